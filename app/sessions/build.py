@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -96,12 +98,14 @@ def _turn(
 
 
 def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    """Return the user's text of the first model call whose input has one."""
+    """Return the user's text of the first model call whose input has one, else of the first such agent."""
     choose = first_user_text if opens_session else last_user_text
-    for span in spans:
-        if span.is_chat and (text := choose(span.normal.input_messages)) is not None:
-            return text
-    return None
+    calls, agents = filter(_is_chat, spans), filter(_is_agent, spans)
+    texts = (choose(span.normal.input_messages) for span in chain(calls, agents))
+    return next((text for text in texts if text is not None), None)
+
+
+_is_chat, _is_agent = attrgetter("is_chat"), attrgetter("is_agent")
 
 
 PLACEHOLDERS = "service.prompt.placeholders"

@@ -79,6 +79,7 @@ class TurnFacts:
     `errors` counts those whose status is an error, `tool_errors` the tool calls among them.
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
     among those of the lowest rank (see `CONVERSATION_KEYS`).
+    `agent_opening` is what an agent was asked, where no model call has the user's words.
     """
 
     start_ns: int
@@ -98,6 +99,7 @@ class TurnFacts:
     user: User | None = None
     calls: tuple[ModelCalls, ...] = ()
     edition: int = 0
+    agent_opening: Opening | None = None
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = ()) -> TurnFacts:
@@ -106,7 +108,7 @@ class TurnFacts:
         `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
         """
         ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
-        read, opening = _read(ordered, hashes)
+        read, opening, agent_opening = _read(ordered, hashes)
         rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0][1].start_ns,
@@ -119,8 +121,15 @@ class TurnFacts:
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(facts.failed for facts in read),
             conversation_rank=rank,
+            agent_opening=None if opening else agent_opening,
             **_of_this_edition(read),
         )
+
+    @property
+    def preview(self) -> str | None:
+        """The text that the turn opens with."""
+        opening = self.opening or self.agent_opening
+        return opening[1] if opening else None
 
     def bill(self, prices: PriceBook) -> Bill:
         """Return the cost of the turn's model calls."""
@@ -141,12 +150,15 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
     """Return the facts of both sets of spans, which must have none in common; order and grouping do not matter."""
     named = [(facts.conversation_rank, facts.conversation) for facts in (one, other) if facts.conversation]
     rank, conversation = min(named, default=(0, None))
+    opening = min(filter(None, (one.opening, other.opening)), default=None)
+    agent_opening = min(filter(None, (one.agent_opening, other.agent_opening)), default=None)
     return TurnFacts(
         start_ns=min(one.start_ns, other.start_ns),
         end_ns=max(one.end_ns, other.end_ns),
         span_count=one.span_count + other.span_count,
         conversation=conversation,
-        opening=min(filter(None, (one.opening, other.opening)), default=None),
+        opening=opening,
+        agent_opening=None if opening else agent_opening,
         usage=one.usage + other.usage,
         models=_kept(one.models | other.models),
         prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
@@ -262,13 +274,27 @@ def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[
     return min(named, default=(0, None))
 
 
-def _read(ordered: Iterable[tuple[Key, Span]], hashes: Container[str]) -> tuple[list[_SpanFacts], Opening | None]:
-    """Return the facts of spans, and their opening; of what was read of a span nothing else is kept."""
+def _read(
+    ordered: Iterable[tuple[Key, Span]], hashes: Container[str]
+) -> tuple[list[_SpanFacts], Opening | None, Opening | None]:
+    """Return the facts of spans, their opening, and that of agents where there is no other.
+
+    Of what was read of a span nothing else is kept.
+    """
     read: list[_SpanFacts] = []
+    agents: list[tuple[Key, Span]] = []
     opening: Opening | None = None
     for key, span in ordered:
         normal = Normalised(view_of(span))
         read.append(_facts(normal, key, span.failed, hashes))
-        if not opening and normal.is_chat and (text := first_user_text(normal.input_messages)) is not None:
-            opening = key, text[:MAX_OPENING]
-    return read, opening
+        if normal.is_agent:
+            agents.append((key, span))
+        if not opening and normal.is_chat:
+            opening = _opening(normal, key)
+    of_agents = () if opening else (_opening(Normalised(view_of(span)), key) for key, span in agents)
+    return read, opening, next(filter(None, of_agents), None)
+
+
+def _opening(normal: Normalised, key: Key) -> Opening | None:
+    text = first_user_text(normal.input_messages)
+    return None if text is None else (key, text[:MAX_OPENING])

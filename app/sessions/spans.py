@@ -122,6 +122,10 @@ class TurnSpan:
         return self.normal.is_tool and not self.is_copy
 
     @property
+    def is_agent(self) -> bool:
+        return self.normal.is_agent
+
+    @property
     def tool_name(self) -> str:
         named = self.tool.name if self.tool else None
         return named or self.full.name.removeprefix("execute_tool ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -40,7 +40,8 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
 def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple[Step, ...]:
     """Return the steps of a turn whose spans are in step order; `calls` are those that its messages hold.
 
-    Calls that have no span of their own stand before the answer of the model call that they were found in.
+    Calls that have no span of their own stand before the answer of the model call that they were found in. Where no
+    model call has words, what the agents said answers at the end.
     """
     ran = {call.span.span_id: call for call in calls if call.span}
     alone: dict[str, list[Step]] = defaultdict(list)
@@ -56,7 +57,33 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
             steps += alone[span.span_id]
             if (text := answer_text(span.outputs)) is not None:
                 steps.append(Step("answer", span.span_id, text=text))
+    if not any(span.outputs for span in spans if span.is_chat):
+        steps += _answers_of_agents(spans)
     return tuple(steps)
+
+
+def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:
+    """Yield the answers of agents that are within no other agent, in the order in which they ended."""
+    tree = {span.span_id: span for span in spans}
+    within: dict[str, bool] = {}
+    agents = (span for span in spans if span.is_agent and not _is_within_agent(span, tree, within))
+    for span in sorted(agents, key=lambda agent: agent.full.end_ns):
+        if (text := answer_text(span.normal.output_messages)) is not None:
+            yield Step("answer", span.span_id, text=text)
+
+
+def _is_within_agent(span: TurnSpan, tree: Mapping[str, TurnSpan], within: dict[str, bool]) -> bool:
+    """Return whether a span has an agent around it; `within` says so of the spans that were looked at before."""
+    path: dict[str, None] = {}
+    at, found = tree.get(span.full.parent_span_id or ""), False
+    while at is not None and not found and at.span_id not in path:
+        if at.span_id in within:
+            found = within[at.span_id]
+            break
+        path[at.span_id] = None
+        found, at = at.is_agent, tree.get(at.full.parent_span_id or "")
+    within.update(dict.fromkeys(path, found))
+    return found
 
 
 def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, RequestedCall]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from app.errors import UNREADABLE
-from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.frameworks import BareChat, ClaudeCode, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Message, Messages
@@ -66,6 +66,7 @@ class Normalised:
         self.operation: str = self._first("operation") or ""
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
+        self.is_agent = self.operation == AGENT
 
     def _read(self, convention: Convention, fact: str) -> Any:
         """Return the answer of a convention's method `fact`; None where it can't read the span."""

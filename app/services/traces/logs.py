@@ -136,7 +136,6 @@ def summarise(
 
 def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -> SessionSummary:
     """Return the summary of a session from the facts of its turns, in their order."""
-    opening = next((one.opening for one in facts if one.opening), None)
     return SessionSummary(
         id=row.session_key.hex(),
         row_id=row.id,
@@ -144,7 +143,7 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -
         start_ns=row.start_ns,
         last_ns=row.last_ns,
         turns=len(facts),
-        preview=opening[1] if opening else None,
+        preview=next((one.preview for one in facts if one.preview), None),
         models=tuple(sorted(frozenset().union(*(one.models for one in facts)))),
         prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
         usage=sum((one.usage for one in facts), Usage()),

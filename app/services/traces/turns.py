@@ -83,7 +83,8 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
     for row in turns.lock_existing(connection, keys=list(openings)):
         facts, opening = load(row.facts), openings[row.key]
         if facts.opening is None or opening < facts.opening:
-            changed.append(replace(row, opening=opening[1], facts=dump(replace(facts, opening=opening))))
+            facts = replace(facts, opening=opening, agent_opening=None)
+            changed.append(replace(row, opening=opening[1], facts=dump(facts)))
     turns.replace(connection, changed)
 
 
@@ -126,7 +127,7 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         turn.session_key,
         turn.facts.start_ns,
         turn.facts.end_ns,
-        turn.facts.opening[1] if turn.facts.opening else None,
+        turn.facts.preview,
         dump(turn.facts),
         batch_id,
     )

@@ -175,5 +175,5 @@ def timeline(part: SessionPart) -> Timeline:
 
 def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:
     """Return the text that opened a turn; most libraries repeat that of the first turn with each of the later ones."""
-    opening = facts.opening[1] if facts.opening else None
+    opening = facts.preview
     return opening if number == 1 or opening != part.summary.preview else None

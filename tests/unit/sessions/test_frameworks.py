@@ -11,7 +11,7 @@ import pytest
 from app.otlp.decode import decode
 from app.otlp.logs import decode_logs, events_of
 from app.sessions.build import build_session
-from app.sessions.facts import TurnFacts
+from app.sessions.facts import TurnFacts, merge
 from app.sessions.types import Turn, Usage
 from tests.support.exports import export, pairs_of, span, value_of
 
@@ -464,3 +464,59 @@ def test_litellms_log_records_are_the_words_of_their_call() -> None:
     (turn,) = build_session([[stored]], records=events_of(((one.trace_id, one.span_id), one.raw) for one in kept))
 
     assert (turn.user, steps(turn)) == (QUESTION, [ANSWER])
+
+
+def agent(asked: str, answered: str, *within: Sent, kind: str = "AGENT") -> Sent:
+    attributes = {"openinference.span.kind": kind, "session.id": "c-1", "input.value": asked, "output.value": answered}
+    return Sent("query", attributes, within)
+
+
+RAN = Sent(
+    "track",
+    {
+        "openinference.span.kind": "TOOL",
+        "tool.name": "track",
+        "input.value": json.dumps(ARGUMENTS),
+        "output.value": json.dumps(RESULT),
+    },
+)
+
+
+def test_an_agent_without_model_calls_speaks_for_them() -> None:
+    turn, facts = turn_of(agent(QUESTION, ANSWER, RAN))
+
+    assert (turn.user, steps(turn)) == (QUESTION, [TRACKED, ANSWER])
+    assert (facts.opening, facts.preview) == (None, QUESTION)
+
+
+def test_a_model_call_without_words_leaves_them_to_its_agent() -> None:
+    turn, facts = turn_of(agent(QUESTION, ANSWER, Sent("chat", {"gen_ai.operation.name": "chat"})))
+
+    assert (turn.user, steps(turn), facts.preview) == (QUESTION, [ANSWER], QUESTION)
+
+
+def test_an_agent_adds_nothing_to_the_words_of_a_model_call() -> None:
+    turn, facts = turn_of(
+        agent("As it was put to the agent", "As the agent put it", agent(QUESTION, ANSWER, kind="LLM"))
+    )
+
+    assert (turn.user, steps(turn)) == (QUESTION, [ANSWER])
+    assert (facts.agent_opening, facts.preview) == (None, QUESTION)
+
+
+def test_agents_within_an_agent_do_not_answer_and_agents_one_after_the_other_do() -> None:
+    helper = Sent("step", {}, (agent("Find it", "Found"),))
+    turn, _ = turn_of(agent(QUESTION, ANSWER, helper), agent("Thanks", "You are welcome."))
+
+    assert turn.user == QUESTION
+    assert sorted(steps(turn)) == [ANSWER, "You are welcome."]
+
+
+def test_what_an_agent_was_asked_opens_a_turn_until_a_model_call_comes() -> None:
+    clock = Clock()
+    clock.add(agent("As it was put to the agent", ANSWER, agent(QUESTION, ANSWER, kind="LLM")))
+    of_agent, of_call = (TurnFacts.of([one]) for one in decode(export(*clock.spans)).spans)
+
+    assert of_agent.preview == "As it was put to the agent"
+    assert merge(of_agent, of_call).preview == merge(of_call, of_agent).preview == QUESTION
+    assert merge(of_agent, of_call) == TurnFacts.of(decode(export(*clock.spans)).spans)

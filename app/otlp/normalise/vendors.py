@@ -208,14 +208,29 @@ class LogfireAgents(Convention):
 _OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
 
 
+def _unquoted(value: Any) -> Any:
+    """Return a text out of its JSON: some platforms write each attribute as JSON, texts in quotes."""
+    return json_or_text(value) if isinstance(value, str) and value.startswith('"') else value
+
+
 class Platform(Convention):
     """A platform that records the kind of a span, its input and its output."""
 
     plain_text = True
 
-    def __init__(self, name: str, kind: str, input_key: str, output_key: str, model: str = "", usage: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        input_key: str,
+        output_key: str,
+        model: str = "",
+        usage: str = "",
+        provider: str = "",
+    ) -> None:
         self.name = name
         self.markers = frozenset({kind})
+        self.provider_keys = (provider,)
         self.model_keys, self.input_keys, self.output_keys = (model,), (input_key,), (output_key,)
         self._kind, self._usage = kind, usage
 
@@ -223,10 +238,16 @@ class Platform(Convention):
         kind = json_or_text(span.first(self._kind))
         return _OPERATIONS.get(kind.lower(), kind.lower()) if isinstance(kind, str) else None
 
+    def model(self, span: SpanView) -> str | None:
+        named: str | None = _unquoted(super().model(span))
+        return named
+
+    def provider(self, span: SpanView) -> str | None:
+        named: str | None = _unquoted(super().provider(span))
+        return named
+
     def _read(self, value: Any, role: str, memo: Memo | None = None) -> Messages | None:
-        # A text may be JSON, too: in quotes.
-        quoted = isinstance(value, str) and value.startswith('"')
-        return super()._read(json_or_text(value) if quoted else value, role, memo)
+        return super()._read(_unquoted(value), role, memo)
 
     def input_tokens(self, span: SpanView) -> int | None:
         return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")
@@ -265,7 +286,15 @@ PLATFORMS = (
         "langfuse.observation.usage_details",
     ),
     Platform("langsmith", "langsmith.span.kind", "gen_ai.prompt", "gen_ai.completion"),
-    Platform("mlflow", "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs", usage="mlflow.chat.tokenUsage"),
+    Platform(
+        "mlflow",
+        "mlflow.spanType",
+        "mlflow.spanInputs",
+        "mlflow.spanOutputs",
+        "mlflow.llm.model",
+        "mlflow.chat.tokenUsage",
+        "mlflow.llm.provider",
+    ),
     Platform("laminar", "lmnr.span.type", "lmnr.span.input", "lmnr.span.output"),
     Platform("genkit", "genkit:metadata:subtype", "genkit:input", "genkit:output", "genkit:name", "genkit:output"),
 )

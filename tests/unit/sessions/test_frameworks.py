@@ -520,3 +520,17 @@ def test_what_an_agent_was_asked_opens_a_turn_until_a_model_call_comes() -> None
     assert of_agent.preview == "As it was put to the agent"
     assert merge(of_agent, of_call).preview == merge(of_call, of_agent).preview == QUESTION
     assert merge(of_agent, of_call) == TurnFacts.of(decode(export(*clock.spans)).spans)
+
+
+def test_texts_that_mlflow_writes_as_json_are_read_without_their_quotes() -> None:
+    call = {
+        "mlflow.spanType": '"CHAT_MODEL"',
+        "mlflow.llm.model": '"gpt"',
+        "mlflow.llm.provider": '"openai"',
+        "mlflow.spanInputs": json.dumps(QUESTION),
+        "mlflow.spanOutputs": json.dumps(ANSWER),
+    }
+    turn, facts = turn_of(Sent("predict", call))
+
+    assert (turn.user, steps(turn), facts.models) == (QUESTION, [ANSWER], {"gpt"})
+    assert (turn.spans[0].provider, turn.spans[0].model) == ("openai", "gpt")

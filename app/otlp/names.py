@@ -54,7 +54,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
     """Return the best name of a span for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
-    if _CONVERSATION_NAMES.isdisjoint(values):
+    if CONVERSATION_KEYS[0] not in values and _CONVERSATION_NAMES.isdisjoint(values):
         return 0, None
     for rank, key in enumerate(CONVERSATION_KEYS):
         if key in values and (name := text_of(values[key])):
@@ -66,16 +66,15 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
     """Return a span's best name of its user, after its index in `USER_KEYS`; None without any."""
     if _USER_NAMES.isdisjoint(values):
         return None
-    found = ((rank, text_of(values.get(key))) for rank, key in enumerate(USER_KEYS))
-    return next(((rank, name) for rank, name in found if name), None)
-
-
-_FAILURES = {"gen_ai.tool.status": "error", "langfuse.observation.level": "ERROR"}
+    for rank, key in enumerate(USER_KEYS):
+        if name := text_of(values.get(key)):
+            return rank, name
+    return None
 
 
 def says_failed(values: Mapping[str, Any]) -> bool:
     """Return whether attributes tell of a failure: Strands and Langfuse leave the span's status as it is."""
-    return any(values.get(key) == value for key, value in _FAILURES.items())
+    return values.get("gen_ai.tool.status") == "error" or values.get("langfuse.observation.level") == "ERROR"
 
 
 def text_of(value: Any) -> str:

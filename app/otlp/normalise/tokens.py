@@ -126,9 +126,9 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
     return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
 
 
-def _parts(span: SpanView, named: Iterable[str]) -> tuple[int, int, int]:
+def _parts(span: SpanView, named: frozenset[str]) -> tuple[int, int, int]:
     """Return the tokens read from a cache, written to it, and spent on reasoning."""
-    found = [span.count(*keys) for keys in _PARTS]
+    found = [span.count(*filter(named.__contains__, keys)) for keys in _PARTS]
     texts = [span.attributes[key] for key in _OBJECTS if key in named] if not any(found) else []
     for recorded in map(json_container, texts):
         groups = _groups(recorded)

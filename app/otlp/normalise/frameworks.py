@@ -29,7 +29,7 @@ class SpringAI(Convention):
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(
             span.text("spring.ai.tool.definition.name"),
-            None,
+            span.text("spring.ai.tool.call.id"),
             json_or_text(span.first("spring.ai.tool.call.arguments")),
             result_in_block(span.first("spring.ai.tool.call.result")),
         )

@@ -534,3 +534,27 @@ def test_texts_that_mlflow_writes_as_json_are_read_without_their_quotes() -> Non
 
     assert (turn.user, steps(turn), facts.models) == (QUESTION, [ANSWER], {"gpt"})
     assert (turn.spans[0].provider, turn.spans[0].model) == ("openai", "gpt")
+
+
+def test_a_tool_of_spring_ai_2_answers_the_call_of_its_id() -> None:
+    other = {**CALL, "function": {"name": "track", "arguments": '{"parcel":80}'}}
+    calls = [other, {**CALL, "id": "call-2"}]
+    asked = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "content": None, "tool_calls": calls}]),
+    }
+    ran = spring(
+        "tool_call",
+        **{
+            "gen_ai.operation.name": "execute_tool",
+            "spring.ai.tool.definition.name": "track",
+            "spring.ai.tool.call.id": "call-2",
+            "spring.ai.tool.call.result": json.dumps(RESULT),
+        },
+    )
+    turn, _ = turn_of(Sent("chat", asked), Sent("execute_tool track", ran))
+
+    assert [(step.source, step.arguments, step.result) for step in turn.steps] == [
+        ("messages", {"parcel": 80}, None),
+        ("span", ARGUMENTS, RESULT),
+    ]

@@ -39,6 +39,7 @@ _ABOVE_BEHIND = "or (?:more|later|longer|over|above|older)|and (?:more|over|abov
 _FILLING = """
     the|next|first|last|a|an|total|of|about|around|your|our|der|die|den|dem|einem|nächsten|les|la|las|los|el|le|i|gli|il
 """
+_FROM = ("from", "ab", "dès", "depuis", "desde", "vanaf")  # which begin a range: from 5 to 7
 _LIMITED = ("number", "amount", "date", "time")
 _REACH = 60  # characters before and behind a value in which such words are looked for
 
@@ -74,8 +75,8 @@ def _limits(text: str) -> defaultdict[tuple[str, str], set[str | None]]:
     for start, value in placed_values(text):
         end = start + len(value.spelling)
         behind = plain[end : end + _REACH]
-        if value.kind in _LIMITED and not _RANGE.match(behind):
+        if value.kind in _LIMITED:
             match = _BEHIND.match(behind) or _BEFORE.search(plain[max(0, start - _REACH) : start])
-            if match:
+            if match and not (_RANGE.match(behind) and match[0].startswith(_FROM)):
                 found[value.space, value.form].add(match.lastgroup)
     return found

@@ -117,7 +117,8 @@ def _words(read: str) -> list[str]:
 
 def _languages(read: str) -> frozenset[int]:
     """Return the indexes of the languages with most hints, or words of their script, in a text: all without any."""
-    words = frozenset(_words(read))
+    # Without addresses: "com" is a word of Portuguese.
+    words = frozenset(_words(" ".join(one for one in read.split() if "@" not in one and "." not in one[:-1])))
     hits = [
         len(frozenset(script.findall(read)) if script else words & hints)
         for script, hints in zip(_SCRIPTS, _HINTS.values(), strict=True)

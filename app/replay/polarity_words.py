@@ -52,19 +52,20 @@ LATIN = (
         done=r"""
             (?:has|have|had|was|were|is|are|been|being|got) (?:\w+ly |already |now |just |all )?(?:been )?(?:\w+ly )?
             (?!need|suppos|expect|schedul|requir|interest|want|locat|deliver|arriv|ship)%ed
-            |(?:i|we) (?:have |just |already |successfully |'ve )*(?!need|want|wait|hop|look)%ed
+            |(?:i|we) (?:have |just |already |successfully |'ve )*(?!need|want|wait|hop|look)(?:e-)?%ed
             |(?:i|we)'ve (?:\w+ly |just )?%ed
             |(?:has|have|was|were|is|been) (?:already |now |just |all )?(?:been )?
             (?:sent|made|paid|put|done|complete|set|taken)
             |(?:i|we)(?:'ve| have)? (?:just |already )?(?:sent|made|paid|put|did|done|set|took|found)
             |(?:refund|payment|order|booking|reservation|appointment|ticket|e-?mail|message|return|request|access)
-            (?: successfully)? (?!need|requir|expect|schedul)%ed|successfully|all done|all set|went (?:out|to|through)
+            (?: successfully)? (?!need|requir|expect|schedul)%ed|successfully|all done|all set
+            |(?:went|gone) (?:out|to|through)
             |(?:^|(?<=[.!?] ))done(?! (?:by|with|when|if))
         """,
         acted=r"""
             (?:i|we)(?:'ve| have)? (?:just |already |now |also |successfully )*
             (?!need|want|wait|hop|look|check|ask|underst|receiv|notic|list|summar|outlin|includ|review|verif|search|locat
-            |identif|calculat|compar|consider|mention|explain|answer|gather|collect|pull|add|attach|share)%ed
+            |identif|calculat|compar|consider|mention|explain|answer|gather|collect|pull|add|attach|share)(?:e-)?%ed
             |(?:i|we)(?:'ve| have)? (?:just |already |now )?(?:sent|made|paid|put|set|taken|took)|all done|all set
             |(?:^|(?<=[.!?] ))done(?! (?:by|with|when|if))
         """,

@@ -17,6 +17,7 @@ from tests.support.operations import calls_of
         ("Orders over $50 ship free.", "Orders under $50 ship free."),
         ("Orders over $50 ship free.", "Orders of $50 or less ship free."),
         ("Come before 5 pm.", "Come after 5 pm."),
+        ("They arrive within 3 to 5 days.", "They arrive after 3 to 5 days."),
         ("It is open until 31 March.", "It is open from 31 March on."),
         ("No more than 3 bags.", "No less than 3 bags."),
         ("Not before 8 am.", "Not after 8 am."),

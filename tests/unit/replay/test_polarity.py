@@ -206,6 +206,7 @@ ALIKE += [
 
 DIFFERENT += [
     ("Refunds take 5 to 7 days.", "I have refunded you. It takes 5 to 7 days."),
+    ("You may want to e-mail ada@example.com.", "I've e-mailed ada@example.com."),
     ("I will ask a colleague. Refunds take 5 days.", "Done! Refunds take 5 days."),
     ("Erstattungen dauern 5 Tage.", "Ich habe den Betrag erstattet. Erstattungen dauern 5 Tage."),
     ("Un remboursement prend 5 jours.", "J'ai remboursé la commande. Un remboursement prend 5 jours."),

@@ -22,6 +22,7 @@ _BELOW = """
     |meno di|entro|fino a|al massimo|prima di|prima del|inferiore a|non più di|non oltre
     |até|no máximo|antes das|não mais de
     |minder dan|hoogstens|tot|uiterlijk|vóór|voor
+    |в течение|не позднее|не более|не свыше|менее|до
 """
 _ABOVE = """
     (?:no|not) (?:less|fewer|sooner|earlier|lower|younger|cheaper) than|(?:not|never) (?:under|below|before|within)
@@ -33,11 +34,12 @@ _ABOVE = """
     |più di|oltre|almeno|minimo|a partire da|dopo|superiore a|non meno di|non prima di
     |mais de|pelo menos|no mínimo|após|depois de|não menos de
     |meer dan|minstens|vanaf|boven|sinds
+    |не менее|не ранее|через|после|более|свыше|от
 """
 _BELOW_BEHIND = "or (?:less|fewer|earlier|sooner|under|below)|and (?:less|under|below)|以内|以下|未満|之前|以前|まで"
 _ABOVE_BEHIND = "or (?:more|later|longer|over|above|older)|and (?:more|over|above|later|older)|以上|以降|以后|之后|以後"
 _FILLING = """
-    the|next|first|last|a|an|total|of|about|around|your|our|der|die|den|dem|einem|nächsten|les|la|las|los|el|le|i|gli|il
+    the|next|first|last|a|an|total|of|about|around|your|our|der|die|den|dem|einem|nächsten|von|de|di|les|la|las|los|el|le|i|gli|il
 """
 _FROM = ("from", "ab", "dès", "depuis", "desde", "vanaf")  # which begin a range: from 5 to 7
 _LIMITED = ("number", "amount", "date", "time")

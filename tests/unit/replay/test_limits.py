@@ -23,6 +23,8 @@ from tests.support.operations import calls_of
         ("Not before 8 am.", "Not after 8 am."),
         ("Within the next **30** days.", "After the first 30 days."),
         ("Höchstens 5 Tage.", "Mindestens 5 Tage."),
+        ("Innerhalb von 14 Tagen.", "Nach 14 Tagen."),
+        ("В течение 14 дней.", "Через 14 дней."),
         ("Jusqu'à 25 €.", "À partir de 25 €."),
         ("Hasta el 4 de diciembre.", "Desde el 4 de diciembre."),
         ("Fino a 25 €.", "Oltre 25 €."),

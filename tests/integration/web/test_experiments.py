@@ -224,7 +224,7 @@ def test_a_viewer_reads_experiments_and_starts_none(
     ended(world, path)
     viewer = member_of(Role.VIEWER)
 
-    assert "as often as with version" in read(viewer, path)
+    assert "Nothing was compared: the draft is the same as" in read(viewer, path)
     assert "Start another" not in viewer.page
     read(viewer, f"{viewer.base}/prompts/{prompt_id}/experiments")
     assert "New experiment" not in viewer.page

@@ -37,6 +37,11 @@ _JOINT = re.compile(r"^([a-z]{1,5})[-_]([0-9]+)$")  # CLM-20931 is CLM20931, and
 _CODE_WITH_GAP = re.compile(
     rf"([A-Z]{{2,5}}){GAP}([1-9][0-9]{{1,8}})(?![\w%€$£°]|[.,:'/-][\w]|{GAP}[0-9%€$£°])"
 )  # CLM 20931
+# ISO 13616 prints account numbers in groups of four; the second one may be a bank's letters.
+_IBAN = re.compile(
+    rf"[A-Z]{{2}}[0-9]{{2}}{GAP}[0-9A-Z]{{4}}(?:{GAP}[0-9]{{4}}){{1,6}}"
+    rf"(?:{GAP}(?=[A-Z]{{0,3}}[0-9])[0-9A-Z]{{1,4}}){{0,2}}(?!{W})"
+)
 _ORDINAL = re.compile(rf"([1-9][0-9]{{0,3}})(?:st|nd|rd|th)(?!{W})")
 _NO_VALUE = re.compile(
     rf"""(?<![0-9/])24/7(?![0-9/]) | [0-9]\ufe0f?\u20e3 | ^[ \t>*_\#+•-]*+(?:
@@ -120,6 +125,8 @@ def _read_from_letter(text: str, start: int) -> Reading | None:
         return _read_url(text, start)
     if word in CODES or text[start + len(word) : start + len(word) + 1] == "$":
         return read_quantity(text, start)
+    if match := _IBAN.match(text, start):
+        return (Value("code", "".join(match[0].split()).casefold()),), match.end()
     if match := _CODE_WITH_GAP.match(text, start):
         return (Value("code", f"{match[1]}{match[2]}".casefold(), other=match[2]),), match.end()
     return None

@@ -58,7 +58,8 @@ class MariaDB(ChildProcess):
         # fmt: off
         super().__init__("mariadbd", [
             program("mariadbd"), *OPTIONS, f"--user={getpass.getuser()}", f"--datadir={folder / 'data'}",
-            f"--socket={self.socket}", f"--pid-file={folder / 'mysqld.pid'}", f"--port={self.port}",
+            f"--tmpdir={folder}", f"--socket={self.socket}", f"--pid-file={folder / 'mysqld.pid'}",
+            f"--port={self.port}",
             f"--init-file={grants}", f"--innodb-flush-log-at-trx-commit={flush_log}",
             f"--innodb-buffer-pool-size={buffer_pool}", *options,
         ], log=folder / "mariadb.log", ready=self._answers, env={**os.environ, **(environment or {})})
@@ -127,7 +128,10 @@ def missing() -> str | None:
 
 
 def install(folder: Path) -> None:
-    """Write the system tables of a new server into `folder`/data; once more when that fails, as it rarely does."""
+    """Write the system tables of a new server into `folder`/data; once more when that fails, as it rarely does.
+
+    A server that starts removes temporary tables from the folder for them, also those of others: each has its own.
+    """
     # fmt: off
     argv = [
         program("mariadb-install-db"), "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={folder / 'data'}",
@@ -135,7 +139,9 @@ def install(folder: Path) -> None:
     ]
     # fmt: on
     for _ in range(2):
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(folder)}
+        )
         if done.returncode == 0:
             return
         shutil.rmtree(folder / "data", ignore_errors=True)

@@ -91,8 +91,6 @@ class StoringProcess:
     def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True, batch_s: int = BODY_S) -> None:
         self._settings, self._counts, self.batch_s = settings, counts, batch_s
         self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._in_work = 0
         self._child = self._started(start_copy if fork else start_new)
         self._keeper = threading.Thread(target=self._keep, name="storing", daemon=True)
 
@@ -108,7 +106,8 @@ class StoringProcess:
     @property
     def load(self) -> float:
         """The number of batches in work; infinite for a process that has ended or is still being started."""
-        return self._in_work if self._child.ready else math.inf
+        child = self._child
+        return child.in_work if child.ready else math.inf
 
     @property
     def state(self) -> StorerState:
@@ -129,8 +128,6 @@ class StoringProcess:
         self._keeper.join()
 
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        with self._lock:
-            self._in_work += 1
         child = self._child
         try:
             return child.store(project_id, body, form, note, batch_s=self.batch_s)
@@ -142,9 +139,6 @@ class StoringProcess:
         except GONE as error:
             log.warning("batch_lost", error=str(error))
             raise BatchLost(LOST) from error
-        finally:
-            with self._lock:
-                self._in_work -= 1
 
     def _keep(self) -> None:
         while True:
@@ -203,6 +197,10 @@ class _Child:
     def ready(self) -> bool:
         """True once the process has begun, until it has ended."""
         return self._begun.is_set() and not self._ended
+
+    @property
+    def in_work(self) -> int:
+        return len(self._taken)
 
     @property
     def longest_s(self) -> float:

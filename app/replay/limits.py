@@ -10,6 +10,7 @@ from collections import defaultdict
 
 from app.replay.relations import LONGEST_TEXT, placed_values
 from app.replay.value_kinds import plainly
+from app.replay.vocabulary import choices
 
 # Words before and behind the highest value, and the lowest one. Denied ones stand first: "no more than".
 _BELOW = """
@@ -46,13 +47,9 @@ _LIMITED = ("number", "amount", "date", "time")
 _REACH = 60  # characters before and behind a value in which such words are looked for
 
 
-def _phrases(table: str) -> str:
-    return "".join(line.strip() for line in table.splitlines())
-
-
 _BEFORE = re.compile(
-    rf"(?<![\w'-])(?:(?P<below>{_phrases(_BELOW)})|(?P<above>{_phrases(_ABOVE)}))"
-    rf"(?: (?:{_phrases(_FILLING)}))*[ \"'(*_`]*$"
+    rf"(?<![\w'-])(?:(?P<below>{choices(_BELOW)})|(?P<above>{choices(_ABOVE)}))"
+    rf"(?: (?:{choices(_FILLING)}))*[ \"'(*_`]*$"
 )
 _RANGE = re.compile(r"[ \w]{0,12}?(?:-|–|to |bis |à |a |até |until )\d")
 _BEHIND = re.compile(rf"[ %\w]{{0,12}}?(?:(?P<below>{_BELOW_BEHIND})|(?P<above>{_ABOVE_BEHIND}))")

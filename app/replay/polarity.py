@@ -13,6 +13,7 @@ from itertools import pairwise
 from app.replay.polarity_scripts import BY_SCRIPT
 from app.replay.polarity_words import LATIN, Language
 from app.replay.value_kinds import plainly
+from app.replay.vocabulary import choices
 
 LONGEST_TEXT, LONGEST_WORD = 20_000, 40  # characters that are read
 STEM = 6  # characters of a word that its forms share
@@ -127,8 +128,8 @@ def _languages(read: str) -> frozenset[int]:
 
 
 def _pattern(table: str, *, spaced: bool) -> re.Pattern[str]:
-    choices = "".join(line.strip() for line in table.splitlines()).replace("%", r"\w*")
-    return re.compile(rf"(?<![\w'-])(?:{choices})(?![\w'-])" if spaced else choices)
+    words = choices(table).replace("%", r"\w*")
+    return re.compile(rf"(?<![\w'-])(?:{words})(?![\w'-])" if spaced else words)
 
 
 _TOKEN = re.compile(r"[\w'-]+|[.!?؟]")

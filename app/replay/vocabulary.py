@@ -7,6 +7,11 @@ the same whatever the language of its text.
 from __future__ import annotations
 
 
+def choices(lines: str) -> str:
+    """Return the choices of a pattern that is written in several lines."""
+    return "".join(line.strip() for line in lines.splitlines())
+
+
 def words(text: str) -> tuple[str, ...]:
     """Return the words of a text."""
     return tuple(text.split())

@@ -137,7 +137,7 @@ class ToolSchema(StrictSchema):
 
 
 class OpenAIToolSchema(StrictSchema):
-    """What replays read of a tool, which OpenAI's form does not know, stands here or in `function`."""
+    """A tool in OpenAI's form, which has no room for what replays read of it: that stands here or in `function`."""
 
     type = fields.String(required=True, validate=validate.Equal("function"))
     function = fields.Nested(ToolSchema, required=True)

@@ -1,4 +1,4 @@
-"""What stores batches of spans in processes of its own, and the states of those processes."""
+"""The interface of the processes that store batches of spans, and their states."""
 
 from __future__ import annotations
 

@@ -86,6 +86,15 @@ def check_address(field: str, url: str, *, longest: int) -> str:
     return host
 
 
+def allowed_addresses(found: Iterable[str], refuse: Refuse) -> list[str]:
+    """Return the addresses of a host, in the order in which to try them, once `refuse` has taken each of them."""
+    addresses = list(found)
+    for address in addresses:
+        refuse(address)
+    # IPv4 first: a connection over IPv6 that leads nowhere often ends only with the timeout.
+    return sorted(addresses, key=lambda one: ":" in one)
+
+
 class GuardedBackend(httpcore.AnyIOBackend):
     """Connects to no address that `refuse` raises an error for.
 
@@ -97,12 +106,8 @@ class GuardedBackend(httpcore.AnyIOBackend):
         self._resolve = resolve or _resolved
 
     async def connect_tcp(self, host: str, port: int, *args: Any, **options: Any) -> httpcore.AsyncNetworkStream:
-        addresses = [*await self._resolve(host, port)]
-        for address in addresses:
-            self._refuse(address)
         failed: Exception = httpcore.ConnectError(f"{host} has no address.")
-        # IPv4 first: a connection over IPv6 that leads nowhere often ends only with the timeout.
-        for address in sorted(addresses, key=lambda one: ":" in one):
+        for address in allowed_addresses(await self._resolve(host, port), self._refuse):
             try:
                 return await super().connect_tcp(address, port, *args, **options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:

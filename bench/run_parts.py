@@ -24,8 +24,8 @@ from app.chat import Message
 from app.db import build_database
 from app.models.base import BigInt
 from app.models.queries import insert_row
-from app.providers.anyllm import AnyLlmModels
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
+from app.providers.vendor_models import VendorModels
 from app.redis_store.clients import connect
 from app.redis_store.slots import ModelSlots
 from app.shares import Quota
@@ -158,7 +158,7 @@ def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
 
 
 def _client(base_url: str, bare: Request) -> Part:
-    models, asked = AnyLlmModels(), orjson.loads(bare.body)
+    models, asked = VendorModels(), orjson.loads(bare.body)
     request = ModelRequest(
         model=ModelRef("OPENAI", asked["model"]),
         config=ModelConfig(),
@@ -166,8 +166,8 @@ def _client(base_url: str, bare: Request) -> Part:
         credential=Credential(bare.api_key, base_url),
         timeout_s=30,
     )
-    models.complete(request)  # loads the vendor's library
-    through = _here("the vendor's client, beyond the bare call", lambda: models.complete(request), [])
+    models.complete(request)  # opens the connection
+    through = _here("the model's call, beyond the bare one", lambda: models.complete(request), [])
     models.close()
     bare_ms = percentile_ms(one_by_one(base_url, bare, count=TIMES), 50)
     return Part(through.name, through.wall_ms - bare_ms, through.processor_ms)

@@ -21,8 +21,8 @@ from app.metrics import Metrics, provider_call, registry
 from app.models.compression import store_texts
 from app.process import home
 from app.providers import catalogue
-from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers
+from app.providers.vendor_models import VendorModels
 from app.redis_store.batches import Mailbox, OwnBodies
 from app.redis_store.broker import build_broker
 from app.redis_store.clients import RedisClients, connect
@@ -233,7 +233,7 @@ def _providers(
             background=request.background,
         ),
         observed=lambda model: provider_call(metrics, model.vendor),
-        remote=AnyLlmModels(answer_bytes=settings.model_answer_bytes),
+        remote=VendorModels(answer_bytes=settings.model_answer_bytes),
     )
 
 

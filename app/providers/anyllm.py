@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderTimeout, RepriseError
+from app.providers.bounds import ANSWER_BYTES
 from app.providers.clients import Clients
 from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
 from app.providers.failures import failure, scrub
-from app.providers.transport import ANSWER_BYTES
 from app.providers.types import ModelRequest
-from app.providers.vendors import VENDORS
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM
@@ -83,7 +82,7 @@ class AnyLlmModels:
 
         async def call() -> Answer:
             builder = AnswerBuilder()
-            builder.add_completion(await client.acompletion(**arguments))
+            builder.add_completion(_document(await client.acompletion(**arguments)))
             return builder.end()
 
         return loop.run(self._attempt(request, call()))
@@ -91,13 +90,11 @@ class AnyLlmModels:
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         loop, client, arguments = self._prepare(request, streamed=True)
         arguments |= {"stream": True}
-        if VENDORS[request.model.vendor].wire == "openai":
-            arguments |= {"stream_options": {"include_usage": True}}
 
         async def call(emit: OnEvent) -> Answer:
             builder = AnswerBuilder()
             async for chunk in await client.acompletion(**arguments):
-                for event in builder.add_chunk(chunk):
+                for event in builder.add_chunk(_document(chunk)):
                     emit(event)
             answer = builder.end()
             for tool_call in answer.tool_calls:
@@ -123,7 +120,7 @@ class AnyLlmModels:
             if self._opened is None:
                 self._opened = LoopThread(), Clients(self._answer_bytes)
             loop, clients = self._opened
-        return loop, clients.get(request.model, request.credential, streamed=streamed), arguments
+        return loop, clients.get(request, streamed=streamed), arguments
 
     async def _attempt(self, request: ModelRequest, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Await the answer until the deadline, and turn what goes wrong into an error of `app/errors.py`."""
@@ -141,6 +138,11 @@ class AnyLlmModels:
                 ours = _unsendable(error, secret) or failure(error, request.model.vendor, secret, self._utcnow())
         # Outside the except block: a log of this error must not bring the vendor's along, key and all.
         raise ours
+
+
+def _document(completion: Any) -> object:
+    """Return any-llm's object, which has OpenAI's form, as what JSON of it would be read as."""
+    return completion.model_dump(warnings=False)
 
 
 def _unsendable(error: Exception, secret: str | None) -> Invalid | None:

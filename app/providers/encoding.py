@@ -1,8 +1,9 @@
-"""Turns a request into the arguments of any-llm's `acompletion`, in the shapes that each vendor reads."""
+"""Turns a request into what each vendor reads: the body of a request in OpenAI's format, or any-llm's arguments."""
 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,34 +12,55 @@ from typing import Any
 from app.chat import File, Message, ToolCall, ToolDefinition, VendorState
 from app.errors import Invalid
 from app.providers.types import ModelConfig, ModelRequest
-from app.providers.vendors import CUSTOM, VENDORS, Vendor, VendorProfile
+from app.providers.vendors import CUSTOM, EFFORTS, VENDORS, Vendor, VendorProfile
 
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 _JSON_ONLY = "Answer with one JSON object and nothing else."
+# DeepSeek's V4 knows these efforts alone, and takes others by their nearest, wherever it is served
+# (https://api-docs.deepseek.com/guides/thinking_mode).
+_DEEPSEEK_EFFORTS = {"low": "low", "medium": "high", "high": "high", "xhigh": "high"}
+_DEEPSEEK_V4 = re.compile(r"\bdeepseek-v4(?!\d)", re.IGNORECASE)
 
 
 def encode(request: ModelRequest) -> dict[str, Any]:
-    """Return the arguments; `Invalid` names a file's media type or a parameter that this vendor's models can't take."""
+    """Return the body or the arguments.
+
+    `Invalid` names a file's media type or a parameter that this vendor's models can't take.
+    """
     vendor, config = request.model.vendor, request.config
-    return {
+    if config.reasoning_effort not in (None, *EFFORTS):
+        raise Invalid(
+            f"The model configuration can't be sent: reasoning_effort {config.reasoning_effort!r} is unknown."
+        )
+    encoded = {
         "model": request.model.name,
-        "messages": list(_messages(vendor, _with_json_instruction(vendor, config, request.messages))),
+        "messages": list(_messages(vendor, config, _with_json_instruction(vendor, config, request.messages))),
         "tools": [_tool(tool) for tool in config.tools] or None,
-        # "auto" leaves thinking to the model's own default; None would turn it off on some.
-        "reasoning_effort": config.reasoning_effort or "auto",
         "response_format": _response_format(vendor, config),
         "top_p": config.top_p,
         "stop": list(config.stop) or None,
-        **_token_limit(vendor, config),
         **_sampling(vendor, config),
     }
+    if VENDORS[vendor].wire != "openai":
+        # "auto" leaves thinking to the model's own default; None would turn it off on some.
+        return {**encoded, "max_tokens": config.max_tokens, "reasoning_effort": config.reasoning_effort or "auto"}
+    # Many self-hosted servers ignore the name that OpenAI's models want, and DeepSeek knows the old one alone.
+    limit = "max_completion_tokens" if vendor == "OPENAI" else "max_tokens"
+    encoded |= {limit: config.max_tokens, **_reasoning(vendor, request.model.name, config.reasoning_effort)}
+    return {name: value for name, value in encoded.items() if value is not None}
 
 
-def _token_limit(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
-    """any-llm sends `max_completion_tokens` to endpoints in OpenAI's format, which many self-hosted servers ignore."""
-    if vendor == CUSTOM and config.max_tokens is not None:
-        return {"extra_body": {"max_tokens": config.max_tokens}}
-    return {"max_tokens": config.max_tokens}
+def _reasoning(vendor: Vendor, model: str, effort: str | None) -> dict[str, Any]:
+    if effort is None:
+        return {}
+    if vendor != "DEEPSEEK":
+        spoken = _DEEPSEEK_EFFORTS | {"minimal": "low"} if _DEEPSEEK_V4.search(model) else {}
+        return {"reasoning_effort": spoken.get(effort, effort)}
+    if effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if effort not in _DEEPSEEK_EFFORTS:
+        raise Invalid(f"The model configuration can't be sent: {vendor} models know no reasoning_effort {effort!r}.")
+    return {"reasoning_effort": _DEEPSEEK_EFFORTS[effort], "thinking": {"type": "enabled"}}
 
 
 def _sampling(vendor: Vendor, config: ModelConfig) -> dict[str, Any]:
@@ -96,8 +118,9 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+def _messages(vendor: Vendor, config: ModelConfig, messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
     for message in messages:
+        state = _state(vendor, config, message.vendor_state)
         match message.role:
             case "system" if not message.text:
                 continue
@@ -105,13 +128,12 @@ def _messages(vendor: Vendor, messages: tuple[Message, ...]) -> Iterator[dict[st
                 text = [{"type": "text", "text": message.text}] if message.text else []
                 yield {"role": "user", "content": text + [_part(vendor, file) for file in message.files]}
             case "assistant" if message.tool_calls:
-                calls = [_tool_call(call) | _state(vendor, call.vendor_state) for call in message.tool_calls]
-                encoded = {"role": "assistant", "content": message.text or None, "tool_calls": calls}
-                yield encoded | _state(vendor, message.vendor_state)
+                calls = [_tool_call(call) | _state(vendor, config, call.vendor_state) for call in message.tool_calls]
+                yield {"role": "assistant", "content": message.text or None, "tool_calls": calls} | state
             case "tool":
                 yield {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id or ""}
             case role:
-                yield {"role": role, "content": message.text} | _state(vendor, message.vendor_state)
+                yield {"role": role, "content": message.text} | state
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
@@ -121,11 +143,14 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
+def _state(vendor: Vendor, config: ModelConfig, state: VendorState | None) -> dict[str, Any]:
     """Return the vendor's state of a message or tool call, which is sent back to this vendor only."""
     own = VENDORS[vendor].state_key
     if not state or own not in state:
         return {}
+    if vendor == "DEEPSEEK":
+        # Wanted where tools are offered (https://api-docs.deepseek.com/guides/thinking_mode#tool-calls).
+        return {"reasoning_content": state[own].get("reasoning_content")} if config.tools else {}
     encoded = {"extra_content": {own: state[own]}}
     return encoded | {"reasoning": state["reasoning"]} if "reasoning" in state else encoded
 

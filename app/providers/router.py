@@ -8,17 +8,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from app.chat import Answer, File, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderTimeout
-from app.providers.anyllm import AnyLlmModels
 from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.encoding import encode
 from app.providers.failures import ProviderFailure
-from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest
+from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, RemoteModels
+from app.providers.vendor_models import VendorModels
 
 T = TypeVar("T")
 
@@ -65,12 +65,6 @@ Slot = Callable[[ModelRequest], AbstractContextManager[object]]
 Observed = Callable[[ModelRef], AbstractContextManager[object]]
 
 
-class RemoteModels(ModelPort, Protocol):
-    """Models behind pooled connections."""
-
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
     """A `ModelPort` over all vendors.
@@ -81,7 +75,7 @@ class Providers:
     """
 
     catalogue: Catalogue = field(default_factory=dict)
-    remote: RemoteModels = field(default_factory=AnyLlmModels)
+    remote: RemoteModels = field(default_factory=VendorModels)
     retry: Retry = field(default_factory=Retry)
     breaker: CallBreaker = field(default_factory=CallBreaker)
     slot: Slot = lambda request: nullcontext()

@@ -74,3 +74,9 @@ class ModelPort(Protocol):
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
         """Pass each event to `on_event` in the calling thread, as the model writes; return the whole answer."""
         ...
+
+
+class RemoteModels(ModelPort, Protocol):
+    """Models behind pooled connections."""
+
+    def close(self) -> None: ...

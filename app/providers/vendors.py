@@ -9,6 +9,9 @@ Vendor = Literal["OPENAI", "ANTHROPIC", "GOOGLE", "DEEPSEEK", "CUSTOM_OPENAI_COM
 ResponseFormat = Literal["text", "json_object", "json_schema"]
 WireFormat = Literal["openai", "anthropic", "google"]
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+"""What a configuration may say of `reasoning_effort`; a model may know fewer."""
+
 CUSTOM: Vendor = "CUSTOM_OPENAI_COMPATIBLE"
 _PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
 _KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
@@ -24,7 +27,6 @@ class VendorProfile:
     """
 
     title: str
-    any_llm_name: str
     base_url: str | None
     variables: tuple[str, str]
     wire: WireFormat = "openai"
@@ -44,14 +46,12 @@ class VendorProfile:
 VENDORS: dict[str, VendorProfile] = {
     "OPENAI": VendorProfile(
         title="OpenAI",
-        any_llm_name="openai",
         base_url="https://api.openai.com/v1",
         variables=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         images=_PNG_JPEG_WEBP | {"image/gif"},
     ),
     "ANTHROPIC": VendorProfile(
         title="Anthropic",
-        any_llm_name="anthropic",
         base_url="https://api.anthropic.com",
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         wire="anthropic",
@@ -63,7 +63,6 @@ VENDORS: dict[str, VendorProfile] = {
     ),
     "GOOGLE": VendorProfile(
         title="Google",
-        any_llm_name="gemini",
         base_url="https://generativelanguage.googleapis.com",
         variables=("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
         wire="google",
@@ -73,7 +72,6 @@ VENDORS: dict[str, VendorProfile] = {
     ),
     "DEEPSEEK": VendorProfile(
         title="DeepSeek",
-        any_llm_name="deepseek",
         base_url="https://api.deepseek.com",
         variables=("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
         reads_pdf=False,
@@ -84,7 +82,6 @@ VENDORS: dict[str, VendorProfile] = {
     ),
     CUSTOM: VendorProfile(
         title="OpenAI-compatible endpoints",
-        any_llm_name="custom",
         base_url=None,
         variables=("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
         images=_PNG_JPEG_WEBP | {"image/gif"},

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from app.models import language_models
-from app.providers.vendors import VENDORS
+from app.providers.vendors import EFFORTS, VENDORS
 from app.schemas.answer import Answer, boolean, choice, fields_of, listing, text
 from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.json_schemas import JsonSchemaObject, check_size
@@ -107,7 +107,6 @@ MAX_TOOLS_VALUES = 20_000
 MAX_STOPS = 16
 INT64 = 2**63
 EFFECTS = ("read", "write")
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 class AnnotationsSchema(StrictSchema):

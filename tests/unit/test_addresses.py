@@ -4,8 +4,9 @@ import httpx
 import pytest
 
 from app.addresses import GuardedBackend, is_forbidden_host, is_private_host
-from app.providers.clients import SharedTransport, refuse
+from app.providers.clients import SharedTransport
 from app.providers.failures import ProviderFailure
+from app.providers.http_client import refuse
 from app.proxies import parse_networks
 from tests.fakes.upstream import Upstream
 from tests.support.coroutines import run_coroutine

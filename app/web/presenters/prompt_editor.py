@@ -11,7 +11,7 @@ import orjson
 
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
-from app.schemas.language_models import EFFORTS
+from app.providers.vendors import EFFORTS
 from app.services.prompts.service import PromptView, RenderedPrompt
 from app.web import labels
 from app.web.filters import pretty

@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from app.providers.anyllm import AnyLlmModels
 from app.providers.router import Providers, Retry
+from app.providers.vendor_models import VendorModels
 from tests.fakes.models import VENDORS
 
 
@@ -16,7 +16,7 @@ def vendor(request):
 
 @pytest.fixture(scope="package")
 def models():
-    with closing(AnyLlmModels()) as models:
+    with closing(VendorModels()) as models:
         yield models
 
 

@@ -6,8 +6,9 @@ import zlib
 import httpx
 import pytest
 
+from app.providers.bounds import ELEMENTS, ERROR_BYTES, EVENT_BYTES, EVENT_LINES, STREAM_FACTOR
 from app.providers.failures import ProviderFailure
-from app.providers.transport import ELEMENTS, ERROR_BYTES, EVENT_BYTES, EVENT_LINES, STREAM_FACTOR, BoundedTransport
+from app.providers.transport import BoundedTransport
 from tests.support.coroutines import run_coroutine
 
 MIB = 1024 * 1024

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from app.providers.transport import ANSWER_BYTES
+from app.providers.bounds import ANSWER_BYTES
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, make_case, replayed

@@ -1,0 +1,146 @@
+"""Sends requests to vendors from the thread that waits for the answer, over connections that stay open."""
+
+from __future__ import annotations
+
+import math
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
+
+from app.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
+from app.providers.failures import ProviderFailure
+
+CONNECT_TIMEOUT_S = 10.0
+# A connection that was idle for longer is opened again: what lies between may have forgotten it.
+IDLE_S = 30.0
+# Hosts whose connections are kept, and the most idle ones of each.
+_HOSTS = 256
+_IDLE_CONNECTIONS = 1024
+_PIECE = 64 * 1024
+
+
+def refuse(host: str) -> None:
+    """Raise `ProviderFailure` for a forbidden address; private ones stay open: self-hosted models are served there."""
+    if is_forbidden_host(host):
+        raise ProviderFailure(f"The base URL leads to {FORBIDDEN}.")
+
+
+class HttpClient:
+    """A thread that waits for an answer waits for its socket: an event loop in between took six times as long.
+
+    Proxies and credentials of the environment are not used, no redirect is followed, nothing is sent twice.
+    """
+
+    def __init__(self) -> None:
+        context = httpx.create_ssl_context()
+        context.sslsocket_class = _TlsSocket
+        self._pools = PoolManager(_HOSTS, maxsize=_IDLE_CONNECTIONS, ssl_context=context)
+        self._pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    @contextmanager
+    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> Iterator[BaseHTTPResponse]:
+        """Yield the response, whose body is read by `pieces`, all of it within `timeout_s` seconds."""
+        response = self._pools.urlopen(
+            "POST",
+            url,
+            headers=headers,
+            body=body,
+            timeout=Timeout(connect=min(timeout_s, CONNECT_TIMEOUT_S), total=timeout_s),
+            retries=False,
+            redirect=False,
+            preload_content=False,
+            decode_content=False,
+        )
+        try:
+            yield response
+        finally:
+            response.close()  # closes a connection whose answer was not read to its end, and no other
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        self._pools.clear()
+
+
+def pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield the body as it is received, before it is decompressed."""
+    while piece := response.read1(_PIECE):
+        yield piece
+
+
+def is_timeout(error: BaseException) -> bool:
+    return isinstance(error, (TimeoutError, Urllib3TimeoutError))
+
+
+class _Deadline:
+    """A socket whose reads end at its `deadline`, by `time.monotonic`, however few bytes each of them brings."""
+
+    deadline = math.inf
+
+    def recv_into(self, *args: Any) -> int:
+        if self.deadline < math.inf:
+            self.settimeout(max(self.deadline - time.monotonic(), 0.001))  # type: ignore[attr-defined]
+        return super().recv_into(*args)  # type: ignore[misc,no-any-return]
+
+
+class _Socket(_Deadline, socket.socket):
+    pass
+
+
+class _TlsSocket(_Deadline, ssl.SSLSocket):
+    pass
+
+
+class _Connection(HTTPConnection):
+    """Connects to no forbidden address, ends each answer by its deadline, and is dropped after `IDLE_S` seconds."""
+
+    _used_at = 0.0
+
+    def _new_conn(self) -> socket.socket:
+        # urllib3 has no argument for it, and calls this wherever it connects.
+        host, port = self._dns_host.strip("[]"), self.port
+        timeout_s = self.timeout if isinstance(self.timeout, (int, float)) else CONNECT_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        failed = OSError(f"{host} has no address.")
+        for address in allowed_addresses((str(one[4][0]) for one in found), refuse):
+            sock = _Socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            try:
+                sock.settimeout(max(deadline - time.monotonic(), 0.001))
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.connect((address, port))
+            except OSError as error:
+                sock.close()
+                failed = error
+            else:
+                return sock
+        raise failed
+
+    def getresponse(self) -> Any:
+        self._used_at = time.monotonic()
+        if isinstance(self.sock, _Deadline) and isinstance(self.timeout, (int, float)):
+            self.sock.deadline = self._used_at + self.timeout
+        return super().getresponse()
+
+    @property
+    def is_connected(self) -> bool:
+        return super().is_connected and time.monotonic() - self._used_at < IDLE_S
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection

@@ -149,7 +149,10 @@ class Database:
 
     @contextmanager
     def single(self) -> Iterator[Connection]:
-        """Give the block a connection for one statement, committed as it is executed, which saves round trips."""
+        """Give the block a connection whose statements are committed as they are executed, which saves round trips.
+
+        On SQLite, where that saves nothing, it is a transaction.
+        """
         commits_by_itself = self._reader is not self.engine
         with self.read() if commits_by_itself else self.write() as connection:
             yield connection
@@ -157,7 +160,7 @@ class Database:
     def retrying(self, work: Callable[[Connection], T], *, single: bool = False) -> T:
         """Run `work` in a transaction, again when MySQL chose it as the victim of a lock conflict.
 
-        `single`: it executes one statement.
+        `single`: it changes rows by one statement.
         """
         for attempt in range(1, LOCK_ATTEMPTS + 1):
             try:

@@ -11,12 +11,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     Float,
     ForeignKey,
     Index,
     Integer,
+    Select,
     UniqueConstraint,
+    and_,
     bindparam,
     delete,
     insert,
@@ -26,7 +29,7 @@ from sqlalchemy import (
 from app.chat import Tokens
 from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
 from app.models.compression import CompressedStruct, CompressedText
-from app.models.language_models import language_models
+from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
 from app.models.queries import columns_of, find_row, insert_row, list_rows, pieces
 from app.models.searchable_text import SearchableText
@@ -140,6 +143,14 @@ class RunRow(RunSummary):
         return self.status not in UNFINISHED
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedRunRow(RunRow):
+    """A run that a worker executes, with the credential that its organization stored for the model's vendor, if any."""
+
+    encrypted_key: str | None
+    base_url: str | None
+
+
 runs = new_table(
     "runs",
     RunRow,
@@ -156,16 +167,33 @@ runs = new_table(
 
 
 _OF_MODEL = {"model_name": language_models.c.name, "vendor": language_models.c.vendor}
-_ROW = (
-    select(*columns_of(RunRow, runs, organization_id=projects.c.organization_id, **_OF_MODEL))
-    .join(projects, projects.c.id == runs.c.project_id)
-    .join(language_models, language_models.c.id == runs.c.language_model_id)
-)
+_OF_CREDENTIAL = {"encrypted_key": vendor_credentials.c.encrypted_key, "base_url": vendor_credentials.c.base_url}
+
+
+def _rows(of: type[RunRow], **columns: ColumnElement[Any]) -> Select[Any]:
+    return (
+        select(*columns_of(of, runs, organization_id=projects.c.organization_id, **_OF_MODEL, **columns))
+        .join(projects, projects.c.id == runs.c.project_id)
+        .join(language_models, language_models.c.id == runs.c.language_model_id)
+    )
+
+
+_ROW = _rows(RunRow)
 # Built once: every run executes these.
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
-_FIND_CLAIMED = _FIND_RUNS.where(runs.c.claim == bindparam("token"))
+_FIND_CLAIMED = (
+    _rows(ClaimedRunRow, **_OF_CREDENTIAL)
+    .outerjoin(
+        vendor_credentials,
+        and_(
+            vendor_credentials.c.organization_id == projects.c.organization_id,
+            vendor_credentials.c.vendor == language_models.c.vendor,
+        ),
+    )
+    .where(runs.c.id.in_(bindparam("run_ids", expanding=True)), runs.c.claim == bindparam("token"))
+)
 
 
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
@@ -192,9 +220,9 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
     return status is not None and status not in UNFINISHED
 
 
-def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[RunRow]:
+def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[ClaimedRunRow]:
     """List those of the runs that the worker with `token` has claimed."""
-    return list_rows(connection, RunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})
+    return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})
 
 
 CHUNK_BYTES = 4 * 1024 * 1024

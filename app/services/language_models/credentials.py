@@ -22,6 +22,8 @@ from app.timestamps import Now
 
 CHECK_TIMEOUT_S = 20.0
 BASE_URL_MAX = 512
+# The encrypted key, and the base URL, either of which may be "".
+StoredKey = tuple[str, str]
 # The last four characters of a shorter key would reveal too much of it.
 SHOWN_FROM = 16
 
@@ -49,7 +51,7 @@ class CredentialService:
     from_settings: Mapping[str, tuple[str, str]]
     providers: ModelPort
     _cipher: CredentialCipher = field(init=False)
-    _stored: Coalescer[tuple[int, str], tuple[str, str] | None] = field(init=False)
+    _stored: Coalescer[tuple[int, str], StoredKey | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self._cipher = CredentialCipher(self.secret_key)
@@ -60,9 +62,13 @@ class CredentialService:
 
         BUILTIN models need no credential, and neither does a model with a `base_url` of its own.
         """
+        stored = None if vendor == "BUILTIN" else self._stored((organization_id, vendor))
+        return self.choose(vendor, stored, base_url=base_url)
+
+    def choose(self, vendor: str, stored: StoredKey | None, *, base_url: str = "") -> Credential | None:
+        """Do as `find` with what the organization has stored for this vendor."""
         if vendor == "BUILTIN":
             return None
-        stored = self._stored((organization_id, vendor))
         if stored:
             return Credential(self._decrypt(vendor, stored[0]) or None, stored[1] or None)
         key, url = self.from_settings.get(vendor, ("", ""))
@@ -73,8 +79,8 @@ class CredentialService:
             return Credential(key or None, url or None)
         raise ProviderError(_nothing_set(vendor))
 
-    def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[tuple[str, str] | None]:
-        """Return the stored (encrypted key, base URL) of each (organization id, vendor)."""
+    def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[StoredKey | None]:
+        """Return what is stored for each (organization id, vendor)."""
         with self.database.read() as connection:
             found = language_models.find_credentials(connection, keys=set(keys))
         return [found.get(key) for key in keys]

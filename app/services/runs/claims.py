@@ -17,7 +17,7 @@ from app.metrics.registry import RUNS
 from app.models import runs, usage
 from app.models.base import earlier_now
 from app.models.queries import delete_rows
-from app.models.runs import RunRow
+from app.models.runs import ClaimedRunRow, RunRow
 from app.redis_store.runs import LiveRuns, RunCompletions
 from app.services.runs.outcome import EXPIRED, INTERRUPTED, NOT_CALLED, RunEnd, failed
 from app.timestamps import Now
@@ -29,13 +29,14 @@ log = structlog.get_logger(__name__)
 HEARTBEAT_S = 10.0
 KEY_TTL = timedelta(hours=24)
 RUN_WORK = WorkTable(runs.runs, waiting=runs.runs.c.status == "queued")
-ClaimedRun = tuple[RunRow, Claim]
+ClaimedRun = tuple[ClaimedRunRow, Claim]
 
 
 class RunClaims:
-    """Claims one run in a transaction of its own, and in the next one all whose claims were requested meanwhile.
+    """Claims one run by a statement of its own, and by the next one all whose claims were requested meanwhile.
 
-    Runs that are claimed together share the token of their claims.
+    Runs that are claimed together share the token of their claims. The claim is committed before the rows are read:
+    who dies in between has claimed them, as who dies later.
     """
 
     def __init__(self, database: Database, now: Now) -> None:
@@ -56,7 +57,8 @@ class RunClaims:
                 runs.find_claimed(connection, run_ids=ids, token=token)
                 if RUN_WORK.claim(connection, ids, token=token, now=now)
                 else []
-            )
+            ),
+            single=True,
         )
         claimed = {row.id: (row, Claim(row.id, token, now)) for row in rows}
         return [claimed.pop(run_id, None) for run_id in run_ids]

@@ -15,7 +15,7 @@ from app.chat import Answer, File, Message, OnEvent, StreamEvent
 from app.db import UNSTORABLE, Database
 from app.errors import Invalid, ProviderError, ProviderTimeout, RepriseError
 from app.models.language_models import LanguageModel
-from app.models.runs import RunRow
+from app.models.runs import ClaimedRunRow, RunRow
 from app.providers.types import Credential, ModelConfig, ModelPort
 from app.redis_store.runs import LiveRuns
 from app.services.language_models.credentials import CredentialService
@@ -151,7 +151,7 @@ class Executor:
                 raise
             return self._end(row, claim, model_name, end)
 
-    def _work(self, row: RunRow) -> tuple[str, RunEnd]:
+    def _work(self, row: ClaimedRunRow) -> tuple[str, RunEnd]:
         """Return the name of the model that answered, or was to, and the run's end.
 
         That is an answer, or a failure that the vendor or the configuration is to blame for.
@@ -174,7 +174,7 @@ class Executor:
         )
         return model_name, replace(end, instruction=instruction, request=request)
 
-    def _answer(self, row: RunRow, instruction: str) -> tuple[str, RunEnd]:
+    def _answer(self, row: ClaimedRunRow, instruction: str) -> tuple[str, RunEnd]:
         call = self.patience(self._prepared, row, instruction)
         started = self.monotonic()
         with self._live(row) as on_event:
@@ -189,7 +189,7 @@ class Executor:
     def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
         return self.live.of(row.id, self.masking.piece_encryption(row)) if row.request.stream else nullcontext()
 
-    def _prepared(self, row: RunRow, instruction: str) -> Call:
+    def _prepared(self, row: ClaimedRunRow, instruction: str) -> Call:
         second_id = row.request.fallback_model_id
         with self.database.read() as connection:
             first = self._model(connection, row, row.language_model_id)
@@ -199,18 +199,24 @@ class Executor:
         files = tuple(File(file.file_name, file.content_type, content) for file, content in described)
         question = Message("user", row.question, files=files)
         messages = (Message("system", instruction), *history_of(row.request), question)
-        fallback = self._candidate(row, second) if second else None
-        return Call(self._candidate(row, first), fallback, row.request.config, messages, row.organization_id)
+        fallback = _candidate(second, lambda: self._found(row, second)) if second else None
+        return Call(
+            _candidate(first, lambda: self._claimed(row, first)),
+            fallback,
+            row.request.config,
+            messages,
+            row.organization_id,
+        )
 
     def _model(self, connection: Connection, row: RunRow, model_id: int) -> LanguageModel:
         return self.models.read(connection, organization_id=row.organization_id, model_id=model_id)
 
-    def _candidate(self, row: RunRow, model: LanguageModel) -> Candidate:
-        try:
-            credential = self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
-        except ProviderError as refused:
-            return Candidate(model, None, refused)
-        return Candidate(model, credential)
+    def _claimed(self, row: ClaimedRunRow, model: LanguageModel) -> Credential | None:
+        stored = None if row.encrypted_key is None else (row.encrypted_key, row.base_url or "")
+        return self.credentials.choose(model.vendor, stored, base_url=model.base_url)
+
+    def _found(self, row: RunRow, model: LanguageModel) -> Credential | None:
+        return self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
 
     def _end(self, row: RunRow, claim: Claim, model_name: str, end: RunEnd) -> bool:
         """Store the run's end or, where the database does not take it, that failure."""
@@ -229,3 +235,10 @@ class Executor:
             return False
         self.ending.notify(row, model_name, end.label)
         return True
+
+
+def _candidate(model: LanguageModel, credential: Callable[[], Credential | None]) -> Candidate:
+    try:
+        return Candidate(model, credential())
+    except ProviderError as refused:
+        return Candidate(model, None, refused)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import redis
@@ -30,6 +30,8 @@ from app.services.runs.request import Requested
 from app.typed import decode
 
 log = structlog.get_logger(__name__)
+
+R = TypeVar("R", bound=RunRow)
 
 
 class _ModelOutput(msgspec.Struct, frozen=True):
@@ -64,7 +66,7 @@ class RunMasking:
         sealed = [self.rules.cipher.encrypt(content) for content in (*contents, msgspec.json.encode(requested))]
         return Requested(masked.question(requested.question), request), sealed
 
-    def requested(self, row: RunRow) -> RunRow:
+    def requested(self, row: R) -> R:
         """Return the run as it was requested, unmasked; `Invalid` when the key has changed."""
         if not row.request.sealed:
             return row

@@ -294,10 +294,10 @@ def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch
     faults = iter([False, True, True])
     write = database.retrying
 
-    def shaky(work):
+    def shaky(work, **options):
         if next(faults, False):
             raise Unavailable("away")
-        return write(work)
+        return write(work, **options)
 
     pauses = []
     monkeypatch.setattr(database, "retrying", shaky)

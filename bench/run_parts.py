@@ -101,11 +101,9 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
     def begun() -> None:
         with database.single() as connection:
             ids.append(insert_row(connection, _ROWS, status="queued"))
-        with database.write() as connection:
+        with database.single() as connection:
             connection.execute(_CLAIM, {"row": ids[-1], "token": "claim"})
             connection.execute(_CLAIMED, {"row": ids[-1], "token": "claim"}).all()
-        with database.read() as connection:  # the credential
-            connection.execute(_READ, {"row": 1}).all()
 
     def ended() -> None:
         row_id = ids.pop()
@@ -116,7 +114,7 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
             connection.execute(_READ, {"row": row_id}).all()
 
     found = [
-        _here("its row, the claim and the credential", begun, groups),
+        _here("its row, and the claim with the credential", begun, groups),
         _here("its end and usage, and the answer's row", ended, groups),
     ]
     _TABLES.drop_all(database.engine)

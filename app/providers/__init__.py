@@ -1,1 +1,1 @@
-"""The model call: the vendors through any-llm, the builtin models, and the catalogue of what they cost."""
+"""The model call: OpenAI's format over HTTP, other vendors through any-llm, the builtin models, and the catalogue."""

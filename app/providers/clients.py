@@ -12,7 +12,7 @@ import httpx
 from app.addresses import GuardedBackend
 from app.providers.bounds import ANSWER_BYTES
 from app.providers.endpoints import Endpoint, endpoint_of
-from app.providers.http_client import CONNECT_TIMEOUT_S, refuse
+from app.providers.http_client import CONNECT_TIMEOUT_S, IDLE_S, refuse
 from app.providers.transport import BoundedTransport
 from app.providers.types import ModelRequest
 from app.providers.vendors import VENDORS, VendorProfile, WireFormat
@@ -67,7 +67,7 @@ class SharedTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, backend: GuardedBackend) -> None:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_S)
         verify = httpx.create_ssl_context()
         self._pools = [httpx.AsyncHTTPTransport(verify=verify, limits=limits) for _ in range(_POOLS)]
         for pool in self._pools:

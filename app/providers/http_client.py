@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -36,14 +37,17 @@ def refuse(host: str) -> None:
 class HttpClient:
     """A thread that waits for an answer waits for its socket: an event loop in between took six times as long.
 
-    Proxies and credentials of the environment are not used, no redirect is followed, nothing is sent twice.
+    Proxies and credentials of the environment are not used, no redirect is followed, nothing is sent twice. The
+    certificates are read by the first request.
     """
 
-    def __init__(self) -> None:
+    @cached_property
+    def _pools(self) -> PoolManager:
         context = httpx.create_ssl_context()
         context.sslsocket_class = _TlsSocket
-        self._pools = PoolManager(_HOSTS, maxsize=_IDLE_CONNECTIONS, ssl_context=context)
-        self._pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        pools = PoolManager(_HOSTS, maxsize=_IDLE_CONNECTIONS, ssl_context=context)
+        pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return pools
 
     @contextmanager
     def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> Iterator[BaseHTTPResponse]:

@@ -46,9 +46,11 @@ def server(reply, wrap=lambda connection: connection):
                 while wrapped.recv(65_536):
                     reply(wrapped)
 
-        threading.Thread(target=serve, daemon=True).start()
+        accepting = threading.Thread(target=serve, daemon=True)
+        accepting.start()
         yield listening.getsockname()[1]
         listening.shutdown(socket.SHUT_RDWR)
+        accepting.join()
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import datetime
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import Invalid, ProviderTimeout, RepriseError
-from app.providers.bounds import ANSWER_BYTES
 from app.providers.clients import Clients
 from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
@@ -64,14 +63,12 @@ class LoopThread:
 
 
 class AnyLlmModels:
-    """Makes one attempt per call, without retries; a failure is a `ProviderFailure` that says if another may help.
+    """For `VendorModels`, which says what calls do.
 
     The event loop and its clients start with the first call: few processes call a model.
     """
 
-    def __init__(
-        self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES
-    ) -> None:
+    def __init__(self, utcnow: Callable[[], datetime], *, answer_bytes: int) -> None:
         self._answer_bytes = answer_bytes
         self._utcnow = utcnow
         self._lock = threading.Lock()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Protocol
 
 from app.providers.failures import ProviderFailure
 
@@ -72,13 +72,17 @@ class _Inflater:
             received = self._decompressor.unconsumed_tail
 
 
-class _Bound(Protocol):
+class _Bound(ABC):
+    """Passes on what it may at once; `end` what it held back."""
+
+    @abstractmethod
     def read(self, piece: bytes) -> Iterator[bytes]: ...
 
-    def end(self) -> Iterator[bytes]: ...
+    def end(self) -> Iterator[bytes]:
+        return iter(())
 
 
-class _CutOff:
+class _CutOff(_Bound):
     """Passes on the first `ERROR_BYTES` of an error's answer, whose status says enough."""
 
     def __init__(self) -> None:
@@ -89,11 +93,8 @@ class _CutOff:
             yield kept
         self._left -= len(kept)
 
-    def end(self) -> Iterator[bytes]:
-        return iter(())
 
-
-class _Whole:
+class _Whole(_Bound):
     def __init__(self, answer_bytes: int) -> None:
         self._answer_bytes = answer_bytes
         self._size = self._elements = 0
@@ -106,11 +107,8 @@ class _Whole:
         _check_elements(self._elements)
         yield piece
 
-    def end(self) -> Iterator[bytes]:
-        return iter(())
 
-
-class _Events:
+class _Events(_Bound):
     """Passes on whole events only: the SDKs take time quadratic in the pieces, and in the lines, of one event."""
 
     def __init__(self, event_bytes: int) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from app.addresses import GuardedBackend
-from app.providers.bounds import ANSWER_BYTES
 from app.providers.endpoints import Endpoint, endpoint_of
 from app.providers.http_client import CONNECT_TIMEOUT_S, IDLE_S, refuse
 from app.providers.transport import BoundedTransport
@@ -33,7 +32,7 @@ class Clients:
     request gets its credential, and no other, when it is sent.
     """
 
-    def __init__(self, answer_bytes: int = ANSWER_BYTES) -> None:
+    def __init__(self, answer_bytes: int) -> None:
         self._transport = SharedTransport(GuardedBackend(refuse))
         self._bounded = {
             streamed: BoundedTransport(self._transport, answer_bytes=answer_bytes, streamed=streamed)

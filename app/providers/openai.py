@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -20,13 +20,13 @@ import orjson
 from app import __version__
 from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import ProviderTimeout, RepriseError
-from app.providers.bounds import ANSWER_BYTES, AnswerReader
+from app.providers.bounds import AnswerReader
 from app.providers.decoding import AnswerBuilder
 from app.providers.encoding import encode
 from app.providers.endpoints import endpoint_of
 from app.providers.failures import ProviderFailure, failed_midway, failure, refused
 from app.providers.http_client import HttpClient, is_timeout, pieces
-from app.providers.types import ModelRequest
+from app.providers.types import Credential, ModelRequest
 
 _HEADERS = {
     "content-type": "application/json",
@@ -40,9 +40,9 @@ _TICK_S = 0.05
 
 
 class OpenAIModels:
-    """Makes one attempt per call; a failure is a `ProviderFailure` that says if another may help."""
+    """For `VendorModels`, which says what calls do."""
 
-    def __init__(self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES):
+    def __init__(self, utcnow: Callable[[], datetime], *, answer_bytes: int) -> None:
         self._http = HttpClient()
         self._answer_bytes = answer_bytes
         self._utcnow = utcnow
@@ -121,7 +121,7 @@ def _read(text: bytes | str, request: ModelRequest) -> Any:
         sent = _decoded(text)
     except (ValueError, RecursionError):
         raise ProviderFailure(f"{request.model.vendor} did not answer properly: the answer is no JSON.") from None
-    if failed := failed_midway(request.model.vendor, endpoint_of(request).api_key, sent):
+    if failed := failed_midway(request.model.vendor, (request.credential or Credential()).api_key, sent):
         raise failed
     return sent
 

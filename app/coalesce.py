@@ -1,4 +1,4 @@
-"""Lets the threads that call another process at the same time share one call of it."""
+"""Lets the threads that call another process at the same time share one call of it, or one transaction."""
 
 from __future__ import annotations
 
@@ -102,6 +102,49 @@ class Coalescer(Generic[Q, A]):
             for ticket in together:
                 ticket.answered = True
                 ticket.woken.release()
+
+
+class GroupCommit(Generic[Q, A]):
+    """Commits the changes that several threads make at the same time in one transaction.
+
+    `commit` takes the changes and returns as many results, in their order; it makes all of them or none. Where it
+    raises an error for several changes, each of them is committed alone, so that one that the database refuses fails
+    for its own caller only. `Unavailable` is raised to all of them, and nothing is tried again.
+    """
+
+    def __init__(
+        self, commit: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S
+    ) -> None:
+        self._commit = commit
+        self._together: Coalescer[Q, A | _Refused] = Coalescer(self._commit_all, most=most, wait_s=wait_s)
+
+    def __call__(self, change: Q) -> A:
+        result = self._together(change)
+        if isinstance(result, _Refused):
+            raise result.error
+        return result
+
+    def _commit_all(self, changes: Sequence[Q]) -> Sequence[A | _Refused]:
+        try:
+            return self._commit(changes)
+        except Unavailable:
+            raise
+        except Exception:
+            if len(changes) == 1:
+                raise
+        return [self._commit_alone(change) for change in changes]
+
+    def _commit_alone(self, change: Q) -> A | _Refused:
+        try:
+            (result,) = self._commit([change])
+        except Exception as error:  # noqa: BLE001 - it is not lost: the caller of the change raises it
+            return _Refused(error)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    error: Exception
 
 
 def _held_lock() -> threading.Lock:

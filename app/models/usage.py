@@ -5,9 +5,10 @@ What runs have used is summed by day as they end, in the transaction that ends t
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from operator import add, attrgetter
 from typing import Annotated, Any
 
 from sqlalchemy import (
@@ -19,15 +20,12 @@ from sqlalchemy import (
     Integer,
     Select,
     UniqueConstraint,
-    bindparam,
     case,
     exists,
     func,
     or_,
     select,
 )
-from sqlalchemy.dialects.mysql import insert as mysql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from app.models.base import BigInt, exact, new_table
 from app.models.cases import test_cases
@@ -35,13 +33,26 @@ from app.models.language_models import language_models
 from app.models.own_replays import is_own
 from app.models.prompt_versions import draft_snapshots
 from app.models.prompts import prompts
+from app.models.queries import upsert
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.sessions import sessions
 
-# Rows that runs which end at the same moment are spread over, so that they don't wait for each other's commit.
+# Rows over which processes whose runs end at the same moment spread them, so that none waits for another one's commit.
 SLOTS = 8
-_KEY = ("project_id", "day", "prompt_id", "commit_hash", "language_model_id", "api_key_id", "source", "slot")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UsageKey:
+    """What runs are summed by. 0 and the empty text stand for none; `day` is an ISO date of UTC."""
+
+    project_id: int
+    day: str
+    prompt_id: int
+    commit_hash: str
+    language_model_id: int
+    api_key_id: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,14 @@ class Spent:
     reasoning_tokens: Annotated[int, BigInt] = 0
     cost_usd: Annotated[float, Double] = 0.0
 
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*map(add, _SUMS_OF(self), _SUMS_OF(other)))
+
+
+_KEY = (*UsageKey.__dataclass_fields__, "slot")
+
+SUMS = tuple(Spent.__dataclass_fields__)
+_KEY_OF, _SUMS_OF = attrgetter(*UsageKey.__dataclass_fields__), attrgetter(*SUMS)
 
 # No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
 usage_daily = new_table(
@@ -83,7 +102,6 @@ class UsageFilter:
     prompt_id: int | None = None
 
 
-SUMS = tuple(Spent.__dataclass_fields__)
 # By the names of the API's groupBy. A model is identified by its id, vendor and name.
 GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "day": (usage_daily.c.day,),
@@ -101,10 +119,16 @@ _GROUPS_OF_REPLAYS: dict[str, tuple[ColumnElement[Any], ...]] = {
 }
 
 
-def count_run(connection: Connection, *, run_id: int, spent: Spent, now: datetime) -> None:
-    """Add an ended run to its day; last in its transaction, as others wait for this row."""
-    adding = _ADD_ON_SQLITE if connection.dialect.name == "sqlite" else _ADD_ON_MYSQL
-    connection.execute(adding, {"run_id": run_id, "day": now.date(), "slot": run_id % SLOTS, **asdict(spent)})
+def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], *, slot: int) -> None:
+    """Add ended runs to their days; last in its transaction, as others wait for these rows.
+
+    Rows are changed in the order of their keys, so that two transactions can't wait for each other.
+    """
+    sums: dict[UsageKey, Spent] = {}
+    for key, spent in ended:
+        sums[key] = sums[key] + spent if key in sums else spent
+    rows = [(*_KEY_OF(key), slot, *_SUMS_OF(sums[key])) for key in sorted(sums)]
+    upsert(connection, usage_daily.name, [*_KEY, *SUMS], rows, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
 
 
 def sum_usage(
@@ -157,28 +181,6 @@ def _sums(
     if filters.prompt_id is not None:
         statement = statement.where(prompt_id == filters.prompt_id)
     return [dict(row) for row in connection.execute(statement).mappings()]
-
-
-# Built once, as every run ends with it: what belongs to the key is in the run's own row.
-_ADDED = select(
-    runs.c.project_id,
-    bindparam("day", type_=Date),
-    runs.c.prompt_id,
-    func.coalesce(runs.c.commit_hash, ""),
-    runs.c.language_model_id,
-    func.coalesce(runs.c.api_key_id, 0),
-    runs.c.source,
-    bindparam("slot", type_=Integer),
-    *(bindparam(name, type_=usage_daily.c[name].type) for name in SUMS),
-).where(runs.c.id == bindparam("run_id"))
-
-
-_SQLITE = sqlite_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
-_ADD_ON_SQLITE = _SQLITE.on_conflict_do_update(
-    index_elements=list(_KEY), set_={name: usage_daily.c[name] + _SQLITE.excluded[name] for name in SUMS}
-)
-_MYSQL = mysql_insert(usage_daily).from_select([*_KEY, *SUMS], _ADDED)
-_ADD_ON_MYSQL = _MYSQL.on_duplicate_key_update({name: usage_daily.c[name] + _MYSQL.inserted[name] for name in SUMS})
 
 
 @dataclass(frozen=True, slots=True)

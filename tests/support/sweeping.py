@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from app.services.runs.claims import RunSweeper
+from app.services.runs.sweeper import RunSweeper
 from app.work.sweeper import Resending
 from tests.support.world import World
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 from dramatiq.threading import raise_thread_exception
 
-from app.coalesce import Coalescer
+from app.coalesce import Coalescer, GroupCommit
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -211,3 +211,61 @@ def test_of_many_threads_each_gets_its_own_answers():
     double = Coalescer(lambda questions: [question * 2 for question in questions], most=3)
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(double, range(3000))) == [number * 2 for number in range(3000)]
+
+
+@pytest.fixture
+def commit(source):
+    """Commits doubles by `source`, together."""
+    return GroupCommit(source)
+
+
+def together(pool, source, commit, *changes):
+    """Commit these in one call, after one that holds the others up."""
+    first = pool.submit(commit, 0)
+    until_asked(source)
+    others = []
+    for place, change in enumerate(changes, 1):
+        others.append(pool.submit(commit, change))
+        until_waiting(commit._together, place)
+    source.gate.release(100)
+    assert first.result() == 0
+    return others
+
+
+def test_changes_that_come_together_are_committed_together(pool, source, commit):
+    changes = together(pool, source, commit, 1, 2, 3)
+
+    assert [one.result() for one in changes] == [2, 4, 6]
+    assert source.asked == [[0], [1, 2, 3]]
+
+
+def test_a_change_that_is_refused_fails_alone(pool, source, commit):
+    changes = together(pool, source, commit, 1, "bad", 3)
+
+    assert [changes[0].result(), changes[2].result()] == [2, 6]
+    with pytest.raises(ValueError, match="no answer"):
+        changes[1].result()
+    assert source.asked == [[0], [1, "bad", 3], [1], ["bad"], [3]]
+
+
+def test_a_change_that_comes_alone_is_refused_once(source, commit):
+    source.gate.release(100)
+
+    with pytest.raises(ValueError, match="no answer"):
+        commit("bad")
+    assert source.asked == [["bad"]]
+
+
+def test_a_database_that_is_away_is_asked_once_for_all(pool):
+    asked = Gated()
+
+    def away(changes):
+        asked(changes)
+        if changes != [0]:
+            raise Unavailable("away")
+        return changes
+
+    for change in together(pool, asked, GroupCommit(away), 1, 2):
+        with pytest.raises(Unavailable, match="away"):
+            change.result()
+    assert asked.asked == [[0], [1, 2]]

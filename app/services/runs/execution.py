@@ -21,8 +21,9 @@ from app.redis_store.runs import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import Config
-from app.services.runs.claims import RunClaims, RunEnding
-from app.services.runs.masking import RunMasking, has_contents
+from app.services.runs.claims import RunClaims
+from app.services.runs.ending import RunEnding
+from app.services.runs.masking import RunMasking
 from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, failed, failed_by
 from app.services.runs.request import history_of, model_request, render, without_text
 from app.work.heartbeat import Heartbeat, build_patience
@@ -143,25 +144,25 @@ class Executor:
         row, claim = claimed
         with self.heartbeat.of(run_id, claim.token):
             try:
-                model_name, end = self._work(row)
+                answering, end = self._work(row)
             except BaseException as error:
                 # A bug, or the actor's time limit: the run must not look as if it were still in work.
-                end = failed(INTERNAL, f"{type(error).__name__} while the run was executed.")
-                self._store(row, claim, row.model_name, end)
+                self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
                 raise
-            return self._end(row, claim, model_name, end)
+            return self._end(answering, claim, end)
 
-    def _work(self, row: ClaimedRunRow) -> tuple[str, RunEnd]:
-        """Return the name of the model that answered, or was to, and the run's end.
+    def _work(self, row: ClaimedRunRow) -> tuple[RunRow, RunEnd]:
+        """Return the run with the model that answered, or was to, and its end.
 
         That is an answer, or a failure that the vendor or the configuration is to blame for.
         """
-        model_name, instruction, request = row.model_name, None, None
+        answering, instruction, request = row, None, None
         started = self.monotonic()
         try:
             whole = self.patience(self.masking.requested, row)
             instruction, request = render(whole.request), without_text(whole.request)
-            model_name, end = self._answer(whole, instruction)
+            model, end = self._answer(whole, instruction)
+            answering = replace(row, model_name=model.name, vendor=model.vendor, language_model_id=model.id)
         except RepriseError as error:
             end = replace(failed_by(error), response_time_ms=self._ms_since(started))
         log.info(
@@ -169,19 +170,19 @@ class Executor:
             run_id=row.id,
             status=end.status,
             error_kind=end.error_kind,
-            model=model_name,
+            model=answering.model_name,
             response_time_ms=end.response_time_ms,
         )
-        return model_name, replace(end, instruction=instruction, request=request)
+        return answering, replace(end, instruction=instruction, request=request)
 
-    def _answer(self, row: ClaimedRunRow, instruction: str) -> tuple[str, RunEnd]:
+    def _answer(self, row: ClaimedRunRow, instruction: str) -> tuple[LanguageModel, RunEnd]:
         call = self.patience(self._prepared, row, instruction)
         started = self.monotonic()
         with self._live(row) as on_event:
             answered_by = self.caller.call(call, on_event)
         took_ms = self._ms_since(started)
         end = answered(answered_by.answer, answered_by.config, answered_by.model, answered_by.first_error)
-        return answered_by.model.name, replace(end, response_time_ms=took_ms)
+        return answered_by.model, replace(end, response_time_ms=took_ms)
 
     def _ms_since(self, started: float) -> int:
         return round((self.monotonic() - started) * 1000)
@@ -218,22 +219,22 @@ class Executor:
     def _found(self, row: RunRow, model: LanguageModel) -> Credential | None:
         return self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
 
-    def _end(self, row: RunRow, claim: Claim, model_name: str, end: RunEnd) -> bool:
+    def _end(self, row: RunRow, claim: Claim, end: RunEnd) -> bool:
         """Store the run's end or, where the database does not take it, that failure."""
         try:
-            return self._store(row, claim, model_name, end)
+            return self._store(row, claim, end)
         except UNSTORABLE as error:
             # The error's text may quote the answer.
             log.error("run_not_stored", run_id=row.id, error=type(error).__name__)
-            return self._store(row, claim, model_name, failed("provider", NOT_STORED))
+            return self._store(row, claim, failed("provider", NOT_STORED))
 
-    def _store(self, row: RunRow, claim: Claim, model_name: str, end: RunEnd) -> bool:
+    def _store(self, row: RunRow, claim: Claim, end: RunEnd) -> bool:
         kept = self.patience(self.masking.ended, row, end)
-        ended = self.patience(self.ending.finish, claim, kept, contents=has_contents(row))
-        if not ended:
+        ended = self.patience(self.ending.finish, row, claim, kept)
+        if ended is None:
             log.warning("run_came_too_late", run_id=row.id, status=end.status)
             return False
-        self.ending.notify(row, model_name, end.label)
+        self.ending.notify(ended)
         return True
 
 

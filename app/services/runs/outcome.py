@@ -44,11 +44,6 @@ class RunEnd:
     cost_usd: float | None = None
     response_time_ms: int | None = None
 
-    @property
-    def label(self) -> str:
-        """The outcome as it is counted: `ok`, `nok`, or the kind of the error."""
-        return self.error_kind or ("nok" if self.nok else "ok")
-
     def columns(self) -> dict[str, Any]:
         values = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
         return {name: value for name, value in values if value is not None}

@@ -24,10 +24,12 @@ from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
-from app.services.runs.claims import KEY_TTL, RunEnding, RunSweeper
+from app.services.runs.claims import KEY_TTL
+from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
+from app.services.runs.sweeper import RunSweeper
 from app.shares import Turns
 from app.timestamps import Now
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
-from operator import add, attrgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,8 +17,6 @@ from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
 ROWS_MAX = 10_000
 # Columns that replays don't have: a replay plays the draft, and without an API key.
 _OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
-
-_SUMS_OF = attrgetter(*SUMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,7 @@ class UsageService:
         with self.database.read() as connection:
             for row in _rows(connection, project_id, filters, group_by):
                 key = tuple(row[name] for name in names)
-                sums[key] = _plus(sums.get(key, Spent(runs=0)), _spent(row))
+                sums[key] = sums.get(key, Spent(runs=0)) + _spent(row)
         if len(sums) > ROWS_MAX:
             raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
         ordered = sorted(sums.items(), key=lambda item: tuple(map(_order, item[0])))
@@ -53,7 +49,7 @@ class UsageService:
 
 
 def total(rows: Sequence[UsageRow]) -> Spent:
-    return reduce(_plus, (row.spent for row in rows), Spent(runs=0))
+    return sum((row.spent for row in rows), Spent(runs=0))
 
 
 def _rows(
@@ -74,10 +70,6 @@ def _day(value: date | str) -> date:
 def _spent(row: dict[str, Any]) -> Spent:
     counts = {name: int(row[name]) for name in SUMS if name != "cost_usd"}
     return Spent(**counts, cost_usd=float(row["cost_usd"]))
-
-
-def _plus(one: Spent, other: Spent) -> Spent:
-    return Spent(*map(add, _SUMS_OF(one), _SUMS_OF(other)))
 
 
 def _order(value: Any) -> tuple[bool, Any]:

@@ -11,7 +11,8 @@ import redis
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
-from app.services.runs.claims import RUN_WORK, RunSweeper
+from app.services.runs.claims import RUN_WORK
+from app.services.runs.sweeper import RunSweeper
 from app.work.heartbeat import build_patience
 from app.work.sweeper import DOUBT_S
 from tests.fakes.wire import Reply

@@ -10,7 +10,8 @@ from app.chat import StreamEvent
 from app.metrics.registry import RUNS
 from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
-from app.services.runs.claims import RUN_WORK, RunSweeper
+from app.services.runs.claims import RUN_WORK
+from app.services.runs.sweeper import RunSweeper
 from tests.integration.runs.asking import prompt, run
 from tests.support.counting import Since
 from tests.support.sweeping import sweep_runs

@@ -1,0 +1,128 @@
+"""Ends runs, with their usage, and tells those who wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from app.coalesce import GroupCommit
+from app.db import Database
+from app.metrics import Metrics
+from app.metrics.registry import RUNS
+from app.models import runs, usage
+from app.models.queries import delete_rows
+from app.models.runs import RunRow
+from app.models.usage import UsageKey
+from app.redis_store.runs import LiveRuns, RunCompletions
+from app.services.runs.claims import RUN_WORK
+from app.services.runs.masking import has_contents
+from app.services.runs.outcome import INTERRUPTED, NOT_CALLED, RunEnd, failed
+from app.timestamps import Now
+from app.work.table import Claim
+
+_COLUMNS = tuple(RunRow.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ending:
+    """The end of a run that `claim` holds, or of a queued one; `row` is the run before it."""
+
+    row: RunRow
+    end: RunEnd
+    claim: Claim | None
+    unmoved: bool = False
+
+    def make(self, connection: Connection, now: datetime) -> RunRow | None:
+        """Change the run's row, unless it has ended or is another worker's; returns it as it is stored."""
+        values = self.end.columns()
+        if self.claim is None:
+            changed = RUN_WORK.finish_waiting(connection, self.row.id, values, now=now)
+        else:
+            changed = RUN_WORK.finish(connection, self.claim, values, now=now, unmoved=self.unmoved)
+        if not changed:
+            return None
+        before = {name: getattr(self.row, name) for name in _COLUMNS}
+        return RunRow(**{name: values.get(name, before[name]) for name in _COLUMNS} | {"finished_at": now})
+
+    def clean_up(self, connection: Connection) -> None:
+        """Delete the run's files, and its Idempotency-Key where the model was surely not called."""
+        if has_contents(self.row):
+            delete_rows(connection, runs.run_file_chunks, run_id=self.row.id)
+        if self.end.error_kind in NOT_CALLED:
+            delete_rows(connection, runs.idempotency_keys, run_id=self.row.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunEnding:
+    """Ends one run by a transaction of its own, and by the next one all that have ended meanwhile."""
+
+    database: Database
+    now: Now
+    metrics: Metrics
+    live: LiveRuns
+    completions: RunCompletions
+    _end: GroupCommit[_Ending, RunRow | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._end = GroupCommit(self._end_all)
+
+    def finish(self, row: RunRow, claim: Claim, end: RunEnd) -> RunRow | None:
+        """End a claimed run, and return it as it is stored; None when it has ended.
+
+        `row` is the run as it was accepted, with the model that answered, or was to.
+        """
+        return self._end(_Ending(row=row, end=end, claim=claim))
+
+    def interrupt(self, claim: Claim) -> bool:
+        """End a run whose worker died, and notify; False when it has ended, or its worker has moved."""
+        return self._end_unanswered(claim.row_id, failed("interrupted", INTERRUPTED), claim)
+
+    def give_up(self, run_id: int, reason: str) -> bool:
+        """End a queued run as `not_started`, and notify; False when a worker has claimed it, and it goes on."""
+        return self._end_unanswered(run_id, failed("not_started", reason), None)
+
+    def notify(self, ended: RunRow) -> None:
+        """Count the run that has ended, then tell its followers and waiters, who find it counted."""
+        self.metrics.count(RUNS, ended.model_name, ended.error_kind or ("nok" if ended.nok else "ok"))
+        if ended.request.stream:
+            self.live.end(ended.id)
+        self.completions.announce(ended.id)
+
+    def _end_unanswered(self, run_id: int, end: RunEnd, claim: Claim | None) -> bool:
+        with self.database.read() as connection:
+            found = runs.find_runs(connection, run_ids=[run_id])
+        ended = [self._end(_Ending(row=row, end=end, claim=claim, unmoved=True)) for row in found]
+        for row in filter(None, ended):
+            self.notify(row)
+        return any(ended)
+
+    def _end_all(self, endings: Sequence[_Ending]) -> list[RunRow | None]:
+        return self.database.retrying(lambda connection: self._end_by(connection, endings))
+
+    def _end_by(self, connection: Connection, endings: Sequence[_Ending]) -> list[RunRow | None]:
+        """End the runs in the order of their ids, as heartbeats do, so that neither waits for the other."""
+        now = self.now()
+        ended: dict[int, RunRow | None] = {}
+        for place in sorted(range(len(endings)), key=lambda place: endings[place].row.id):
+            ended[place] = endings[place].make(connection, now)
+            if ended[place]:
+                endings[place].clean_up(connection)
+        used = [(_usage_key(row, now), each.end.spent()) for place, each in enumerate(endings) if (row := ended[place])]
+        if used:
+            usage.count_runs(connection, used, slot=endings[0].row.id % usage.SLOTS)
+        return [ended[place] for place in range(len(endings))]
+
+
+def _usage_key(row: RunRow, now: datetime) -> UsageKey:
+    return UsageKey(
+        row.project_id,
+        now.date().isoformat(),
+        row.prompt_id,
+        row.commit_hash or "",
+        row.language_model_id,
+        row.api_key_id or 0,
+        row.source,
+    )

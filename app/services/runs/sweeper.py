@@ -1,0 +1,44 @@
+"""Sweeps runs whose worker died, runs that nobody starts, and Idempotency-Keys that have expired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from app.models import runs
+from app.models.base import earlier_now
+from app.services.runs.claims import KEY_TTL, RUN_WORK
+from app.services.runs.ending import RunEnding
+from app.services.runs.outcome import EXPIRED
+from app.work.sweeper import BATCH, Sweeper
+from app.work.table import Claim
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class RunSweeper(Sweeper):
+    """A run whose worker died has failed: its model may have been called (docs/adr/0003)."""
+
+    ending: RunEnding
+    table = RUN_WORK
+    # Three heartbeats.
+    stale_s = 30.0
+    expires_after = timedelta(hours=1)
+
+    def sweep(self) -> list[int]:
+        """Do as `Sweeper.sweep`, and delete Idempotency-Keys that have expired."""
+        with self.database.write() as connection:
+            before = earlier_now(connection, self.now()) - KEY_TTL
+            runs.delete_expired_keys(connection, before=before, limit=BATCH)
+        return Sweeper.sweep(self)
+
+    def _interrupt(self, claim: Claim) -> bool:
+        marked = self.ending.interrupt(claim)
+        log.warning("run_interrupted", run_id=claim.row_id, marked=marked)
+        return False
+
+    def _expire(self, row_id: int, *, exhausted: bool) -> None:
+        self.ending.give_up(row_id, EXPIRED)

@@ -22,12 +22,14 @@ from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
+from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.replays.claims import ReplaySweeper
 from app.services.runs import RunService, Started
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
+from app.services.runs.records import read_record
 from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.form import BatchForm
 from app.services.webhooks.deliveries import WebhookDeliverer
@@ -216,14 +218,19 @@ class RunDelivery:
         The caller that began the run gets the answer unmasked; one that repeats the request gets it as it is stored.
         """
         deadline = time.monotonic() + self.wait_s
-        self.runs.ending.completions.listen()
-        if not started.joined:
-            self.runs.ending.completions.wait(started.run_id, min(shortened(LOOK_S), self.wait_s))
-        while not (row := self.runs.get(project_id=started.project_id, run_id=started.run_id)).finished:
+        completions = self.runs.ending.completions
+        completions.listen()
+        end = None if started.joined else completions.wait(started.run_id, min(shortened(LOOK_S), self.wait_s))
+        while not (row := self._row(started, end)).finished:
             if time.monotonic() >= deadline:
                 raise still_in_work(row.id, self.wait_s)
-            self.runs.ending.completions.wait(row.id, min(shortened(LOOK_S), deadline - time.monotonic()))
+            end = completions.wait(row.id, min(shortened(LOOK_S), deadline - time.monotonic()))
         return row if started.joined else self.runs.masking.as_said(row)
+
+    def _row(self, started: Started, end: Announcement | None) -> RunRow:
+        """Return the run that the announcement brings or, where it brings none, the stored one."""
+        announced = read_record(end.record) if end else None
+        return announced or self.runs.get(project_id=started.project_id, run_id=started.run_id)
 
     def sweep(self) -> None:
         """Send the runs again that were left behind; the clock calls it."""

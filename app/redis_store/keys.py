@@ -4,7 +4,8 @@ from __future__ import annotations
 
 METRICS_TOTAL = "reprise:metrics:total"
 METRICS_GAUGES = "reprise:metrics:gauges"
-RUNS_ENDED = "reprise:runs:ended"
+# Processes of versions before hear of ends in another form, by the name without a number.
+RUNS_ENDED = "reprise:runs:ended:2"
 BATCH_TICKETS = "batch:tickets"
 # Dramatiq's namespace, in which it names its own keys, too.
 NAMESPACE = "dramatiq"

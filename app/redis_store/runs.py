@@ -13,8 +13,10 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, starmap
+from typing import NamedTuple
 
+import msgspec
 import orjson
 import redis
 import structlog
@@ -156,36 +158,51 @@ def _data(event: StreamEvent) -> bytes:
     return orjson.dumps(data)
 
 
+class Announcement(NamedTuple):
+    """The end of a run, with its record where that is short enough (`app.services.runs.records`)."""
+
+    run_id: int
+    record: bytes = b""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """`called` is set when `announcement` is known."""
+
+    called: threading.Event = field(default_factory=threading.Event)
+    announcement: Announcement | None = None
+
+
 class RunCompletions:
     """Shortens waits and guarantees nothing: waiting requests read the run's row from time to time all the same.
 
     All of them share one connection to Redis; each waits on an event of its own. Ends of runs that come at the same
-    time are one message.
+    time are one message: a list, in MessagePack, of each run's id and its record, for those who wait for it.
     """
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._announce: Coalescer[int, None] = Coalescer(self._publish)
+        self._announce: Coalescer[Announcement, None] = Coalescer(self._publish)
         self._lock = threading.Lock()
         self._listening = threading.Event()
         self._thread: threading.Thread | None = None
         self._ended: OrderedDict[int, None] = OrderedDict()
-        self._waiting: defaultdict[int, list[threading.Event]] = defaultdict(list)
+        self._waiting: defaultdict[int, list[_Waiter]] = defaultdict(list)
         self._closed = False
 
     def close(self) -> None:
         """Stop listening, within a second."""
         self._closed = True
 
-    def announce(self, run_id: int) -> None:
+    def announce(self, run_id: int, record: bytes = b"") -> None:
         try:
-            self._announce(run_id)
+            self._announce(Announcement(run_id, record))
         except (redis.RedisError, Unavailable) as error:
             log.warning("run_end_not_announced", run_id=run_id, error=str(error))
 
-    def _publish(self, run_ids: Sequence[int]) -> list[None]:
-        self._client.publish(keys.RUNS_ENDED, " ".join(map(str, run_ids)))
-        return [None] * len(run_ids)
+    def _publish(self, ends: Sequence[Announcement]) -> list[None]:
+        self._client.publish(keys.RUNS_ENDED, msgspec.msgpack.encode(ends))
+        return [None] * len(ends)
 
     def listen(self) -> None:
         """Start to listen, unless this process does; call it before a run is sent, as earlier messages are missed."""
@@ -195,18 +212,22 @@ class RunCompletions:
                 self._thread.start()
         self._listening.wait(SUBSCRIBE_S)
 
-    def wait(self, run_id: int, timeout_s: float) -> bool:
-        """Return True as soon as the run is known to have ended, False after `timeout_s`."""
-        ended = threading.Event()
+    def wait(self, run_id: int, timeout_s: float) -> Announcement | None:
+        """Return the announcement of the run's end as soon as it comes, None after `timeout_s`.
+
+        One that came before has no record any more.
+        """
+        waiter = _Waiter()
         with self._lock:
             if run_id in self._ended:
-                return True
-            self._waiting[run_id].append(ended)
+                return Announcement(run_id)
+            self._waiting[run_id].append(waiter)
         try:
-            return ended.wait(timeout_s)
+            waiter.called.wait(timeout_s)
+            return waiter.announcement
         finally:
             with self._lock:
-                self._waiting[run_id].remove(ended)
+                self._waiting[run_id].remove(waiter)
                 if not self._waiting[run_id]:
                     del self._waiting[run_id]
 
@@ -219,16 +240,17 @@ class RunCompletions:
                     while not self._closed:
                         message = channel.get_message(timeout=PAUSE_S)
                         if message is not None:
-                            self._note(map(int, message["data"].split()))
+                            self._note(starmap(Announcement, msgspec.msgpack.decode(message["data"])))
             except redis.RedisError as error:
                 log.warning("run_ends_not_heard", error=str(error))
                 time.sleep(PAUSE_S)
 
-    def _note(self, run_ids: Iterable[int]) -> None:
+    def _note(self, ends: Iterable[Announcement]) -> None:
         with self._lock:
-            for run_id in run_ids:
-                self._ended[run_id] = None
-                for ended in self._waiting.get(run_id, ()):
-                    ended.set()
+            for end in ends:
+                self._ended[end.run_id] = None
+                for waiter in self._waiting.get(end.run_id, ()):
+                    waiter.announcement = end
+                    waiter.called.set()
             while len(self._ended) > REMEMBERED:
                 self._ended.popitem(last=False)

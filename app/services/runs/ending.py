@@ -20,6 +20,7 @@ from app.redis_store.runs import LiveRuns, RunCompletions
 from app.services.runs.claims import RUN_WORK
 from app.services.runs.masking import has_contents
 from app.services.runs.outcome import INTERRUPTED, NOT_CALLED, RunEnd, failed
+from app.services.runs.records import write_record
 from app.timestamps import Now
 from app.work.table import Claim
 
@@ -89,7 +90,7 @@ class RunEnding:
         self.metrics.count(RUNS, ended.model_name, ended.error_kind or ("nok" if ended.nok else "ok"))
         if ended.request.stream:
             self.live.end(ended.id)
-        self.completions.announce(ended.id)
+        self.completions.announce(ended.id, write_record(ended))
 
     def _end_unanswered(self, run_id: int, end: RunEnd, claim: Claim | None) -> bool:
         with self.database.read() as connection:

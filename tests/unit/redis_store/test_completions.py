@@ -6,7 +6,7 @@ import fakeredis
 import pytest
 
 from app.redis_store.keys import RUNS_ENDED
-from app.redis_store.runs import RunCompletions
+from app.redis_store.runs import Announcement, RunCompletions
 from tests.support.waiting import wait_until
 
 LONG_S = 120
@@ -36,26 +36,26 @@ def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(ends):
     worker, webs = ends(), [ends(), ends()]
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(web.wait, 7, LONG_S) for web in webs for _ in range(2)]
-        worker.announce(7)
+        worker.announce(7, b"record")
 
-        assert [one.result(LONG_S) for one in waiting] == [True] * 4
+        assert [one.result(LONG_S) for one in waiting] == [Announcement(7, b"record")] * 4
 
 
 def test_an_end_that_comes_before_the_wait_is_remembered(ends):
     web = ends()
-    web.announce(7)
+    web.announce(7, b"record")
 
     assert web.wait(7, LONG_S)
-    assert web.wait(7, 0)
+    assert web.wait(7, 0) == Announcement(7), "records are not kept: nobody may ask for them"
 
 
 def test_all_ends_that_are_announced_at_once_are_heard(ends):
     worker, web = ends(), ends()
     with ThreadPoolExecutor(40) as pool:
         waiting = [pool.submit(web.wait, run_id, LONG_S) for run_id in range(20)]
-        list(pool.map(worker.announce, range(20)))
+        list(pool.map(worker.announce, range(20), map(bytes, range(20))))
 
-        assert [one.result(LONG_S) for one in waiting] == [True] * 20
+        assert [one.result(LONG_S) for one in waiting] == [Announcement(run_id, bytes(run_id)) for run_id in range(20)]
 
 
 def test_the_end_of_another_run_wakes_nobody(ends):

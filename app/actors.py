@@ -207,7 +207,7 @@ class RunDelivery:
         self.runs.ending.completions.listen()
         try:
             self.broker.enqueue(self._message(started.run_id, self.owners.of_project(started.project_id)))
-        except redis.RedisError as error:
+        except (redis.RedisError, Unavailable) as error:
             log.warning("run_not_sent", run_id=started.run_id, error=str(error))
             if self.runs.ending.give_up(started.run_id, NOT_SENT):
                 raise Unavailable(NOT_SENT) from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -31,7 +31,7 @@ from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, binary, e
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
-from app.models.queries import columns_of, find_row, insert_row, list_rows, pieces
+from app.models.queries import columns_of, find_row, list_rows, pieces
 from app.models.searchable_text import SearchableText
 
 
@@ -275,18 +275,37 @@ idempotency_keys = new_table(
 )
 
 
-def find_key(connection: Connection, *, api_key_id: int, key_digest: bytes) -> KeptKey | None:
-    c = idempotency_keys.c
-    kept = select(*columns_of(KeptKey, idempotency_keys))
-    return find_row(connection, KeptKey, kept.where(c.api_key_id == api_key_id, c.key_digest == key_digest))
+ApiKeyAndDigest = tuple[int, bytes]
+"""The id of an API key, and the SHA-256 of an Idempotency-Key that came with it."""
+_OF_KEYS = (
+    idempotency_keys.c.api_key_id.in_(bindparam("api_key_ids", expanding=True)),
+    idempotency_keys.c.key_digest.in_(bindparam("digests", expanding=True)),
+)
+_KEPT = select(
+    idempotency_keys.c.api_key_id, idempotency_keys.c.key_digest, *columns_of(KeptKey, idempotency_keys)
+).where(*_OF_KEYS)
+_DELETE_EXPIRED = delete(idempotency_keys).where(
+    *_OF_KEYS, idempotency_keys.c.created_at <= bindparam("expired_before", type_=Timestamp())
+)
 
 
-def add_key(connection: Connection, *, values: Mapping[str, Any], now: datetime, expired_before: datetime) -> None:
-    """Insert a key in the place of the one that has expired. `IntegrityError` when the API key still has this key."""
-    c = idempotency_keys.c
-    same = delete(idempotency_keys).where(*(c[name] == values[name] for name in ("api_key_id", "key_digest")))
-    connection.execute(same.where(c.created_at <= expired_before))
-    insert_row(connection, idempotency_keys, created_at=now, **values)
+def find_keys(connection: Connection, keys: Collection[ApiKeyAndDigest]) -> dict[ApiKeyAndDigest, KeptKey]:
+    """Return what is kept of those of these keys that are kept, and maybe of others."""
+    found = connection.execute(_KEPT, _each(keys))
+    return {(api_key_id, digest): KeptKey(*kept) for api_key_id, digest, *kept in found}
+
+
+def add_keys(
+    connection: Connection, new: Sequence[tuple[ApiKeyAndDigest, KeptKey]], *, expired_before: datetime
+) -> None:
+    """Insert keys in the place of those that have expired. `IntegrityError` for one that is kept, or comes twice."""
+    connection.execute(_DELETE_EXPIRED, {**_each([key for key, _ in new]), "expired_before": expired_before})
+    rows = [{"api_key_id": api_key_id, "key_digest": digest, **asdict(kept)} for (api_key_id, digest), kept in new]
+    connection.execute(insert(idempotency_keys), rows)
+
+
+def _each(keys: Collection[ApiKeyAndDigest]) -> dict[str, list[Any]]:
+    return {"api_key_ids": sorted({key for key, _ in keys}), "digests": sorted({digest for _, digest in keys})}
 
 
 def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:

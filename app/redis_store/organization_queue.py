@@ -12,11 +12,13 @@ A process with free threads waits on a list of its own, and records which organi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import redis
 from dramatiq import Message
 
+from app.coalesce import Coalescer
 from app.redis_store.keys import OF_ORGANIZATION, WAKE, QueueKeys
 from app.shares import Quota
 
@@ -46,13 +48,15 @@ local function organization_of(id)
 end
 """
 
-# KEYS: the list, its messages, the idle; ARGV: the message's id and the message.
+# KEYS: the list, its messages, the idle; ARGV: each message's id and the message.
 _ENQUEUE = (
     _SHARED
     + """
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-redis.call('RPUSH', KEYS[1], ARGV[1])
-wake(KEYS[1], KEYS[3], organization_of(ARGV[1]))
+for at = 1, #ARGV, 2 do
+    redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1])
+    redis.call('RPUSH', KEYS[1], ARGV[at])
+    wake(KEYS[1], KEYS[3], organization_of(ARGV[at]))
+end
 """
 )
 
@@ -199,10 +203,19 @@ class OrganizationQueue:
         self._consumer, self._keys = consumer, QueueKeys(queue)
         self._enqueue, self._wake = client.register_script(_ENQUEUE), client.register_script(_WAKE)
         self._fetch, self._ack = client.register_script(_FETCH), client.register_script(_ACK)
+        self._put: Coalescer[tuple[str, bytes], None] = Coalescer(self._put_all)
 
     def put(self, message_id: str, data: bytes) -> None:
+        """Put a message into the queue, in one round trip with those that other threads put in at the same time.
+
+        `Unavailable` when it can't be sent in time, beside the errors of Redis.
+        """
+        self._put((message_id, data))
+
+    def _put_all(self, messages: Sequence[tuple[str, bytes]]) -> list[None]:
         keys = self._keys
-        self._enqueue([keys.arrived, keys.messages, keys.idle], [message_id, data])
+        self._enqueue([keys.arrived, keys.messages, keys.idle], list(chain.from_iterable(messages)))
+        return [None] * len(messages)
 
     def fetch(self, quota: Quota, held: Mapping[int, int]) -> Fetched:
         """Return the messages that `quota` admits; `held` has the number of messages in work here by organization."""

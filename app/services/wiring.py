@@ -57,9 +57,10 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
+from app.services.runs.beginning import ACCEPTED_AT_ONCE
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
 from app.services.runs.execution import Caller
-from app.services.runs.service import ACCEPTED_AT_ONCE, RunService
+from app.services.runs.service import RunService
 from app.services.runs.usage import UsageService
 from app.services.traces import insight_sums, search_index
 from app.services.traces.checking import OnlineCheckRunner

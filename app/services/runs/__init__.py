@@ -1,6 +1,7 @@
 """Runs of prompts: accepted as rows, executed once, finished or interrupted (docs/adr/0003)."""
 
+from app.services.runs.beginning import Idempotency, Started
 from app.services.runs.request import RunCommand
-from app.services.runs.service import Idempotency, RunService, Started
+from app.services.runs.service import RunService
 
 __all__ = ["Idempotency", "RunCommand", "RunService", "Started"]

@@ -3,65 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
 
 from app.chat import Message
 from app.coalesce import Coalescer
 from app.db import Database
-from app.errors import Conflict, Invalid, NotFound
+from app.errors import Invalid, NotFound
 from app.models import runs
-from app.models.base import earlier_now
 from app.models.language_models import LanguageModel
-from app.models.queries import insert_row
 from app.models.runs import RunRow
 from app.providers.router import Providers
 from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
-from app.services.runs.claims import KEY_TTL
+from app.services.runs.beginning import TURN_S, Idempotency, NewRun, RunBeginning, Started
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
 from app.services.runs.sweeper import RunSweeper
 from app.shares import Turns
-from app.timestamps import Now
 
-# Runs that one process accepts at a time: of a thousand that arrive together, more would only make every request wait
-# for the interpreter and for a connection.
-ACCEPTED_AT_ONCE = 4
-# Far longer than a queue of a thousand takes: a database that hangs must not hold all requests behind four for ever.
-TURN_S = 30.0
 # Runs that are read in one query for all requests that wait for one: a row may be megabytes.
 ROWS_PER_QUERY = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Idempotency:
-    """An Idempotency-Key of an API key, and the body that it came with, both as SHA-256."""
-
-    api_key_id: int
-    key_digest: bytes
-    body_digest: bytes
-
-    @classmethod
-    def of(cls, api_key_id: int, key: str, body: bytes) -> Idempotency:
-        return cls(api_key_id, sha256(key.encode()).digest(), sha256(body).digest())
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """A run that is committed. `joined`: an earlier request started it, its message is sent already."""
-
-    run_id: int
-    project_id: int
-    joined: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,12 +35,12 @@ class RunService:
     """`turns` hands out the `ACCEPTED_AT_ONCE` places among organizations."""
 
     database: Database
-    now: Now
     prompts: PromptService
     providers: Providers
     executor: Executor
     masking: RunMasking
     sweeper: RunSweeper
+    beginning: RunBeginning
     ending: RunEnding
     owners: Owners
     turns: Turns
@@ -99,20 +65,11 @@ class RunService:
         for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
         """
         with self.turns.of(self.owners.of_project(project_id), wait_s=TURN_S):
-            if joined := self._joined(project_id, idempotency):
+            if joined := self.beginning.joined(project_id, idempotency):
                 return joined
-            values, contents = self._accepted(command, project_id, epoch)
-            values |= {"api_key_id": api_key_id, "source": source}
-            try:
-                run_id = self.database.retrying(
-                    lambda connection: self._write(connection, values, contents, idempotency),
-                    single=not (idempotency or contents),
-                )
-            except IntegrityError:
-                if joined := self._joined(project_id, idempotency):
-                    return joined
-                raise
-            return Started(run_id, project_id)
+            columns, contents = self._accepted(command, project_id, epoch)
+            columns |= {"api_key_id": api_key_id, "source": source}
+            return self.beginning.begin(NewRun(columns=columns, contents=contents, idempotency=idempotency))
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
         """Return the run; `NotFound` where the project has none of this id."""
@@ -136,18 +93,6 @@ class RunService:
         with self.database.read() as connection:
             found = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
         return [found.get(run_id) for run_id in run_ids]
-
-    def _joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
-        """Return the run that an earlier request with the same Idempotency-Key started."""
-        if idempotency is None:
-            return None
-        with self.database.read() as connection:
-            kept = runs.find_key(connection, api_key_id=idempotency.api_key_id, key_digest=idempotency.key_digest)
-            if kept is None or kept.created_at <= earlier_now(connection, self.now()) - KEY_TTL:
-                return None
-        if kept.body_digest != idempotency.body_digest:
-            raise Conflict("This Idempotency-Key came with another body before.")
-        return Started(kept.run_id, project_id, joined=True)
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
         """Return the columns of the run, and the contents that are stored beside it; raises if it can't be executed."""
@@ -185,19 +130,6 @@ class RunService:
             return content
         fallback = content.fallback if content.fallback and content.fallback.id != model.id else None
         return checked(replace(content, commit_hash=None, model=model, fallback=fallback))
-
-    def _write(
-        self, connection: Connection, values: dict[str, Any], contents: list[bytes], idempotency: Idempotency | None
-    ) -> int:
-        """Insert the run and its key before its files: of two requests at once, one fails there."""
-        now = self.now()
-        run_id = insert_row(connection, runs.runs, status="queued", created_at=now, **values)
-        if idempotency:
-            now = earlier_now(connection, now)
-            key = asdict(idempotency) | {"run_id": run_id}
-            runs.add_key(connection, values=key, now=now, expired_before=now - KEY_TTL)
-        runs.add_files(connection, run_id=run_id, contents=contents)
-        return run_id
 
 
 def _check_usable(model: LanguageModel) -> None:

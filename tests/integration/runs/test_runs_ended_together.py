@@ -1,6 +1,5 @@
 """Runs that end at the same time are ended by one transaction, each with its own outcome, and none for another's."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,37 +13,16 @@ from app.services.runs.outcome import RunEnd, failed
 from app.work.table import Claim
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt
+from tests.integration.runs.holding import WAIT_S, Held
 from tests.integration.runs.test_runs_faults import QUESTION, claim, started, status
 from tests.integration.runs.test_usage import used
-from tests.support.waiting import wait_until
 
-WAIT_S = 120
 TOKEN = "dead"
 
 
 @pytest.fixture
 def service(world):
     return world.container.services.runs
-
-
-class Held:
-    """Holds the first transaction of a `GroupCommit` until it is let go, and notes how many changes each has."""
-
-    def __init__(self, group, monkeypatch):
-        self.sizes, self.gate = [], threading.Event()
-        self._group, self._commit = group, group._commit
-        monkeypatch.setattr(group, "_commit", self)
-
-    def __call__(self, changes):
-        self.sizes.append(len(changes))
-        self.gate.wait(WAIT_S)
-        return self._commit(changes)
-
-    def until_begun(self):
-        wait_until(lambda: self.sizes, "the first transaction")
-
-    def until_waiting(self, count):
-        wait_until(lambda: len(self._group._together._waiting) == count, f"{count} that wait for the next one")
 
 
 @pytest.fixture

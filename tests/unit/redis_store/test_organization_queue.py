@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -154,6 +155,27 @@ def test_a_message_wakes_one_of_the_idle_processes_and_the_next_message_another(
         queues[0].put(f"1:{number}", b"{}")
         woken.append(sum(client.exists(f"dramatiq:{QUEUE}:wake:{name}") for name in "abc"))
     assert woken == [1, 2, 3, 3]
+
+
+def test_messages_that_are_put_together_are_all_there_and_each_wakes_a_process(client: redis.Redis) -> None:
+    queues = [OrganizationQueue(client, queue=QUEUE, consumer=name) for name in "abc"]
+    for queue in queues:
+        queue.fetch(Quota.of(4, 25), {})
+    names = [str(number) for number in range(4)]
+    queues[0]._put_all([(f"1:{name}", Message(QUEUE, "work", (), {}, {}, name).encode()) for name in names])
+
+    assert [client.exists(f"dramatiq:{QUEUE}:wake:{name}") for name in "abc"] == [1, 1, 1]
+    assert [message.message_id for message in queues[1].fetch(Quota.of(4, 25), {}).messages] == names
+
+
+def test_of_messages_that_many_threads_put_none_is_lost(client: redis.Redis) -> None:
+    queue = OrganizationQueue(client, queue=QUEUE, consumer="a")
+    messages = {f"1:{number}": Message(QUEUE, "work", (), {}, {}, str(number)).encode() for number in range(400)}
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(queue.put, messages, messages.values()))
+
+    fetched = queue.fetch(Quota.of(400, 25), {}).messages
+    assert sorted(int(message.message_id) for message in fetched) == list(range(400))
 
 
 def test_what_a_process_leaves_behind_wakes_another_one(client: redis.Redis) -> None:

@@ -1,0 +1,147 @@
+"""Inserts the rows of runs that begin, and finds those that a request with the same Idempotency-Key began before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.coalesce import Coalescer, GroupCommit
+from app.db import Database
+from app.errors import Conflict, Unavailable
+from app.models import runs
+from app.models.base import earlier_now
+from app.models.queries import insert_rows
+from app.models.runs import ApiKeyAndDigest, KeptKey
+from app.services.runs.claims import KEY_TTL
+from app.timestamps import Now
+
+# Runs that one process accepts at a time: of a thousand that arrive together, more would only make every request wait
+# for the interpreter.
+ACCEPTED_AT_ONCE = 16
+# Far longer than a queue of a thousand takes: a database that hangs must not hold the requests behind these for ever.
+TURN_S = 30.0
+# Of the question and the request of a run that shares its INSERT with others: all of them together stay far below a
+# packet of the database.
+TOGETHER_MAX = 16_384
+# Transactions of larger runs at a time, so that they don't take all connections.
+ALONE_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """An Idempotency-Key of an API key, and the body that it came with, both as SHA-256."""
+
+    api_key_id: int
+    key_digest: bytes
+    body_digest: bytes
+
+    @classmethod
+    def of(cls, api_key_id: int, key: str, body: bytes) -> Idempotency:
+        return cls(api_key_id, sha256(key.encode()).digest(), sha256(body).digest())
+
+    @property
+    def key(self) -> ApiKeyAndDigest:
+        return self.api_key_id, self.key_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run that is committed. `joined`: an earlier request started it, its message is sent already."""
+
+    run_id: int
+    project_id: int
+    joined: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """The columns of a run, its Idempotency-Key, and the contents that are stored beside it until it ends."""
+
+    columns: dict[str, Any]
+    contents: Sequence[bytes] = ()
+    idempotency: Idempotency | None = None
+
+    @property
+    def fits_with_others(self) -> bool:
+        """Return whether it may share its INSERT with other runs."""
+        question, request = self.columns["question"], self.columns["request"]
+        return not self.contents and len(question) + len(msgspec.json.encode(request)) <= TOGETHER_MAX
+
+
+@dataclass(slots=True, kw_only=True)
+class RunBeginning:
+    """Inserts one run by a statement of its own, and by the next one all small ones that have come meanwhile."""
+
+    database: Database
+    now: Now
+    _insert: GroupCommit[NewRun, int] = field(init=False)
+    _find: Coalescer[ApiKeyAndDigest, KeptKey | None] = field(init=False)
+    _alone: threading.BoundedSemaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._insert = GroupCommit(self._insert_all, wait_s=TURN_S)
+        self._find = Coalescer(self._find_all, wait_s=TURN_S)
+        self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
+
+    def joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
+        """Return the run that an earlier request with the same Idempotency-Key started; `Conflict` for another body."""
+        kept = self._find(idempotency.key) if idempotency else None
+        if idempotency is None or kept is None:
+            return None
+        if kept.body_digest != idempotency.body_digest:
+            raise Conflict("This Idempotency-Key came with another body before.")
+        return Started(kept.run_id, project_id, joined=True)
+
+    def begin(self, new: NewRun) -> Started:
+        """Commit the run, or find the one that a request with the same Idempotency-Key committed a moment ago."""
+        project_id: int = new.columns["project_id"]
+        try:
+            return Started(self._inserted(new), project_id)
+        except IntegrityError:
+            if joined := self.joined(project_id, new.idempotency):
+                return joined
+            raise
+
+    def _inserted(self, new: NewRun) -> int:
+        if new.fits_with_others:
+            return self._insert(new)
+        if not self._alone.acquire(timeout=TURN_S):
+            raise Unavailable("Too many large requests are in work at once; try again.")
+        try:
+            return self._insert_all([new])[0]
+        finally:
+            self._alone.release()
+
+    def _insert_all(self, new: Sequence[NewRun]) -> list[int]:
+        by_one_statement = len(new) == 1 and not (new[0].idempotency or new[0].contents)
+        return self.database.retrying(lambda connection: self._insert_by(connection, new), single=by_one_statement)
+
+    def _insert_by(self, connection: Connection, new: Sequence[NewRun]) -> list[int]:
+        """Insert the runs and their keys before their files: of two requests at once, one fails there."""
+        now = self.now()
+        rows = [{"status": "queued", "created_at": now, **each.columns} for each in new]
+        run_ids = insert_rows(connection, runs.runs, rows)
+        begun = list(zip(run_ids, new, strict=True))
+        if keys := [(run_id, each.idempotency) for run_id, each in begun if each.idempotency]:
+            now = earlier_now(connection, now)
+            kept = [(key.key, KeptKey(key.body_digest, run_id, now)) for run_id, key in keys]
+            runs.add_keys(connection, kept, expired_before=now - KEY_TTL)
+        for run_id, each in begun:
+            runs.add_files(connection, run_id=run_id, contents=each.contents)
+        return run_ids
+
+    def _find_all(self, keys: Sequence[ApiKeyAndDigest]) -> list[KeptKey | None]:
+        """Return what is kept of each key, unless that has expired."""
+        with self.database.read() as connection:
+            kept = runs.find_keys(connection, keys)
+            if kept:
+                expired_before = earlier_now(connection, self.now()) - KEY_TTL
+                kept = {key: found for key, found in kept.items() if found.created_at > expired_before}
+        return [kept.get(key) for key in keys]

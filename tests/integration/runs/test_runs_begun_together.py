@@ -1,0 +1,185 @@
+"""Runs that begin at the same time are inserted by one statement, each with its own id, request and key."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import event, func, select
+
+from app.chat import File
+from app.errors import Conflict, Unavailable
+from app.models.runs import idempotency_keys, runs
+from app.services.runs import Idempotency, RunCommand, beginning
+from app.services.runs.beginning import ACCEPTED_AT_ONCE, TOGETHER_MAX
+from tests.integration.runs.asking import prompt
+from tests.integration.runs.holding import WAIT_S, Held
+from tests.integration.runs.test_runs_faults import status
+
+
+@pytest.fixture
+def service(world):
+    return world.container.services.runs
+
+
+@pytest.fixture
+def held(service, monkeypatch):
+    held = Held(service.beginning._insert, monkeypatch)
+    yield held
+    held.gate.set()
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(2 * ACCEPTED_AT_ONCE) as pool:
+        yield pool
+
+
+@pytest.fixture
+def key_id(world):
+    return world.container.services.keys.list(project_id=world.project_id)[0].id
+
+
+@pytest.fixture
+def start(world, service):
+    prompt_id = prompt(world)
+
+    def start(question="first", idempotency=None, **more):
+        command = RunCommand(prompt_id, question, **more)
+        return service.start(command, project_id=world.project_id, idempotency=idempotency)
+
+    return start
+
+
+@pytest.fixture
+def inserts(world):
+    """The statements that insert runs."""
+    found = []
+
+    def note(connection, cursor, statement, parameters, context, executemany):
+        if statement.startswith("INSERT INTO runs "):
+            found.append(statement)
+
+    engines = world.container.database.engines
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    yield found
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def together(pool, held, start, *requests):
+    """Begin these runs by one transaction, after one that holds them up."""
+    first = pool.submit(start)
+    held.until_begun()
+    others = []
+    for place, request in enumerate(requests, 1):
+        others.append(pool.submit(start, **request))
+        held.until_waiting(place)
+    held.gate.set()
+    first.result(WAIT_S)
+    return others
+
+
+def test_each_gets_its_own_id_and_request(world, pool, held, start, inserts):
+    questions = [f"Question {number} 🌞" for number in range(ACCEPTED_AT_ONCE - 1)]
+    begun = together(pool, held, start, *({"question": question} for question in questions))
+
+    found = [world.get(f"/api/v1/runs/{one.result(WAIT_S).run_id}").json for one in begun]
+    assert [run["question"] for run in found] == questions
+    assert {run["status"] for run in found} == {"queued"}
+    assert held.sizes == [1, len(questions)]
+    assert len(inserts) == (1 + len(questions) if world.container.database.is_sqlite else 2)
+
+
+def test_each_is_executed_once(service, pool, held, start):
+    begun = together(pool, held, start, *({"question": str(number)} for number in range(5)))
+
+    run_ids = [one.result(WAIT_S).run_id for one in begun]
+    assert [service.execute(run_id) for run_id in run_ids] == [True] * 5
+    assert len(set(run_ids)) == 5
+
+
+def test_those_with_a_key_have_their_keys(world, pool, held, start, key_id):
+    keys = [Idempotency.of(key_id, f"key {number}", b"{}") for number in range(3)]
+    begun = together(pool, held, start, {"question": "without"}, *({"idempotency": key} for key in keys))
+
+    run_ids = [one.result(WAIT_S).run_id for one in begun]
+    again = [start(idempotency=key) for key in keys]
+    assert [(one.run_id, one.joined) for one in again] == [(run_id, True) for run_id in run_ids[1:]]
+    with pytest.raises(Conflict):
+        start(idempotency=Idempotency.of(key_id, "key 1", b"another body"))
+
+
+def test_the_same_key_twice_makes_one_run_and_harms_no_other(world, pool, held, start, key_id):
+    key = Idempotency.of(key_id, "twice", b"{}")
+    requests = ({"question": "other"}, {"idempotency": key}, {"idempotency": key}, {"question": "last"})
+    other, one, same, last = (each.result(WAIT_S) for each in together(pool, held, start, *requests))
+
+    assert one.run_id == same.run_id
+    assert sorted([one.joined, same.joined]) == [False, True]
+    assert len({other.run_id, one.run_id, last.run_id}) == 3
+    with world.container.database.read() as connection:
+        stored = select(func.count()).where(runs.c.project_id == world.project_id)
+        assert connection.scalar(stored) == 4, "the first, and these three"
+    assert [status(world, each.run_id) for each in (other, one, last)] == ["queued"] * 3
+
+
+def test_the_same_key_with_another_body_is_refused_alone(pool, held, start, key_id):
+    requests = ({"idempotency": Idempotency.of(key_id, "k", body)} for body in (b"one", b"other"))
+    outcomes = [each.exception(WAIT_S) for each in together(pool, held, start, {"question": "other"}, *requests)]
+
+    assert [type(error) for error in outcomes] == [type(None), type(None), Conflict]
+
+
+def test_an_expired_key_makes_way_for_the_new_one(world, held, start, key_id):
+    key = Idempotency.of(key_id, "old", b"{}")
+    held.gate.set()
+    old = start(idempotency=key)
+    with world.container.database.write() as connection:
+        table = idempotency_keys
+        aged = world.container.now() - 2 * beginning.KEY_TTL
+        connection.execute(table.update().where(table.c.run_id == old.run_id).values(created_at=aged))
+
+    new = start(idempotency=key)
+    assert (new.joined, new.run_id != old.run_id) == (False, True)
+    assert start(idempotency=key).run_id == new.run_id
+
+
+def test_large_runs_and_those_with_files_do_not_join_others(pool, held, start, inserts):
+    large = {"question": "x" * TOGETHER_MAX}
+    first = pool.submit(start)
+    held.until_begun()
+
+    assert start(**large).run_id
+    assert start(files=(File("a.txt", "text/plain", b"a"),)).run_id
+    assert len(inserts) == 2, "neither waits for the transaction that is held"
+    held.gate.set()
+    first.result(WAIT_S)
+
+
+def test_a_large_run_that_gets_no_turn_is_refused_and_not_begun(start, service, monkeypatch):
+    monkeypatch.setattr(beginning, "TURN_S", 0)
+    places = [service.beginning._alone.acquire() for _ in range(beginning.ALONE_AT_ONCE)]
+    try:
+        with pytest.raises(Unavailable, match="large"):
+            start(question="x" * TOGETHER_MAX)
+    finally:
+        service.beginning._alone.release(len(places))
+    assert start(question="x" * TOGETHER_MAX).run_id
+
+
+def test_when_the_database_fails_none_is_begun(world, pool, held, start, monkeypatch):
+    def away(new):
+        raise Unavailable("away")
+
+    first = pool.submit(start)
+    held.until_begun()
+    others = [pool.submit(start) for _ in range(3)]
+    held.until_waiting(3)
+    held._commit = away
+    held.gate.set()
+
+    for one in (first, *others):
+        with pytest.raises(Unavailable, match="away"):
+            one.result(WAIT_S)
+    with world.container.database.read() as connection:
+        assert connection.scalar(select(func.count()).where(runs.c.project_id == world.project_id)) == 0

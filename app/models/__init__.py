@@ -12,6 +12,7 @@ from app.models import (
     data_policies,
     experiment_replays,
     experiments,
+    idempotency_keys,
     insight,
     labels,
     language_models,

@@ -19,11 +19,12 @@ from app.models import search
 from app.models.base import metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
+from app.models.idempotency_keys import idempotency_keys
 from app.models.organizations import projects
 from app.models.prompts import prompts
 from app.models.queries import changes_row, count_rows, first_batch_id, pieces
 from app.models.replays import replays
-from app.models.runs import UNFINISHED, idempotency_keys, run_file_chunks
+from app.models.runs import UNFINISHED, run_file_chunks
 from app.models.scores import remove_of_turns, scores
 from app.models.sessions import settle
 from app.models.spans import spans

@@ -1,9 +1,9 @@
-"""Runs: one row for every call of a prompt, with its files and Idempotency-Key; its state only moves forward."""
+"""Runs: one row for every call of a prompt, with its files; its state only moves forward."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -21,13 +21,12 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
     bindparam,
-    delete,
     insert,
     select,
 )
 
 from app.chat import Tokens
-from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, binary, exact, new_table, reference
+from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, exact, new_table, reference
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
@@ -255,63 +254,3 @@ def read_file(connection: Connection, *, run_id: int, position: int) -> bytes:
     c = run_file_chunks.c
     pieces = select(c.content).where(c.run_id == run_id, c.position == position).order_by(c.chunk)
     return b"".join(connection.scalars(pieces))
-
-
-@dataclass(frozen=True, slots=True)
-class KeptKey:
-    body_digest: Annotated[bytes, binary(32)]
-    run_id: Annotated[int, BigInt, ForeignKey("runs.id")]
-    created_at: Annotated[datetime, Timestamp]
-
-
-idempotency_keys = new_table(
-    "idempotency_keys",
-    reference("api_key_id", "api_keys"),
-    Column("key_digest", binary(32), nullable=False),
-    KeptKey,
-    UniqueConstraint("api_key_id", "key_digest"),
-    Index("ix_idempotency_keys_run_id", "run_id"),
-    Index("ix_idempotency_keys_created_at", "created_at"),
-)
-
-
-ApiKeyAndDigest = tuple[int, bytes]
-"""The id of an API key, and the SHA-256 of an Idempotency-Key that came with it."""
-_OF_KEYS = (
-    idempotency_keys.c.api_key_id.in_(bindparam("api_key_ids", expanding=True)),
-    idempotency_keys.c.key_digest.in_(bindparam("digests", expanding=True)),
-)
-_KEPT = select(
-    idempotency_keys.c.api_key_id, idempotency_keys.c.key_digest, *columns_of(KeptKey, idempotency_keys)
-).where(*_OF_KEYS)
-_DELETE_EXPIRED = delete(idempotency_keys).where(
-    *_OF_KEYS, idempotency_keys.c.created_at <= bindparam("expired_before", type_=Timestamp())
-)
-
-
-def find_keys(connection: Connection, keys: Collection[ApiKeyAndDigest]) -> dict[ApiKeyAndDigest, KeptKey]:
-    """Return what is kept of those of these keys that are kept, and maybe of others."""
-    found = connection.execute(_KEPT, _each(keys))
-    return {(api_key_id, digest): KeptKey(*kept) for api_key_id, digest, *kept in found}
-
-
-def add_keys(
-    connection: Connection, new: Sequence[tuple[ApiKeyAndDigest, KeptKey]], *, expired_before: datetime
-) -> None:
-    """Insert keys in the place of those that have expired. `IntegrityError` for one that is kept, or comes twice."""
-    connection.execute(_DELETE_EXPIRED, {**_each([key for key, _ in new]), "expired_before": expired_before})
-    rows = [{"api_key_id": api_key_id, "key_digest": digest, **asdict(kept)} for (api_key_id, digest), kept in new]
-    connection.execute(insert(idempotency_keys), rows)
-
-
-def _each(keys: Collection[ApiKeyAndDigest]) -> dict[str, list[Any]]:
-    return {"api_key_ids": sorted({key for key, _ in keys}), "digests": sorted({digest for _, digest in keys})}
-
-
-def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:
-    """Delete the oldest `limit` of those that have expired; by id, so that few rows are locked."""
-    c = idempotency_keys.c
-    expired = select(c.id).where(c.created_at <= before).order_by(c.created_at).limit(limit)
-    ids = sorted(connection.scalars(expired))
-    if ids:
-        connection.execute(delete(idempotency_keys).where(c.id.in_(ids)))

@@ -232,6 +232,7 @@ def _providers(
             own=bool(request.model.base_url),
             background=request.background,
         ),
+        slots_held=slots.held_until_end,
         observed=lambda model: provider_call(metrics, model.vendor),
         remote=VendorModels(answer_bytes=settings.model_answer_bytes),
     )

@@ -70,7 +70,8 @@ class Providers:
     """A `ModelPort` over all vendors.
 
     `slot` is entered for the length of a call, its pauses included; it limits how many calls one model gets at once,
-    and may wait (within the call's seconds) or raise. `observed` is entered for each attempt.
+    and may wait (within the call's seconds) or raise. Within `slots_held`, for a caller that has more to do before its
+    answer is known, calls that are answered may keep their slots. `observed` is entered for each attempt.
     Files that a model can't read, by the catalogue, are refused (`Invalid`) before anything is sent.
     """
 
@@ -79,6 +80,7 @@ class Providers:
     retry: Retry = field(default_factory=Retry)
     breaker: CallBreaker = field(default_factory=CallBreaker)
     slot: Slot = lambda request: nullcontext()
+    slots_held: Callable[[], AbstractContextManager[object]] = nullcontext
     observed: Observed = lambda model: nullcontext()
     _builtin: ModelPort = field(default_factory=BuiltinModels, init=False)
 

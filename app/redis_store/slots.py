@@ -7,6 +7,7 @@ never expires, and the slots of a process that was killed would never come back.
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -67,8 +68,16 @@ class _Slot:
     quota: Quota
 
 
+class _UntilEnd(threading.local):
+    """The slots that a thread gives back at the end of its block; None outside of one."""
+
+    slots: list[_Slot] | None = None
+
+
 class ModelSlots:
-    """For `Providers(slot=…)`. `quota` says how many calls a model gets from one organization and from all.
+    """For `Providers(slot=…, slots_held=…)`.
+
+    `quota` says how many calls a model gets from one organization and from all.
 
     Calls in the background, such as those of replays, are counted with the others and have the quota `background`,
     which is smaller, so that however many they are, a run finds a place.
@@ -91,6 +100,7 @@ class ModelSlots:
         self._script = client.register_script(_TAKE)
         self._take: Coalescer[_Slot, bool] = Coalescer(self._take_all)
         self._give_back: Coalescer[_Slot, None] = Coalescer(self._give_all_back)
+        self._until_end = _UntilEnd()
         self._quota = quota
         self._background = background or quota
         self._monotonic = monotonic
@@ -112,9 +122,32 @@ class ModelSlots:
         self._wait(slot, model, timeout_s)
         try:
             yield
+        except BaseException:
+            self._release(slot)
+            raise
+        if self._until_end.slots is None:
+            self._release(slot)
+        else:
+            self._until_end.slots.append(slot)
+
+    @contextmanager
+    def held_until_end(self) -> Iterator[None]:
+        """Hold the slots of this thread's calls that are answered until the block ends.
+
+        So the answer is passed on before Redis is told that the slot is free. A call that fails gives its slot back at
+        once, as another one may follow it.
+        """
+        slots = self._until_end.slots = []
+        try:
+            yield
         finally:
-            with suppress(redis.RedisError, Unavailable):
-                self._give_back(slot)
+            self._until_end.slots = None
+            for slot in slots:
+                self._release(slot)
+
+    def _release(self, slot: _Slot) -> None:
+        with suppress(redis.RedisError, Unavailable):
+            self._give_back(slot)
 
     def _wait(self, slot: _Slot, name: str, timeout_s: float) -> None:
         deadline = self._monotonic() + timeout_s

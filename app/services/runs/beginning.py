@@ -17,8 +17,8 @@ from app.db import Database
 from app.errors import Conflict, Unavailable
 from app.models import runs
 from app.models.base import earlier_now
+from app.models.idempotency_keys import ApiKeyAndDigest, KeptKey, add_keys, find_keys
 from app.models.queries import insert_rows
-from app.models.runs import ApiKeyAndDigest, KeptKey
 from app.services.runs.claims import KEY_TTL
 from app.timestamps import Now
 
@@ -132,7 +132,7 @@ class RunBeginning:
         if keys := [(run_id, each.idempotency) for run_id, each in begun if each.idempotency]:
             now = earlier_now(connection, now)
             kept = [(key.key, KeptKey(key.body_digest, run_id, now)) for run_id, key in keys]
-            runs.add_keys(connection, kept, expired_before=now - KEY_TTL)
+            add_keys(connection, kept, expired_before=now - KEY_TTL)
         for run_id, each in begun:
             runs.add_files(connection, run_id=run_id, contents=each.contents)
         return run_ids
@@ -140,7 +140,7 @@ class RunBeginning:
     def _find_all(self, keys: Sequence[ApiKeyAndDigest]) -> list[KeptKey | None]:
         """Return what is kept of each key, unless that has expired."""
         with self.database.read() as connection:
-            kept = runs.find_keys(connection, keys)
+            kept = find_keys(connection, keys)
             if kept:
                 expired_before = earlier_now(connection, self.now()) - KEY_TTL
                 kept = {key: found for key, found in kept.items() if found.created_at > expired_before}

@@ -13,6 +13,7 @@ from app.db import Database
 from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models import runs, usage
+from app.models.idempotency_keys import idempotency_keys
 from app.models.queries import delete_rows
 from app.models.runs import RunRow
 from app.models.usage import UsageKey
@@ -53,7 +54,7 @@ class _Ending:
         if has_contents(self.row):
             delete_rows(connection, runs.run_file_chunks, run_id=self.row.id)
         if self.end.error_kind in NOT_CALLED:
-            delete_rows(connection, runs.idempotency_keys, run_id=self.row.id)
+            delete_rows(connection, idempotency_keys, run_id=self.row.id)
 
 
 @dataclass(slots=True, kw_only=True)

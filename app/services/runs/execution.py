@@ -16,6 +16,7 @@ from app.db import UNSTORABLE, Database
 from app.errors import Invalid, ProviderError, ProviderTimeout, RepriseError
 from app.models.language_models import LanguageModel
 from app.models.runs import ClaimedRunRow, RunRow
+from app.providers.router import Providers
 from app.providers.types import Credential, ModelConfig, ModelPort
 from app.redis_store.runs import LiveRuns
 from app.services.language_models.credentials import CredentialService
@@ -128,6 +129,7 @@ class Executor:
     claims: RunClaims
     models: ModelService
     credentials: CredentialService
+    providers: Providers
     caller: Caller
     heartbeat: Heartbeat
     live: LiveRuns
@@ -142,7 +144,7 @@ class Executor:
         if claimed is None:
             return False
         row, claim = claimed
-        with self.heartbeat.of(run_id, claim.token):
+        with self.providers.slots_held(), self.heartbeat.of(run_id, claim.token):
             try:
                 answering, end = self._work(row)
             except BaseException as error:

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import structlog
 
-from app.models import runs
 from app.models.base import earlier_now
+from app.models.idempotency_keys import delete_expired_keys
 from app.services.runs.claims import KEY_TTL, RUN_WORK
 from app.services.runs.ending import RunEnding
 from app.services.runs.outcome import EXPIRED
@@ -32,7 +32,7 @@ class RunSweeper(Sweeper):
         """Do as `Sweeper.sweep`, and delete Idempotency-Keys that have expired."""
         with self.database.write() as connection:
             before = earlier_now(connection, self.now()) - KEY_TTL
-            runs.delete_expired_keys(connection, before=before, limit=BATCH)
+            delete_expired_keys(connection, before=before, limit=BATCH)
         return Sweeper.sweep(self)
 
     def _interrupt(self, claim: Claim) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import fakeredis
 import pytest
@@ -11,6 +11,9 @@ import redis
 from app.errors import ProviderTimeout
 from app.redis_store.slots import GRACE_S, ModelSlots
 from app.shares import Quota
+from tests.fakes.wire import Reply
+from tests.integration.runs.asking import prompt, run
+from tests.support.waiting import wait_until
 
 MODEL = "OPENAI gpt-4o-mini"
 ORGANIZATION, OTHER, THIRD = 7, 8, 9
@@ -142,20 +145,81 @@ def test_a_failed_call_gives_its_place_back(client):
         pass
 
 
+def free_places(slots):
+    with ExitStack() as places:
+        return taken(places, slots, ORGANIZATION)
+
+
+def test_the_place_of_a_call_that_is_answered_is_held_until_the_end_of_its_block(client):
+    slots = impatient(client, Quota.of(3, 25))
+    with slots.held_until_end():
+        for _ in range(2):
+            with slots.of(MODEL, ORGANIZATION, LONG_S):
+                pass
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(free_places, slots).result(LONG_S) == 1
+    assert free_places(slots) == 3
+    with slots.of(MODEL, ORGANIZATION, LONG_S):
+        pass
+    assert free_places(slots) == 3
+
+
+def test_a_call_that_fails_gives_its_place_back_within_the_block(client):
+    slots = impatient(client, Quota.of(1, 25))
+    with slots.held_until_end():
+        for _ in range(2):
+            with suppress(KeyError), slots.of(MODEL, ORGANIZATION, LONG_S):
+                raise KeyError
+        with slots.of(MODEL, ORGANIZATION, LONG_S):
+            pass
+
+
+def test_a_block_that_fails_gives_its_places_back(client):
+    slots = impatient(client, Quota.of(1, 25))
+    with suppress(KeyError), slots.held_until_end():
+        with slots.of(MODEL, ORGANIZATION, LONG_S):
+            pass
+        raise KeyError
+    assert free_places(slots) == 1
+
+
+def test_a_run_gives_its_place_back_after_its_caller_is_told(world, client, upstream, monkeypatch):
+    ending, held = world.container.services.runs.ending, []
+
+    def places():
+        return sum(client.zcard(key) for key in client.keys("reprise:slots:*"))
+
+    announce = ending.completions.announce
+    monkeypatch.setattr(ending.completions, "announce", lambda *end: (held.append(places()), announce(*end)))
+    upstream.script(Reply(text="Sunny"))
+    assert run(world, prompt(world, model="gpt-4o-mini")).json["answer"] == "Sunny"
+
+    assert held == [2], "among all of the model's, and among the organization's"
+    wait_until(lambda: places() == 0, "the place of the run")
+
+
+def test_another_thread_gives_its_places_back_at_once(client):
+    slots = impatient(client, Quota.of(2, 25))
+
+    def call():
+        with slots.of(MODEL, ORGANIZATION, LONG_S):
+            pass
+
+    with slots.held_until_end(), ThreadPoolExecutor(1) as pool:
+        pool.submit(call).result(LONG_S)
+        assert pool.submit(free_places, slots).result(LONG_S) == 2
+
+
 def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
     slots = impatient(client, Quota.of(2, 25))
     dead = slots.of(MODEL, ORGANIZATION, LONG_S)
     dead.__enter__()  # and never left
 
-    def free():
-        with ExitStack() as places:
-            return taken(places, slots, ORGANIZATION)
-
-    assert free() == 1
+    assert free_places(slots) == 1
     for key in client.keys("reprise:slots:*"):
         assert LONG_S < client.pttl(key) / 1000 <= LONG_S + GRACE_S
         client.zadd(key, dict.fromkeys(client.zrange(key, 0, -1), 1))  # the time at which its lease ended
-    assert free() == 2
+    assert free_places(slots) == 2
 
 
 def taken(places, slots, organization_id, **which):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.models.runs import idempotency_keys
+from app.models.idempotency_keys import idempotency_keys
 from app.work.sweeper import Resending
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run

@@ -7,7 +7,8 @@ from sqlalchemy import event, func, select
 
 from app.chat import File
 from app.errors import Conflict, Unavailable
-from app.models.runs import idempotency_keys, runs
+from app.models.idempotency_keys import idempotency_keys
+from app.models.runs import runs
 from app.services.runs import Idempotency, RunCommand, beginning
 from app.services.runs.beginning import ACCEPTED_AT_ONCE, TOGETHER_MAX
 from tests.integration.runs.asking import prompt

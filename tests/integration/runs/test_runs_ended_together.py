@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.models import runs as run_rows
-from app.models.runs import idempotency_keys
+from app.models.idempotency_keys import idempotency_keys
 from app.services.runs import Idempotency, RunCommand
 from app.services.runs.outcome import RunEnd, failed
 from app.work.table import Claim

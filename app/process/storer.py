@@ -38,10 +38,10 @@ class _SentMetrics:
         self._connection = connection
 
     def add(self, increments: Increments) -> None:
-        self._send("", dict(increments), {})
+        self._send("add", dict(increments))
 
     def put_gauges(self, process: str, values: Mapping[tuple[Metric, Labels], float]) -> None:
-        self._send(process, {}, dict(values))
+        self._send("put_gauges", process, dict(values))
 
     def total(self) -> Readings:
         return Readings({})

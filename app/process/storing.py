@@ -249,10 +249,12 @@ class _Child:
         """Keep what the process counts, until it ends."""
         with suppress(*GONE):
             while True:
-                process, increments, gauges = self._metrics.recv()
+                method, *values = self._metrics.recv()
                 self._begun.set()
-                store.add(increments)
-                store.put_gauges(process, gauges)
+                if method == "add":
+                    store.add(*values)
+                else:
+                    store.put_gauges(*values)
 
     def end(self) -> None:
         with suppress(OSError):

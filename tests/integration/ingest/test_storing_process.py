@@ -132,7 +132,8 @@ def test_batches_that_come_twice_at_once_are_stored_once_by_two_processes(
         thread.start()
     for thread in threads:
         thread.join()
-    wait_until(lambda: len(kept.processes) == 2, "the gauges of both")
+    wait_until(lambda: len(kept.processes) == 2 and kept.counts, "the gauges of both, and counts")
+    assert "" not in kept.processes, "counts come without gauges"
 
     receipts = [answers.get() for _ in threads]
     assert {receipt.outcome for receipt in receipts} == {"stored"}

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from app.errors import Unavailable
 
@@ -105,24 +106,44 @@ class Coalescer(Generic[Q, A]):
 
 
 class GroupCommit(Generic[Q, A]):
-    """Commits the changes that several threads make at the same time in one transaction.
+    """Commits the changes of a project that several threads make at the same time in one transaction.
 
     `commit` takes the changes and returns as many results, in their order; it makes all of them or none. Where it
     raises an error for several changes, each of them is committed alone, so that one that the database refuses fails
-    for its own caller only. `Unavailable` is raised to all of them, and nothing is tried again.
+    for its own caller only. `Unavailable` is raised to all of them, and nothing is tried again. `project_of` returns
+    the id of a change's project: no transaction is of two projects, which may be on two shards, and none waits for
+    that of another one.
     """
 
     def __init__(
-        self, commit: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S
+        self,
+        commit: Callable[[Sequence[Q]], Sequence[A]],
+        *,
+        project_of: Callable[[Q], int],
+        most: int = MOST,
+        wait_s: float = WAIT_S,
     ) -> None:
         self._commit = commit
-        self._together: Coalescer[Q, A | _Refused] = Coalescer(self._commit_all, most=most, wait_s=wait_s)
+        self._project_of = project_of
+        self._most = most
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        # As long as threads use them.
+        self._by_project: WeakValueDictionary[int, Coalescer[Q, A | _Refused]] = WeakValueDictionary()
 
     def __call__(self, change: Q) -> A:
-        result = self._together(change)
+        result = self._together(self._project_of(change))(change)
         if isinstance(result, _Refused):
             raise result.error
         return result
+
+    def _together(self, project_id: int) -> Coalescer[Q, A | _Refused]:
+        with self._lock:
+            together = self._by_project.get(project_id)
+            if together is None:
+                together = Coalescer(self._commit_all, most=self._most, wait_s=self._wait_s)
+                self._by_project[project_id] = together
+            return together
 
     def _commit_all(self, changes: Sequence[Q]) -> Sequence[A | _Refused]:
         try:

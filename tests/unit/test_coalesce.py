@@ -1,5 +1,6 @@
 """Questions of many threads, asked together."""
 
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -213,10 +214,17 @@ def test_of_many_threads_each_gets_its_own_answers():
         assert list(pool.map(double, range(3000))) == [number * 2 for number in range(3000)]
 
 
+def group_commit(commit):
+    return GroupCommit(commit, project_of=lambda change: OTHER if change == "other" else PROJECT)
+
+
+PROJECT, OTHER = 1, 2
+
+
 @pytest.fixture
 def commit(source):
     """Commits doubles by `source`, together."""
-    return GroupCommit(source)
+    return group_commit(source)
 
 
 def together(pool, source, commit, *changes):
@@ -226,7 +234,7 @@ def together(pool, source, commit, *changes):
     others = []
     for place, change in enumerate(changes, 1):
         others.append(pool.submit(commit, change))
-        until_waiting(commit._together, place)
+        until_waiting(commit._by_project[PROJECT], place)
     source.gate.release(100)
     assert first.result() == 0
     return others
@@ -237,6 +245,27 @@ def test_changes_that_come_together_are_committed_together(pool, source, commit)
 
     assert [one.result() for one in changes] == [2, 4, 6]
     assert source.asked == [[0], [1, 2, 3]]
+
+
+def test_a_change_of_another_project_neither_joins_nor_waits(pool, source, commit):
+    first = pool.submit(commit, 0)
+    until_asked(source)
+    second = pool.submit(commit, 1)
+    until_waiting(commit._by_project[PROJECT], 1)
+    other = pool.submit(commit, "other")
+    wait_until(lambda: ["other"] in source.asked, "the change of another project")
+    source.gate.release(100)
+
+    assert [first.result(), second.result(), other.result()] == [0, 2, "otherother"]
+    assert sorted(source.asked, key=str) == [["other"], [0], [1]]
+
+
+def test_nothing_is_kept_of_projects_without_changes(source, commit):
+    source.gate.release(100)
+    assert commit(1) == 2
+    gc.collect()
+
+    assert not commit._by_project
 
 
 def test_a_change_that_is_refused_fails_alone(pool, source, commit):
@@ -265,7 +294,7 @@ def test_a_database_that_is_away_is_asked_once_for_all(pool):
             raise Unavailable("away")
         return changes
 
-    for change in together(pool, asked, GroupCommit(away), 1, 2):
+    for change in together(pool, asked, group_commit(away), 1, 2):
         with pytest.raises(Unavailable, match="away"):
             change.result()
     assert asked.asked == [[0], [1, 2]]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -69,6 +70,11 @@ class NewRun:
     idempotency: Idempotency | None = None
 
     @property
+    def project_id(self) -> int:
+        project_id: int = self.columns["project_id"]
+        return project_id
+
+    @property
     def fits_with_others(self) -> bool:
         """Return whether it may share its INSERT with other runs."""
         question, request = self.columns["question"], self.columns["request"]
@@ -77,7 +83,7 @@ class NewRun:
 
 @dataclass(slots=True, kw_only=True)
 class RunBeginning:
-    """Inserts one run by a statement of its own, and by the next one all small ones that have come meanwhile."""
+    """Inserts a run by a statement of its own, and by the next one its project's small ones that come meanwhile."""
 
     database: Database
     now: Now
@@ -86,7 +92,7 @@ class RunBeginning:
     _alone: threading.BoundedSemaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._insert = GroupCommit(self._insert_all, wait_s=TURN_S)
+        self._insert = GroupCommit(self._insert_all, project_of=attrgetter("project_id"), wait_s=TURN_S)
         self._find = Coalescer(self._find_all, wait_s=TURN_S)
         self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
 
@@ -101,11 +107,10 @@ class RunBeginning:
 
     def begin(self, new: NewRun) -> Started:
         """Commit the run, or find the one that a request with the same Idempotency-Key committed a moment ago."""
-        project_id: int = new.columns["project_id"]
         try:
-            return Started(self._inserted(new), project_id)
+            return Started(self._inserted(new), new.project_id)
         except IntegrityError:
-            if joined := self.joined(project_id, new.idempotency):
+            if joined := self.joined(new.project_id, new.idempotency):
                 return joined
             raise
 

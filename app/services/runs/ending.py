@@ -59,7 +59,7 @@ class _Ending:
 
 @dataclass(slots=True, kw_only=True)
 class RunEnding:
-    """Ends one run by a transaction of its own, and by the next one all that have ended meanwhile."""
+    """Ends a run by a transaction of its own, and by the next one all of its project that have ended meanwhile."""
 
     database: Database
     now: Now
@@ -69,7 +69,7 @@ class RunEnding:
     _end: GroupCommit[_Ending, RunRow | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._end = GroupCommit(self._end_all)
+        self._end = GroupCommit(self._end_all, project_of=lambda ending: ending.row.project_id)
 
     def finish(self, row: RunRow, claim: Claim, end: RunEnd) -> RunRow | None:
         """End a claimed run, and return it as it is stored; None when it has ended.

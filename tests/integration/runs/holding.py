@@ -24,4 +24,7 @@ class Held:
         wait_until(lambda: self.sizes, "the first transaction")
 
     def until_waiting(self, count):
-        wait_until(lambda: len(self._group._together._waiting) == count, f"{count} that wait for the next one")
+        wait_until(lambda: self._waiting() == count, f"{count} that wait for the next one")
+
+    def _waiting(self):
+        return sum(len(together._waiting) for together in self._group._by_project.values())

@@ -16,6 +16,8 @@ from tests.integration.runs.asking import prompt
 from tests.integration.runs.holding import WAIT_S, Held
 from tests.integration.runs.test_runs_faults import QUESTION, claim, started, status
 from tests.integration.runs.test_usage import used
+from tests.support.waiting import wait_until
+from tests.support.world import new_world
 
 TOKEN = "dead"
 
@@ -73,6 +75,17 @@ def test_each_run_has_its_own_answer_and_error(world, service, upstream, held, p
         ("failed", None, "provider"),
         ("done", "two", None),
     ]
+
+
+def test_the_runs_of_another_project_are_ended_by_another_transaction(world, service, held, pool):
+    other = new_world(world.container)
+    run_ids = [started(one).run_id for one in (world, other)]
+    executions = [pool.submit(service.execute, run_id) for run_id in run_ids]
+    wait_until(lambda: held.sizes == [1, 1], "both transactions")
+    held.gate.set()
+
+    assert [one.result(WAIT_S) for one in executions] == [True, True]
+    assert [used(one)["total"]["runs"] for one in (world, other)] == [1, 1]
 
 
 def test_a_run_that_another_worker_has_is_left_to_it_and_not_counted(world, service, held, pool):

@@ -106,16 +106,16 @@ class RunEnding:
 
     def _end_by(self, connection: Connection, endings: Sequence[_Ending]) -> list[RunRow | None]:
         """End the runs in the order of their ids, as heartbeats do, so that neither waits for the other."""
-        now = self.now()
-        ended: dict[int, RunRow | None] = {}
+        now, used = self.now(), []
+        ended: list[RunRow | None] = [None] * len(endings)
         for place in sorted(range(len(endings)), key=lambda place: endings[place].row.id):
-            ended[place] = endings[place].make(connection, now)
-            if ended[place]:
+            if row := endings[place].make(connection, now):
                 endings[place].clean_up(connection)
-        used = [(_usage_key(row, now), each.end.spent()) for place, each in enumerate(endings) if (row := ended[place])]
+                used.append((_usage_key(row, now), endings[place].end.spent()))
+                ended[place] = row
         if used:
             usage.count_runs(connection, used, slot=endings[0].row.id % usage.SLOTS)
-        return [ended[place] for place in range(len(endings))]
+        return ended
 
 
 def _usage_key(row: RunRow, now: datetime) -> UsageKey:

@@ -91,6 +91,18 @@ def test_each_gets_its_own_id_and_request(world, pool, held, start, inserts):
     assert len(inserts) == (1 + len(questions) if world.container.database.is_sqlite else 2)
 
 
+def test_so_does_each_where_the_database_returns_one_id_at_a_time(world, pool, held, start, inserts, monkeypatch):
+    """As MySQL, which has no RETURNING."""
+    for engine in world.container.database.engines:
+        monkeypatch.setattr(engine.dialect, "insert_executemany_returning_sort_by_parameter_order", False)
+    questions = [str(number) for number in range(4)]
+    begun = together(pool, held, start, *({"question": question} for question in questions))
+
+    found = [world.get(f"/api/v1/runs/{one.result(WAIT_S).run_id}").json for one in begun]
+    assert [run["question"] for run in found] == questions
+    assert len(inserts) == 1 + len(questions)
+
+
 def test_each_is_executed_once(service, pool, held, start):
     begun = together(pool, held, start, *({"question": str(number)} for number in range(5)))
 

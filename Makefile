@@ -118,13 +118,14 @@ $(BIN)/python:
 		|| { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv (or your system's like)"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 
-# One stamp for each set of pins: a later start asks pip nothing. What builds is pinned as well: left to itself, pip would
-# fetch the newest for each build and ask for no hash. The client comes last: the command `reprise` was once the server's,
-# whose removal before an upgrade takes it along.
+# One stamp for each set of pins: a later start asks pip nothing. The pins are whole, as make check tests, so pip resolves no
+# dependencies: the pip of Python 3.11 tries the newest release of what is also required with an extra, and fails for want
+# of its hash. What builds is pinned as well: left to itself, pip would fetch the newest for each build and ask for no hash. The
+# client comes last: the command `reprise` was once the server's, whose removal before an upgrade takes it along.
 $(VENV)/%.stamp: requirements/%.txt requirements/build.txt setup.py clients/python/pyproject.toml | $(BIN)/python
 	@echo "Installing $< into $(VENV) (once)"
-	@$(PIP) --require-hashes --requirement requirements/build.txt
-	@$(PIP) --require-hashes --no-build-isolation --requirement $<
+	@$(PIP) --require-hashes --no-deps --requirement requirements/build.txt
+	@$(PIP) --require-hashes --no-deps --no-build-isolation --requirement $<
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(PIP) --no-deps --no-build-isolation --editable clients/python
 	@touch $@

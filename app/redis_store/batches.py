@@ -19,6 +19,7 @@ import redis
 
 from app.errors import Unavailable
 from app.redis_store import keys
+from app.redis_store.scripts import Script
 from app.shares import Quota
 
 BODY_S = 60
@@ -116,7 +117,7 @@ class Mailbox:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._claim = client.register_script(_CLAIM)
+        self._claim = Script(client, _CLAIM)
         self._quotas = (*astuple(batches), *astuple(size))
         self._bodies = bodies
         self._on_refused = on_refused

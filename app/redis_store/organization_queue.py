@@ -20,6 +20,7 @@ from dramatiq import Message
 
 from app.coalesce import Coalescer
 from app.redis_store.keys import OF_ORGANIZATION, WAKE, QueueKeys
+from app.redis_store.scripts import Script
 from app.shares import Quota
 
 # The wake-ups of a process that died expire after this.
@@ -201,8 +202,8 @@ class OrganizationQueue:
         # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
         self._waiting = redis.Redis(connection_pool=client.connection_pool)
         self._consumer, self._keys = consumer, QueueKeys(queue)
-        self._enqueue, self._wake = client.register_script(_ENQUEUE), client.register_script(_WAKE)
-        self._fetch, self._ack = client.register_script(_FETCH), client.register_script(_ACK)
+        self._enqueue, self._wake = Script(client, _ENQUEUE), Script(client, _WAKE)
+        self._fetch, self._ack = Script(client, _FETCH), Script(client, _ACK)
         self._put: Coalescer[tuple[str, bytes], None] = Coalescer(self._put_all)
 
     def put(self, message_id: str, data: bytes) -> None:

@@ -22,6 +22,7 @@ from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store import keys
 from app.redis_store.epochs import EPOCH_S, new_epoch
+from app.redis_store.scripts import Script
 
 log = structlog.get_logger(__name__)
 WINDOW_S = 60
@@ -178,7 +179,7 @@ class RateLimiter:
         self.ingest_limit = of_ingest or per_minute
         self._uncounted = uncounted
         self._local = LocalWindow(per_minute, WINDOW_S)
-        self._script = client.register_script(_ASK)
+        self._script = Script(client, _ASK)
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
@@ -220,7 +221,7 @@ class RateLimiter:
         projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
         limits = [self.limit, self.ingest_limit]
         amounts = [one.amount for one in questions]
-        answers = self._script(keys=logs + own + projects, args=[*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
+        answers = self._script(logs + own + projects, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
         return [
             Allowance(
                 bool(allowed), self._limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch

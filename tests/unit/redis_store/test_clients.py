@@ -15,6 +15,7 @@ from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.clients import GuardedRedis, RedisClients, connect
 from app.redis_store.rate import RateLimiter
+from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import free_port
 
@@ -135,7 +136,7 @@ def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer
     now[0] = 1
 
     # A Redis that was restarted knows no scripts: it says so, and is sent this one.
-    assert client.register_script(f"return '{secrets.token_hex(4)}'")()
+    assert Script(client, f"return '{secrets.token_hex(4)}'")()
     client.close()
 
 

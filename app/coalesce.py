@@ -105,6 +105,44 @@ class Coalescer(Generic[Q, A]):
                 ticket.woken.release()
 
 
+class Forwarder(Generic[Q]):
+    """Sends what several threads pass on at the same time in one call of `send`, for which only one of them waits.
+
+    `send` takes the items. A thread that passes one on during a call leaves it to the thread that makes this call,
+    which makes another one for all that have come meanwhile. Where `send` raises an error, that thread gets it, and the
+    items are sent with the next one: so an item may be sent twice, and none is forgotten.
+    """
+
+    def __init__(self, send: Callable[[Sequence[Q]], object], *, most: int = MOST) -> None:
+        self._send = send
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: deque[Q] = deque()
+        self._sender: object = None
+
+    def __call__(self, item: Q) -> None:
+        own, items = object(), list[Q]()
+        try:
+            with self._lock:
+                self._waiting.append(item)
+                self._sender = self._sender or own
+            while self._sender is own and (items := self._next()):
+                self._send(items)
+        finally:
+            with self._lock:
+                if self._sender is own:
+                    self._waiting.extendleft(reversed(items))
+                    self._sender = None
+
+    def _next(self) -> list[Q]:
+        """Return the items to send now; without any, the next one that comes is sent by its own thread."""
+        with self._lock:
+            items = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            if not items:
+                self._sender = None
+            return items
+
+
 class GroupCommit(Generic[Q, A]):
     """Commits the changes of a project that several threads make at the same time in one transaction.
 

@@ -21,8 +21,7 @@ from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, TimeLimit
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
-from app.coalesce import Coalescer
-from app.errors import Unavailable
+from app.coalesce import Forwarder
 from app.redis_store import keys
 from app.redis_store.middleware import HandBack, IdleThreads, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
@@ -162,7 +161,7 @@ class _WakingConsumer(_Consumer):
         self._next_report = self._next_fetch = self._next_heartbeat = 0.0
         # The first fetch waits for nothing.
         self._more, self._refusing = True, False
-        self._ack: Coalescer[str, None] = Coalescer(self._ack_all)
+        self._ack: Forwarder[str] = Forwarder(self._ack_all)
 
     def _fetch_next(self) -> list[Message[object]]:
         self._report()
@@ -224,12 +223,11 @@ class _WakingConsumer(_Consumer):
         try:
             self._release(message)
             self._ack(message.options["redis_message_id"])
-        except (redis.RedisError, Unavailable) as error:
+        except redis.RedisError as error:
             raise ConnectionClosed(error) from None
 
-    def _ack_all(self, ids: Sequence[str]) -> list[None]:
+    def _ack_all(self, ids: Sequence[str]) -> None:
         self._queue.ack(ids, wake=self._refusing)
-        return [None] * len(ids)
 
     def nack(self, message: MessageProxy) -> None:
         try:

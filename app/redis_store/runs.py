@@ -22,8 +22,7 @@ import redis
 import structlog
 
 from app.chat import OnEvent, StreamEvent
-from app.coalesce import Coalescer
-from app.errors import Unavailable
+from app.coalesce import Forwarder
 from app.redis_store import keys
 
 log = structlog.get_logger(__name__)
@@ -182,7 +181,7 @@ class RunCompletions:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._announce: Coalescer[Announcement, None] = Coalescer(self._publish)
+        self._announce: Forwarder[Announcement] = Forwarder(self._publish)
         self._lock = threading.Lock()
         self._listening = threading.Event()
         self._thread: threading.Thread | None = None
@@ -197,12 +196,11 @@ class RunCompletions:
     def announce(self, run_id: int, record: bytes = b"") -> None:
         try:
             self._announce(Announcement(run_id, record))
-        except (redis.RedisError, Unavailable) as error:
+        except redis.RedisError as error:
             log.warning("run_end_not_announced", run_id=run_id, error=str(error))
 
-    def _publish(self, ends: Sequence[Announcement]) -> list[None]:
+    def _publish(self, ends: Sequence[Announcement]) -> None:
         self._client.publish(keys.RUNS_ENDED, msgspec.msgpack.encode(ends))
-        return [None] * len(ends)
 
     def listen(self) -> None:
         """Start to listen, unless this process does; call it before a run is sent, as earlier messages are missed."""

@@ -18,9 +18,10 @@ from uuid import uuid4
 import redis
 import structlog
 
-from app.coalesce import Coalescer
+from app.coalesce import Coalescer, Forwarder
 from app.errors import ProviderTimeout, Unavailable
 from app.redis_store import keys
+from app.redis_store.scripts import Script
 from app.shares import Quota
 
 log = structlog.get_logger(__name__)
@@ -84,7 +85,7 @@ class ModelSlots:
 
     While Redis is away every call is let through: a limit must not be an outage.
 
-    Calls that begin, or end, at the same time do so in one round trip.
+    Calls that begin, or end, at the same time do so in one round trip, and a call that ends waits for no other one's.
     """
 
     def __init__(
@@ -97,9 +98,9 @@ class ModelSlots:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._client = client
-        self._script = client.register_script(_TAKE)
+        self._script = Script(client, _TAKE)
         self._take: Coalescer[_Slot, bool] = Coalescer(self._take_all)
-        self._give_back: Coalescer[_Slot, None] = Coalescer(self._give_all_back)
+        self._give_back: Forwarder[_Slot] = Forwarder(self._give_all_back)
         self._until_end = _UntilEnd()
         self._quota = quota
         self._background = background or quota
@@ -146,7 +147,7 @@ class ModelSlots:
                 self._release(slot)
 
     def _release(self, slot: _Slot) -> None:
-        with suppress(redis.RedisError, Unavailable):
+        with suppress(redis.RedisError):
             self._give_back(slot)
 
     def _wait(self, slot: _Slot, name: str, timeout_s: float) -> None:
@@ -172,7 +173,7 @@ class ModelSlots:
         arguments = [each for slot in slots for each in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
         return [bool(taken) for taken in self._script(taken_keys, arguments)]
 
-    def _give_all_back(self, slots: Sequence[_Slot]) -> list[None]:
+    def _give_all_back(self, slots: Sequence[_Slot]) -> None:
         holders = defaultdict[str, list[str]](list)
         for slot in slots:
             holders[slot.all].append(slot.holder)
@@ -181,4 +182,3 @@ class ModelSlots:
             for key, names in holders.items():
                 pipe.zrem(key, *names)
             pipe.execute()
-        return [None] * len(slots)

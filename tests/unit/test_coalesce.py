@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 from dramatiq.threading import raise_thread_exception
 
-from app.coalesce import Coalescer, GroupCommit
+from app.coalesce import Coalescer, Forwarder, GroupCommit
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -212,6 +212,75 @@ def test_of_many_threads_each_gets_its_own_answers():
     double = Coalescer(lambda questions: [question * 2 for question in questions], most=3)
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(double, range(3000))) == [number * 2 for number in range(3000)]
+
+
+@pytest.fixture
+def forward(source):
+    return Forwarder(source)
+
+
+def test_who_passes_something_on_meanwhile_does_not_wait(pool, source, forward):
+    first = pool.submit(forward, 0)
+    until_asked(source)
+    for number in range(1, 4):
+        pool.submit(forward, number).result(60)
+    assert not first.done()
+    source.gate.release(2)
+
+    first.result(60)
+    assert source.asked == [[0], [1, 2, 3]]
+
+
+def test_no_more_than_so_many_are_passed_on_together(pool, source):
+    forward = Forwarder(source, most=2)
+    first = pool.submit(forward, 0)
+    until_asked(source)
+    for number in range(1, 6):
+        forward(number)
+    source.gate.release(100)
+    first.result(60)
+
+    assert source.asked == [[0], [1, 2], [3, 4], [5]]
+
+
+@pytest.mark.parametrize(("item", "error"), [("bad", ValueError), ("late", TimeIsUp)])
+def test_what_could_not_be_passed_on_goes_with_the_next(pool, source, forward, item, error):
+    first = pool.submit(forward, 0)
+    until_asked(source)
+    forward(item)
+    forward(1)
+    source.gate.release(2)
+    with pytest.raises(error):
+        first.result(60)
+    source.asked.clear()
+    source.gate.release(100)
+    with pytest.raises(error):
+        forward(2)
+
+    assert source.asked == [[item, 1, 2]]
+
+
+def test_a_thread_that_is_ended_while_it_passes_on_leaves_that_to_the_next(pool, source, forward):
+    threads = []
+    first = in_a_known_thread(pool, forward, 0, threads)
+    until_asked(source)
+    forward(1)
+    raise_thread_exception(threads[0], TimeIsUp)
+    source.gate.release(100)
+    with pytest.raises(TimeIsUp):
+        first.result(60)
+    forward(2)
+
+    assert source.asked == [[0], [0, 1, 2]]
+
+
+def test_of_many_threads_each_item_is_passed_on_once():
+    passed = []
+    forward = Forwarder(passed.extend, most=3)
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(forward, range(3000)))
+
+    assert sorted(passed) == list(range(3000))
 
 
 def group_commit(commit):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -30,7 +30,8 @@ from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, exact, ne
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
-from app.models.queries import columns_of, find_row, list_rows, pieces
+from app.models.prepared import Prepared
+from app.models.queries import columns_of, find_row, insert_rows, list_rows, pieces
 from app.models.searchable_text import SearchableText
 
 
@@ -182,7 +183,7 @@ _ROW = _rows(RunRow)
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
-_FIND_CLAIMED = (
+_CLAIMED = (
     _rows(ClaimedRunRow, **_OF_CREDENTIAL)
     .outerjoin(
         vendor_credentials,
@@ -191,8 +192,18 @@ _FIND_CLAIMED = (
             vendor_credentials.c.vendor == language_models.c.vendor,
         ),
     )
-    .where(runs.c.id.in_(bindparam("run_ids", expanding=True)), runs.c.claim == bindparam("token"))
+    .where(runs.c.claim == bindparam("token"))
 )
+_FIND_CLAIMED = _CLAIMED.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
+_FIND_CLAIMED_ONE = _CLAIMED.where(runs.c.id == bindparam("run_id"))
+_ADD = Prepared(insert(runs))
+
+
+def add_runs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert runs that have the same columns; returns their ids, in the order of the rows."""
+    if len(rows) == 1:
+        return [int(_ADD.execute(connection, rows[0]).lastrowid)]
+    return insert_rows(connection, runs, rows)
 
 
 def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow | None:
@@ -219,9 +230,11 @@ def is_finished(connection: Connection, *, run_id: int) -> bool:
     return status is not None and status not in UNFINISHED
 
 
-def find_claimed(connection: Connection, *, run_ids: Collection[int], token: str) -> list[ClaimedRunRow]:
+def find_claimed(connection: Connection, *, run_ids: Sequence[int], token: str) -> list[ClaimedRunRow]:
     """List those of the runs that the worker with `token` has claimed."""
-    return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED, {"run_ids": list(run_ids), "token": token})
+    if len(run_ids) == 1:
+        return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED_ONE, {"run_id": run_ids[0], "token": token})
+    return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED, {"run_ids": run_ids, "token": token})
 
 
 CHUNK_BYTES = 4 * 1024 * 1024

@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, literal, select, update
 
 from app.models.base import Timestamp
-from app.models.queries import changes_row, list_rows
+from app.models.prepared import Prepared
+from app.models.queries import list_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,26 @@ class WorkTable:
         running, one = c.status == "running", c.id == bindparam("row_id")
         values = {"status": "running", "claim": bindparam("token"), "alive_at": now}
         # By an index on states it would lock, and wait for, the rows that others claim at the same time.
-        self._claim = (
+        claim = (
             update(table)
-            .where(ids, waiting)
+            .where(waiting)
             .values(**values, started_at=func.coalesce(c.started_at, now), **(on_claim or {}))
             .with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         )
+        self._claim, self._claim_one = claim.where(ids), Prepared(claim.where(one))
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
-        self._held = update(table).where(one, running, c.claim == bindparam("token"))
-        self._held_unmoved = self._held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
-        self._waiting = update(table).where(one, waiting)
+        held = update(table).where(one, running, c.claim == bindparam("token"))
+        self._held = Prepared(held)
+        self._held_unmoved = Prepared(held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
+        self._waiting = Prepared(update(table).where(one, waiting))
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
         self._list_waiting = select(c.id, c.created_at, counted).where(waiting).order_by(c.created_at, c.id)
 
     def claim(self, connection: Connection, row_ids: Sequence[int], *, token: str, now: datetime) -> int:
         """Give the waiting ones of these rows to the worker that has `token`; how many there were."""
+        if len(row_ids) == 1:
+            return self._claim_one.execute(connection, {"row_id": row_ids[0], "token": token, "now": now}).rowcount
         return connection.execute(self._claim, {"ids": row_ids, "token": token, "now": now}).rowcount
 
     def touch(
@@ -93,7 +98,7 @@ class WorkTable:
 
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
         """End a row that no worker has, so that none can claim it; False when one has it, or it has ended."""
-        return changes_row(connection, self._waiting, {"row_id": row_id, "finished_at": now, **values})
+        return self._waiting.execute(connection, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
 
     def list_claims(self, connection: Connection) -> list[Claim]:
         """Return every row in work, of all projects."""
@@ -108,4 +113,4 @@ class WorkTable:
         if unmoved:
             keys["seen_at"] = claim.alive_at
         held = self._held_unmoved if unmoved else self._held
-        return changes_row(connection, held, {**keys, **values})
+        return held.execute(connection, {**keys, **values}).rowcount == 1

@@ -19,11 +19,13 @@ from sqlalchemy.sql.visitors import iterate
 
 APP = Path(__file__).parents[2] / "app"
 # What executes statements for others.
-BETWEEN = {APP / "db.py", APP / "models" / "queries.py", APP / "work" / "table.py"}
+BETWEEN = {APP / "db.py", *(APP / "models" / name for name in ("prepared.py", "queries.py")), APP / "work" / "table.py"}
 # A column that names the project, or a row that is one project's; models and people are no project's.
 IS_KEY = re.compile(r"(?!language_model_id|user_id)(id|\w+_(id|key))")
 # Ingest writes its own SQL, of one shape.
 OWN_INSERT = re.compile(r"INSERT (?:IGNORE )?INTO (\w+) \(([\w, ]+)\) VALUES")
+# So do prepared statements; one with OR in its conditions is not taken for routed.
+OWN_UPDATE = re.compile(r"UPDATE (\w+) .* WHERE (?!.* OR )(.+)")
 
 Unrouted = dict[str, str]
 """Statements by the function of the product that executed them."""
@@ -54,6 +56,9 @@ def is_routed(text: str, context: Any, unsharded: frozenset[str]) -> bool:
     own = OWN_INSERT.match(text)
     if own:
         return own[1] in unsharded or any(map(IS_KEY.fullmatch, own[2].split(", ")))
+    changed = OWN_UPDATE.match(text) if context.compiled is None else None
+    if changed:
+        return changed[1] in unsharded or any(map(IS_KEY.fullmatch, re.findall(r"\.(\w+) = %s", changed[2])))
     statement = context.compiled and context.compiled.statement
     if not isinstance(statement, SelectBase | UpdateBase):
         return bool(context.isddl)

@@ -19,7 +19,6 @@ from app.errors import Conflict, Unavailable
 from app.models import runs
 from app.models.base import earlier_now
 from app.models.idempotency_keys import ApiKeyAndDigest, KeptKey, add_keys, find_keys
-from app.models.queries import insert_rows
 from app.services.runs.claims import KEY_TTL
 from app.timestamps import Now
 
@@ -132,7 +131,7 @@ class RunBeginning:
         """Insert the runs and their keys before their files: of two requests at once, one fails there."""
         now = self.now()
         rows = [{"status": "queued", "created_at": now, **each.columns} for each in new]
-        run_ids = insert_rows(connection, runs.runs, rows)
+        run_ids = runs.add_runs(connection, rows)
         begun = list(zip(run_ids, new, strict=True))
         if keys := [(run_id, each.idempotency) for run_id, each in begun if each.idempotency]:
             now = earlier_now(connection, now)

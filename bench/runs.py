@@ -35,12 +35,14 @@ UPSTREAM_S = 5
 ADDED_MS = {50: 8, 95: 15}
 AT_ONCE_S = {1000: 7, 3000: 12}
 RENDER_MS, MEMORY_MB = 50, 200
-# Of a process that executes runs, as in the Procfile.
-RUN_THREADS = 650
-# Runs for each process of web, and for each that executes runs: half of its places, as none is given its equal part.
-RUNS_A_PROCESS = 500
-
-
+# Runs for each process of web, and for each that executes runs: few large processes take less of two processors than
+# many small ones.
+RUNS_A_PROCESS = 1000
+# Threads of a process that executes runs for each of its part of the runs: with 1,000 runs as in the Procfile.
+THREADS_A_RUN = 1.3
+# Places of a process of web for each of its part of the runs, as the kernel gives none its equal part, and its threads
+# for each place: with 1,000 runs the defaults.
+PLACES_A_RUN, THREADS_A_PLACE = 2, 1.6
 # Runs before those that are measured: a worker's first call loads the vendors' libraries, which takes seconds.
 WARM_UP = 100
 
@@ -58,6 +60,8 @@ class Served:
 def served(latency_s: float, count: int = 1) -> Iterator[Served]:
     """The Procfile's processes, as many as `count` runs at once need, with a fake upstream in another one."""
     processes = max(2, -(-count // RUNS_A_PROCESS))
+    part = max(1000, count) // processes
+    places = part * PLACES_A_RUN
     port = free_port()
     base_url = f"http://127.0.0.1:{port}/openai/v1"
     argv = ["python", "-m", "tests.fakes.upstream", "--port", str(port), "--latency", str(latency_s)]
@@ -65,6 +69,8 @@ def served(latency_s: float, count: int = 1) -> Iterator[Served]:
         "REPRISE_RATE_LIMIT": "100000000",
         "REPRISE_LOG_LEVEL": "warning",
         "REPRISE_WEB_PROCESSES": str(processes),
+        "REPRISE_WEB_THREADS": str(round(places * THREADS_A_PLACE)),
+        "REPRISE_RUN_PLACES": str(places),
         "REPRISE_MODEL_CONCURRENCY": str(max(1024, count)),
         "OPENAI_API_KEY": "sk-bench",
         "OPENAI_BASE_URL": base_url,
@@ -87,7 +93,7 @@ def served(latency_s: float, count: int = 1) -> Iterator[Served]:
                 web=1,
                 workers=1,
                 settings=settings,
-                threads={"runs": RUN_THREADS},
+                threads={"runs": round(part * THREADS_A_RUN)},
                 processes={"runs": processes},
             ) as deployment,
         ):

@@ -30,8 +30,13 @@ class _Compiled:
     places: tuple[_Place, ...]
 
 
+# The attribute of a dialect, as each engine has its own, with what is compiled for it: how a type stores a value may
+# depend on the dialect (`app/models/compression.py`).
+_PREPARED = "reprise_prepared"
+
+
 class Prepared:
-    """An INSERT or UPDATE whose SQL is kept for each database and each set of parameters.
+    """An INSERT or UPDATE whose SQL is kept for each engine and each set of parameters.
 
     `Connection.execute` takes twice as long, as it looks up the statement by its parts. It executes those with a list
     for IN, whose SQL is not always the same. Defaults of columns that Python computes are not supported.
@@ -39,14 +44,14 @@ class Prepared:
 
     def __init__(self, statement: Insert | Update) -> None:
         self._statement = statement
-        self._compiled: dict[tuple[str, ...], _Compiled | None] = {}
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:
         """Execute the statement; `parameters` are the values of columns and of the statement's own parameters."""
-        key = (connection.dialect.name, *parameters)
-        if key not in self._compiled:
-            self._compiled[key] = self._compile(connection.dialect, parameters)
-        compiled = self._compiled[key]
+        kept: dict[Any, _Compiled | None] = vars(connection.dialect).setdefault(_PREPARED, {})
+        key = (self, *parameters)
+        if key not in kept:
+            kept[key] = self._compile(connection.dialect, parameters)
+        compiled = kept[key]
         if compiled is None:
             return connection.execute(self._statement, parameters)
         return connection.exec_driver_sql(compiled.sql, tuple(place.filled(parameters) for place in compiled.places))

@@ -3,10 +3,23 @@
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table, bindparam, insert, select, update
+from sqlalchemy import (
+    Column,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    create_engine,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.exc import DataError, IntegrityError
 
 from app.models.base import Timestamp
+from app.models.compression import _COMPRESSES, CompressedText, compress_text
 from app.models.prepared import Prepared
 from tests.unit.work.conftest import database as database
 
@@ -76,3 +89,21 @@ def test_a_statement_with_a_list_is_executed_as_well(connection):
 def test_errors_are_those_of_sqlalchemy(connection):
     with pytest.raises((IntegrityError, DataError)):
         Prepared(insert(_NOTES)).execute(connection, {"text": None})
+
+
+def test_each_engine_has_its_own_way_to_store_a_text(database):
+    """One statement serves databases whose texts are stored compressed, and others."""
+    texts = Table("prepared_texts", MetaData(), Column("id", Integer, primary_key=True), Column("text", CompressedText))
+    texts.create(database.engine)
+    add = Prepared(insert(texts))
+    with database.engine.begin() as connection:
+        add.execute(connection, {"text": "a" * 1000})
+    plain = create_engine(database.engine.url)
+    setattr(plain.dialect, _COMPRESSES, False)
+    with plain.begin() as connection:
+        add.execute(connection, {"text": "b" * 1000})
+        stored = list(connection.scalars(select(type_coerce(texts.c.text, String)).order_by(texts.c.id)))
+    plain.dispose()
+    texts.drop(database.engine)
+
+    assert [len(text) for text in stored] == [len(compress_text("a" * 1000)), 1000]

@@ -13,6 +13,7 @@ from msgspec import structs
 from app.chat import Message
 from app.models.organizations import Role
 from app.models.runs import RunRow, StoredToolCall
+from app.services.runs import RunCommand
 from app.services.runs.request import NO_RESULT, conversation_after, history_of
 from tests.integration.web.conftest import HTML, Browser
 from tests.integration.web.test_editor import FORM, draft, edit, second_model
@@ -245,3 +246,17 @@ def test_a_slot_with_spaces_is_warned_about_and_the_length_is_told(world: World,
 
     assert "With spaces it is no placeholder: write {{language}}, {{tone}}." in admin.text
     assert "characters, about 21 tokens" in admin.text
+
+
+def test_the_page_of_a_run_that_waits_takes_all_that_is_yet_to_come(world: World, admin: Browser) -> None:
+    runs = world.container.services.runs
+    command = RunCommand(prompt_id=world.prompt(), question="Hello?", productive=False)
+    run_id = runs.start(command, project_id=world.project_id).run_id
+    address = f"{admin.base}/runs/{run_id}"
+    admin.open(address)
+    assert [f'id="{part}" data-live' in admin.page for part in ("result", "received")] == [True, True]
+
+    runs.execute(run_id)
+    admin.open(address)
+    assert "data-live" not in admin.page
+    assert 'id="instruction"' in admin.page

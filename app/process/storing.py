@@ -221,11 +221,9 @@ class _Child:
     ) -> tuple[Receipt, bytes]:
         """Have a batch stored.
 
-        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it has not begun after
-        `START_S` or takes longer than `batch_s`.
+        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it takes longer than `batch_s`.
         """
-        if not self._begun.wait(START_S):
-            raise BlockingIOError
+        self._begun.wait()
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -246,8 +244,11 @@ class _Child:
         return stored
 
     def keep_metrics(self, store: Store) -> None:
-        """Keep what the process counts, until it ends."""
+        """Keep what the process counts, until it ends; one that has not begun after `START_S` is ended."""
         with suppress(*GONE):
+            if not self._metrics.poll(START_S):
+                log.error("process_hangs", name="storing", pid=self.pid)
+                self.kill()
             while True:
                 method, *values = self._metrics.recv()
                 self._begun.set()

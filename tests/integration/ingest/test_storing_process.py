@@ -248,12 +248,13 @@ def test_a_process_that_never_begins_is_replaced(world: World, kept: Kept, monke
     storing = StoringProcess(world.container.settings)
     hanging = storing.pid
     os.kill(hanging, signal.SIGSTOP)
-    storing.start(kept)
     with monkeypatch.context() as patched:
         patched.setattr("app.process.storing.START_S", 0.1)
-        assert outcome(storing, world, batch(world)) == LATE
-    wait_until(lambda: isinstance(outcome(storing, world, batch(world)), Receipt), "the next process")
+        storing.start(kept)
+        assert outcome(storing, world, batch(world)) == LOST
+    wait_until(lambda: storing.state == "ready", "the next process, though no batch comes")
     assert storing.pid != hanging
+    assert outcome(storing, world, batch(world)) == Receipt("stored", stored=1)
     storing.stop()
 
 

@@ -44,7 +44,7 @@ SLOTS = 8
 
 @dataclass(frozen=True, slots=True, order=True)
 class UsageKey:
-    """What runs are summed by. 0 and the empty text stand for none; `day` is an ISO date of UTC."""
+    """The key by which runs are summed. 0 and the empty text stand for none; `day` is an ISO date of UTC."""
 
     project_id: int
     day: str

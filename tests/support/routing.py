@@ -24,7 +24,7 @@ BETWEEN = {APP / "db.py", *(APP / "models" / name for name in ("prepared.py", "q
 IS_KEY = re.compile(r"(?!language_model_id|user_id)(id|\w+_(id|key))")
 # Ingest writes its own SQL, of one shape.
 OWN_INSERT = re.compile(r"INSERT (?:IGNORE )?INTO (\w+) \(([\w, ]+)\) VALUES")
-# So do prepared statements; one with OR in its conditions is not taken for routed.
+# Prepared statements reach the driver as SQL, too. One with OR in its conditions is not taken for routed.
 OWN_UPDATE = re.compile(r"UPDATE (\w+) .* WHERE (?!.* OR )(.+)")
 
 Unrouted = dict[str, str]

@@ -18,8 +18,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DataError, IntegrityError
 
+from app.db import Database
 from app.models.base import Timestamp
-from app.models.compression import _COMPRESSES, CompressedText, compress_text
+from app.models.compression import CompressedText, compress_text, store_texts
 from app.models.prepared import Prepared
 from tests.unit.work.conftest import database as database
 
@@ -98,9 +99,9 @@ def test_each_engine_has_its_own_way_to_store_a_text(database):
     add = Prepared(insert(texts))
     with database.engine.begin() as connection:
         add.execute(connection, {"text": "a" * 1000})
-    plain = create_engine(database.engine.url)
-    setattr(plain.dialect, _COMPRESSES, False)
-    with plain.begin() as connection:
+    plain = Database(create_engine(database.engine.url))
+    store_texts(plain, compressed=False)
+    with plain.engine.begin() as connection:
         add.execute(connection, {"text": "b" * 1000})
         stored = list(connection.scalars(select(type_coerce(texts.c.text, String)).order_by(texts.c.id)))
     plain.dispose()

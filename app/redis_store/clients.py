@@ -78,11 +78,10 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
     """Clients for `url`, or fakes for ""; `waiters` is how many threads may block at once, each for so long at most."""
     if not url:
         # Imported here alone, because it takes 0.1 s, which a process that has a Redis need not wait.
-        import fakeredis
+        from app.redis_store.in_process import in_process_client
 
-        server = fakeredis.FakeServer()
-        fake = fakeredis.FakeRedis(server=server, version=(7,))
-        return RedisClients(fake, fake, fake)
+        client = in_process_client()
+        return RedisClients(client, client, client)
     return RedisClients(
         commands=_client(GuardedRedis, url, timeout_s=COMMAND_S, connect_s=CONNECT_S),
         quick=_client(GuardedRedis, url, timeout_s=QUICK_S, connect_s=QUICK_S),

@@ -1,0 +1,110 @@
+"""In the Redis of the embedded mode a change wakes those who may wait for it, and nobody else."""
+
+import threading
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+
+import pytest
+import redis
+from fakeredis._core._database import Database
+
+from app.redis_store import keys
+from app.redis_store.in_process import in_process_client
+from app.redis_store.keys import QueueKeys
+from app.redis_store.rate import RateLimiter
+from app.redis_store.slots import ModelSlots
+from app.shares import Quota
+from tests.support.waiting import wait_until
+
+QUEUE = QueueKeys("runs")
+WAIT_S = 600
+
+
+@pytest.fixture
+def client() -> Iterator[redis.Redis]:
+    with in_process_client() as client:
+        yield client
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[Database]:
+    """The servers' databases, once for each time that all who are blocked there were woken."""
+    woken: list[Database] = []
+    wake_all = Database.wake_all
+
+    def note(database: Database) -> None:
+        woken.append(database)
+        wake_all(database)
+
+    monkeypatch.setattr(Database, "wake_all", note)
+    return woken
+
+
+def test_fakeredis_is_the_version_whose_undocumented_parts_are_used() -> None:
+    """After a change of version: read fakeredis/_core/_database.py beside `in_process`, then change this."""
+    assert version("fakeredis") == "2.40.0"
+
+
+@pytest.mark.parametrize(
+    ("wait", "change"),
+    [
+        pytest.param(
+            lambda client: client.blpop([QUEUE.wake("a")], WAIT_S),
+            lambda client: client.lpush(QUEUE.wake("a"), 1),
+            id="an idle process",
+        ),
+        pytest.param(
+            lambda client: client.brpoplpush(QueueKeys("runs.DQ").arrived, QueueKeys("runs.DQ").arrived, WAIT_S),
+            lambda client: client.rpush(QueueKeys("runs.DQ").arrived, 1),
+            id="a delayed message",
+        ),
+        pytest.param(
+            lambda client: client.xread({keys.run_events(1): "0"}, block=WAIT_S * 1000),
+            lambda client: client.xadd(keys.run_events(1), {"kind": "text"}),
+            id="a follower of a run",
+        ),
+        pytest.param(
+            lambda client: client.blpop(["0123456789abcdef"], WAIT_S),
+            lambda client: client.lpush("0123456789abcdef", 1),
+            id="a result, whose key is a digest",
+        ),
+    ],
+)
+def test_a_client_that_waits_is_woken(
+    client: redis.Redis, wait: Callable[[redis.Redis], object], change: Callable[[redis.Redis], object]
+) -> None:
+    found: list[object] = []
+    waiting = threading.Thread(target=lambda: found.append(wait(client)), daemon=True)
+    waiting.start()
+    server = client.connection_pool.connection_kwargs["server"]
+    wait_until(lambda: any(socket._blocked for socket in server.sockets), "a client that is blocked")
+    change(client)
+    waiting.join(WAIT_S / 2)
+
+    assert len(found) == 1
+    assert found[0]
+
+
+def test_nobody_is_woken_by_what_nobody_waits_for(client: redis.Redis, woken: list[Database]) -> None:
+    limiter = RateLimiter(client, per_minute=60)
+    slots = ModelSlots(client, quota=Quota.of(4, 25))
+
+    limiter.hit(1)
+    with slots.of("model", 1, timeout_s=1):
+        client.set(keys.epoch(1), b"epoch")
+    client.hset(QUEUE.messages, "1:a", b"message")
+    client.rpush(QUEUE.arrived, "1:a")
+
+    assert woken == []
+    client.lpush(QUEUE.wake("a"), 1)
+    assert len(woken) == 1
+
+
+def test_a_transaction_that_watches_a_key_sees_its_change(client: redis.Redis) -> None:
+    with client.pipeline() as pipe:
+        pipe.watch(keys.epoch(1))
+        client.set(keys.epoch(1), b"other")
+        pipe.multi()
+        pipe.get(keys.epoch(1))
+        with pytest.raises(redis.WatchError):
+            pipe.execute()

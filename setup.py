@@ -47,7 +47,6 @@ setup(
         f"reprise-client[cli]=={VERSION}",
         "sqlalchemy>=2.1,<2.2",
         "structlog>=25.5",
-        "tenacity>=9.1,<10",
         "urllib3>=2.6,<3",
         "zstandard>=0.25,<0.26",
     ],

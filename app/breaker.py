@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, field
 
 
@@ -29,18 +29,12 @@ class OutageBreaker:
     _opened_at: float = field(default=0.0, init=False)
     _probing: bool = field(default=False, init=False)
 
-    @contextmanager
-    def guard(self) -> Iterator[None]:
+    def guard(self) -> AbstractContextManager[None]:
         """Let a call through and learn from its end; raises the refusal while the breaker is open."""
-        probe = self._enter()
-        with ExitStack() as stack:
-            stack.push(
-                lambda _, error, __: self._leave(probe, outage=False if error is None else self.is_outage(error))
-            )
-            yield
+        return _Guard(self)
 
     def _enter(self) -> bool:
-        """Return whether the call is a probe."""
+        """Let a call through, as `guard` does; return whether it is a probe."""
         with self._lock:
             if not self._outages:
                 return False
@@ -51,7 +45,9 @@ class OutageBreaker:
             self._probing = True
             return True
 
-    def _leave(self, probe: bool, outage: bool | None) -> None:
+    def _leave(self, probe: bool, error: BaseException | None) -> None:
+        """Learn from the end of a call that `enter` let through."""
+        outage = False if error is None else self.is_outage(error)
         with self._lock:
             if outage is False:
                 self._outages = 0
@@ -61,3 +57,18 @@ class OutageBreaker:
                 self._opened_at = self.monotonic()
             if probe or outage is False:
                 self._probing = False
+
+
+class _Guard(AbstractContextManager[None]):
+    """A class, as each command of Redis has one, and a generator takes twice as long."""
+
+    __slots__ = ("_breaker", "_probe")
+
+    def __init__(self, breaker: OutageBreaker) -> None:
+        self._breaker = breaker
+
+    def __enter__(self) -> None:
+        self._probe = self._breaker._enter()
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._breaker._leave(self._probe, error)

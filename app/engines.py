@@ -34,12 +34,17 @@ def build_engine(
 ) -> Engine:
     """Return an engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
 
-    A URL of MySQL may have several hosts, see `DatabaseHosts`. `queries_only`: each statement for itself, which saves
-    the rollback after it.
+    The connection that was used last is used next, as it is warm on both sides. A URL of MySQL may have several hosts,
+    see `DatabaseHosts`. `queries_only`: each statement for itself, which saves the rollback after it.
     """
     if is_sqlite(url):
         engine = create_engine(
-            url, pool_size=pool_size, max_overflow=-1, hide_parameters=True, connect_args={"timeout": 30}
+            url,
+            pool_size=pool_size,
+            pool_use_lifo=True,
+            max_overflow=-1,
+            hide_parameters=True,
+            connect_args={"timeout": 30},
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -61,6 +66,7 @@ def mysql_engine(
     engine = create_engine(
         url,
         pool_size=pool_size,
+        pool_use_lifo=True,
         max_overflow=0,
         pool_timeout=POOL_WAIT_S,
         pool_recycle=1800,

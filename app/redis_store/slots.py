@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
@@ -57,6 +56,11 @@ end
 return answers
 """
 
+# KEYS as above; ARGV: the name of each caller.
+_GIVE_BACK = """
+for at, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[math.floor((at + 1) / 2)]) end
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
@@ -97,8 +101,7 @@ class ModelSlots:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._client = client
-        self._script = Script(client, _TAKE)
+        self._take_script, self._give_back_script = Script(client, _TAKE), Script(client, _GIVE_BACK)
         self._take: Coalescer[_Slot, bool] = Coalescer(self._take_all)
         self._give_back: Forwarder[_Slot] = Forwarder(self._give_all_back)
         self._until_end = _UntilEnd()
@@ -171,14 +174,8 @@ class ModelSlots:
     def _take_all(self, slots: Sequence[_Slot]) -> list[bool]:
         taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
         arguments = [each for slot in slots for each in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
-        return [bool(taken) for taken in self._script(taken_keys, arguments)]
+        return [bool(taken) for taken in self._take_script(taken_keys, arguments)]
 
     def _give_all_back(self, slots: Sequence[_Slot]) -> None:
-        holders = defaultdict[str, list[str]](list)
-        for slot in slots:
-            holders[slot.all].append(slot.holder)
-            holders[slot.own].append(slot.holder)
-        with self._client.pipeline(transaction=False) as pipe:
-            for key, names in holders.items():
-                pipe.zrem(key, *names)
-            pipe.execute()
+        taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
+        self._give_back_script(taken_keys, [slot.holder for slot in slots])

@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from app.db import Database
 from app.errors import Unavailable
 from app.timestamps import Now
 from app.work.table import WorkTable
 
+P = ParamSpec("P")
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
@@ -75,12 +76,18 @@ PATIENCE_S = 60.0
 PAUSE_S = 1.0
 
 
-def build_patience(sleep: Callable[[float], None] = time.sleep) -> Retrying:
+@dataclass(frozen=True, slots=True)
+class Patience:
     """Calls a function again while it raises `Unavailable`, for `PATIENCE_S` at most; then that error is raised."""
-    return Retrying(
-        retry=retry_if_exception_type(Unavailable),
-        stop=stop_after_delay(PATIENCE_S),
-        wait=wait_fixed(PAUSE_S),
-        sleep=sleep,
-        reraise=True,
-    )
+
+    sleep: Callable[[float], None] = time.sleep
+
+    def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return work(*args, **kwargs)
+            except Unavailable:
+                if time.monotonic() >= deadline:
+                    raise
+            self.sleep(PAUSE_S)

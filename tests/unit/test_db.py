@@ -145,3 +145,13 @@ def test_a_change_ends_with_its_commit_and_one_that_fails_with_a_rollback(mysql_
     with database.write() as connection:
         assert connection.scalars(text("SELECT n FROM kept ORDER BY n")).all() == [0, 1, 2]
     database.dispose()
+
+
+def test_the_connection_that_was_used_last_is_used_next(tmp_path: Path, mysql_url: str) -> None:
+    for url in (f"sqlite:///{tmp_path / 'db'}", mysql_url):
+        engine = build_engine(url)
+        with engine.connect() as goes_back_last, engine.connect():
+            used = goes_back_last.connection.driver_connection
+        with engine.connect() as connection:
+            assert connection.connection.driver_connection is used
+        engine.dispose()

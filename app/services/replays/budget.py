@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import Connection
-from tenacity import Retrying
 
 from app.db import Database
 from app.errors import ProviderError
@@ -24,6 +23,7 @@ from app.models import budgets
 from app.models.budgets import Spending
 from app.services.replays.claims import REPLAY_WORK
 from app.timestamps import Now
+from app.work.heartbeat import Patience
 from app.work.table import Claim
 
 PAUSE_S = 0.1
@@ -66,7 +66,7 @@ class ExperimentBudget:
     max_cost: float
     columns: Callable[[], dict[str, Any]]
     cancelled: Callable[[], bool]
-    patience: Retrying
+    patience: Patience
     sleep: Callable[[float], None] = time.sleep
     stopped: bool = field(default=False, init=False)
     _reserved: list[float] = field(default_factory=list, init=False)

@@ -11,7 +11,6 @@ from uuid import uuid4
 import structlog
 from msgspec import structs
 from sqlalchemy import Connection
-from tenacity import Retrying
 
 from app.db import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, Unavailable
@@ -33,7 +32,7 @@ from app.services.replays.masking import masked_replay
 from app.services.replays.ports import MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
 from app.timestamps import Now
-from app.work.heartbeat import Heartbeat, build_patience
+from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
@@ -56,7 +55,7 @@ class ReplayPlayer:
     rules: MaskingRules
     stopping: Callable[[], bool]
     heartbeat_s: float = HEARTBEAT_S
-    patience: Retrying = field(default_factory=build_patience)
+    patience: Patience = field(default_factory=Patience)
 
     def play(self, replay_id: int) -> None:
         """Play the replay, unless another worker has it or it has ended: a message may come twice.

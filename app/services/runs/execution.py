@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import structlog
-from sqlalchemy import Connection
-from tenacity import Retrying
 
 from app.chat import Answer, File, Message, OnEvent, StreamEvent
 from app.db import UNSTORABLE, Database
@@ -27,7 +25,7 @@ from app.services.runs.ending import RunEnding
 from app.services.runs.masking import RunMasking
 from app.services.runs.outcome import INTERNAL, NOT_STORED, RunEnd, answered, failed, failed_by
 from app.services.runs.request import history_of, model_request, render, without_text
-from app.work.heartbeat import Heartbeat, build_patience
+from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
@@ -135,7 +133,7 @@ class Executor:
     live: LiveRuns
     masking: RunMasking
     ending: RunEnding
-    patience: Retrying = field(default_factory=build_patience)
+    patience: Patience = field(default_factory=Patience)
     monotonic: Callable[[], float] = time.monotonic
 
     def execute(self, run_id: int) -> bool:
@@ -194,10 +192,9 @@ class Executor:
 
     def _prepared(self, row: ClaimedRunRow, instruction: str) -> Call:
         second_id = row.request.fallback_model_id
-        with self.database.read() as connection:
-            first = self._model(connection, row, row.language_model_id)
-            second = self._model(connection, row, second_id) if second_id else None
-            contents = self.masking.contents(connection, row)
+        first = self._model(row, row.language_model_id)
+        second = self._model(row, second_id) if second_id else None
+        contents = self.masking.contents(row)
         described = zip(row.request.files, contents, strict=True)
         files = tuple(File(file.file_name, file.content_type, content) for file, content in described)
         question = Message("user", row.question, files=files)
@@ -211,8 +208,12 @@ class Executor:
             row.organization_id,
         )
 
-    def _model(self, connection: Connection, row: RunRow, model_id: int) -> LanguageModel:
-        return self.models.read(connection, organization_id=row.organization_id, model_id=model_id)
+    def _model(self, row: RunRow, model_id: int) -> LanguageModel:
+        which = {"organization_id": row.organization_id, "model_id": model_id}
+        if known := self.models.known(**which):
+            return known
+        with self.database.read() as connection:
+            return self.models.read(connection, **which)
 
     def _claimed(self, row: ClaimedRunRow, model: LanguageModel) -> Credential | None:
         stored = None if row.encrypted_key is None else (row.encrypted_key, row.base_url or "")

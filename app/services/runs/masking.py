@@ -14,7 +14,6 @@ import msgspec
 import redis
 import structlog
 from msgspec import UNSET, structs
-from sqlalchemy import Connection
 
 from app.chat import File
 from app.db import Database
@@ -75,9 +74,12 @@ class RunMasking:
         requested = decode(self.rules.cipher.decrypt(sealed), Requested)
         return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
-    def contents(self, connection: Connection, row: RunRow) -> list[bytes]:
+    def contents(self, row: RunRow) -> list[bytes]:
         """Return the run's files."""
-        kept = runs.read_files(connection, run_id=row.id, count=len(row.request.files))
+        if not row.request.files:
+            return []
+        with self.database.read() as connection:
+            kept = runs.read_files(connection, run_id=row.id, count=len(row.request.files))
         return [self.rules.cipher.decrypt(content) for content in kept] if row.request.sealed else kept
 
     def piece_encryption(self, row: RunRow) -> Callable[[bytes], bytes] | None:

@@ -15,7 +15,7 @@ from app.models.experiment_replays import experiment_replays
 from app.models.queries import insert_row
 from app.services.experiments.findings import Summary
 from app.services.replays.budget import ExperimentBudget
-from app.work.heartbeat import build_patience
+from app.work.heartbeat import Patience
 from app.work.table import Claim
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -114,7 +114,7 @@ class Limited:
             max_cost=MAX_COST,
             columns=lambda: {"prompt_cost_usd": cost},
             cancelled=self.given_up.is_set,
-            patience=build_patience(),
+            patience=Patience(),
         )
 
     def claimed(self, replay_id: int, claim: str | None) -> None:

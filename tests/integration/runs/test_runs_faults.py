@@ -13,7 +13,7 @@ from app.models import runs as run_rows
 from app.services.runs import RunCommand, Started
 from app.services.runs.claims import RUN_WORK
 from app.services.runs.sweeper import RunSweeper
-from app.work.heartbeat import build_patience
+from app.work.heartbeat import Patience
 from app.work.sweeper import DOUBT_S
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
@@ -302,7 +302,7 @@ def test_an_answer_waits_for_a_database_that_is_away(world, service, monkeypatch
 
     pauses = []
     monkeypatch.setattr(database, "retrying", shaky)
-    replace(service.executor, patience=build_patience(pauses.append)).execute(run_id)
+    replace(service.executor, patience=Patience(pauses.append)).execute(run_id)
 
     assert status(world, run_id) == "done"
     assert len(pauses) == 2

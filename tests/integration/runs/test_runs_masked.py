@@ -93,9 +93,8 @@ def test_while_a_run_waits_and_while_it_is_in_work_nothing_of_it_can_be_read(wor
     assert readable(world, secret) == []
     masking = world.container.services.runs.masking
     assert masking.requested(row).question == f"I am {secret}"
-    with world.container.database.read() as connection:
-        assert masking.contents(connection, row) == [f"File of {secret}".encode()]
-        assert masking.contents(connection, masking.requested(row)) == [f"File of {secret}".encode()]
+    assert masking.contents(row) == [f"File of {secret}".encode()]
+    assert masking.contents(masking.requested(row)) == [f"File of {secret}".encode()]
 
 
 @pytest.mark.usefixtures("masked")

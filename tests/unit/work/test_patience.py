@@ -4,7 +4,7 @@ import pytest
 
 from app.errors import Unavailable
 from app.work import heartbeat
-from app.work.heartbeat import build_patience
+from app.work.heartbeat import Patience
 
 
 def failing(times: int, error: Exception):
@@ -21,18 +21,18 @@ def failing(times: int, error: Exception):
 def test_it_tries_again_every_second_until_the_database_is_back() -> None:
     pauses: list[float] = []
 
-    assert build_patience(pauses.append)(failing(3, Unavailable("away"))) == "stored"
+    assert Patience(pauses.append)(failing(3, Unavailable("away"))) == "stored"
     assert pauses == [heartbeat.PAUSE_S] * 3
 
 
 def test_its_patience_ends(monkeypatch) -> None:
     monkeypatch.setattr(heartbeat, "PATIENCE_S", 0.0)
     with pytest.raises(Unavailable, match="away"):
-        build_patience(lambda _: None)(failing(10, Unavailable("away")))
+        Patience(lambda _: None)(failing(10, Unavailable("away")))
 
 
 def test_another_error_is_raised_at_once() -> None:
     pauses: list[float] = []
     with pytest.raises(ZeroDivisionError):
-        build_patience(pauses.append)(failing(1, ZeroDivisionError()))
+        Patience(pauses.append)(failing(1, ZeroDivisionError()))
     assert pauses == []

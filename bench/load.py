@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import os
+import selectors
+import socket
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -43,21 +45,68 @@ class Took:
     seconds: float
 
 
-async def burst(url: str, request: Request, count: int) -> list[Took]:
-    """Send `count` requests at once, each over a connection of its own."""
-    netloc = urlsplit(url).netloc
-    return await asyncio.gather(*(_alone(netloc, request.wire(netloc)) for _ in range(count)))
+class _Exchange:
+    """A request over a connection of its own, which is sent when that is open, and its answer."""
+
+    def __init__(self, address: tuple[str, int], wire: bytes) -> None:
+        self._wire = wire
+        self._received = b""
+        self._started = time.perf_counter()
+        self.socket = socket.socket()
+        self.socket.setblocking(False)
+        self.socket.connect_ex(address)
+        self.took: Took | None = None
+
+    def go_on(self) -> int:
+        """Do what the connection is ready for; returns the event to wait for next, 0 after the end."""
+        try:
+            if self._wire:
+                self._wire = self._wire[self.socket.send(self._wire) :]
+                return selectors.EVENT_WRITE if self._wire else selectors.EVENT_READ
+            piece = self.socket.recv(65536)
+        except OSError:
+            return self._end(0)
+        self._received += piece
+        head, complete, body = self._received.partition(b"\r\n\r\n")
+        if not piece:
+            return self._end(0)
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        if not complete or len(body) < int(length or 0):
+            return selectors.EVENT_READ
+        return self._end(int(head.split(b" ", 2)[1]))
+
+    def _end(self, status: int) -> int:
+        self.took = Took(status, time.perf_counter() - self._started)
+        return 0
 
 
-async def _alone(netloc: str, wire: bytes) -> Took:
-    started = time.perf_counter()
-    try:
-        reader, writer = await asyncio.open_connection(*netloc.split(":"))
-        status = await exchange(reader, writer, wire)
-        writer.close()
-    except (OSError, asyncio.IncompleteReadError):
-        status = 0
-    return Took(status, time.perf_counter() - started)
+def burst(url: str, request: Request, count: int) -> list[Took]:
+    """Send `count` requests at once, each over a connection of its own; requests of 64 KB at most.
+
+    By one thread that waits for all sockets: an event loop takes four times as much of the processor that the servers
+    share, and opens all connections before it sends the first request.
+    """
+    parts = urlsplit(url)
+    address, wire = (parts.hostname or "", parts.port or 80), request.wire(parts.netloc)
+    exchanges = []
+    with selectors.DefaultSelector() as selector:
+        for _ in range(count):
+            exchanges.append(_Exchange(address, wire))
+            selector.register(exchanges[-1].socket, selectors.EVENT_WRITE, exchanges[-1])
+            _go_on(selector, 0)
+        while selector.get_map():
+            _go_on(selector, None)
+    return [exchange.took for exchange in exchanges if exchange.took]
+
+
+def _go_on(selector: selectors.BaseSelector, timeout_s: float | None) -> None:
+    for key, ready in selector.select(timeout_s):
+        awaited = key.data.go_on()
+        if not awaited:
+            selector.unregister(key.fileobj)
+            key.data.socket.close()
+        elif awaited != ready:
+            selector.modify(key.fileobj, awaited, key.data)
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, wire: bytes) -> int:

@@ -7,7 +7,6 @@ upstream that takes 5 s, while render, get and trace ingest are asked all the ti
 from __future__ import annotations
 
 import argparse
-import asyncio
 import multiprocessing
 import tempfile
 import time
@@ -163,7 +162,7 @@ def at_once(count: int) -> None:
         spawn = multiprocessing.get_context("spawn")
         with spawn.Manager() as manager, ProcessPoolExecutor(len(probes), mp_context=spawn) as pool:
             stop = manager.Event()
-            asyncio.run(burst(deployment.url, run_request(client, prompt_id), WARM_UP))
+            burst(deployment.url, run_request(client, prompt_id), WARM_UP)
             for request in probes.values():
                 one_by_one(deployment.url, request, count=10)
             asked = {
@@ -173,7 +172,7 @@ def at_once(count: int) -> None:
             time.sleep(1)
             before = processor_s(bench)
             started = time.perf_counter()
-            runs = asyncio.run(burst(deployment.url, run_request(client, prompt_id), count))
+            runs = burst(deployment.url, run_request(client, prompt_id), count)
             took_s = time.perf_counter() - started
             stop.set()
             print(f"{count} runs at once, upstream {UPSTREAM_S} s: {statuses(runs)}")

@@ -23,7 +23,7 @@ keepalive = 30
 graceful_timeout = 30
 # For a main loop that is stuck: threads may take as long as they need.
 timeout = 120
-backlog = 2048
+backlog = 4096
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 control_socket_disable = True
 # The application decides by REPRISE_TRUSTED_PROXIES which proxies it believes.

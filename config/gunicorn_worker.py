@@ -21,6 +21,7 @@ from gunicorn.http import errors
 from gunicorn.http.body import Body, ChunkedReader
 from gunicorn.workers.gthread import ThreadWorker
 
+from app.threads import WarmThreads
 from config.paced_socket import CHUNK, HEAD_BYTES, REST_BEHIND_S, PacedSocket, read_off
 from config.settings import Settings
 
@@ -30,6 +31,8 @@ STATUS = {
     errors.ExpectationFailed: "417 Expectation Failed",
     errors.UnsupportedTransferCoding: "501 Not Implemented",
 }
+# One of so many threads is there from the start; the others begin when there are as many requests.
+READY_SHARE = 3
 # Each chunk costs some microseconds, however short: beyond the first ones they must have a size on average.
 FREE_CHUNKS = 10_000
 CHUNK_BYTES = 256
@@ -64,6 +67,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def init_process(self) -> None:
         self._settings = Settings.load_or_exit()
         super().init_process()
+
+    def get_thread_pool(self) -> WarmThreads:
+        return WarmThreads(self.cfg.threads, ready=self.cfg.threads // READY_SHARE)
 
     def enqueue_req(self, conn: Any) -> None:
         """Give a connection to a thread, or to the poller until its next request has a whole head."""

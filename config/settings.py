@@ -171,7 +171,10 @@ class Settings:
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", positive)
     web_threads: int = setting(
-        "REPRISE_WEB_THREADS", 1600, "Threads of each web process, started as they are needed", positive
+        "REPRISE_WEB_THREADS",
+        1600,
+        "Threads of each web process: a third from its start, others as they are needed",
+        positive,
     )
     run_places: int = setting(
         "REPRISE_RUN_PLACES",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from queue import PriorityQueue
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from dramatiq.broker import MessageProxy
 
 from app.metrics import Metrics
 from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS, MESSAGE_WAIT, MESSAGES
+from app.threads import LastComeFirst
 
 R = TypeVar("R")
 # The option of a message with its organization, which is the number in front of its id in Redis.
@@ -80,22 +80,12 @@ class IdleThreads(Middleware):
             worker.work_queue.end_sleep()
 
 
-class _LastComeFirst(threading.Condition):
-    """Wakes the thread that has waited for the shortest time, as of hundreds its stack is still in the caches."""
-
-    _waiters: deque[threading.Lock]
-
-    def notify(self, n: int = 1) -> None:
-        self._waiters.rotate(n)
-        super().notify(n)
-
-
 class _WorkQueue(PriorityQueue[Any]):
     _sleeping = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.not_empty = _LastComeFirst(self.mutex)
+        self.not_empty = LastComeFirst(self.mutex)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Wait for an item, however long `timeout` is, until `end_sleep`; then do as the parent."""

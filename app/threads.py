@@ -1,0 +1,37 @@
+"""Threads that wait for work, of which a process has hundreds."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from typing import Any
+
+
+class LastComeFirst(threading.Condition):
+    """Wakes the thread that has waited for the shortest time, as of hundreds its stack is still in the caches."""
+
+    _waiters: deque[threading.Lock]
+
+    def notify(self, n: int = 1) -> None:
+        self._waiters.rotate(n)
+        super().notify(n)
+
+
+class WarmThreads(ThreadPoolExecutor):
+    """A pool of up to `most` threads, `ready` of which are there from its begin.
+
+    To start one takes as long as a tenth of a request, in which the thread that hands out work waits for it. One that
+    is idle has 20 KB.
+    """
+
+    def __init__(self, most: int, *, ready: int) -> None:
+        super().__init__(most)
+        waiting: Queue[Any] = Queue()
+        waiting.not_empty = LastComeFirst(waiting.mutex)
+        self._work_queue = waiting  # type: ignore[assignment]
+        begun = threading.Barrier(ready + 1)
+        for _ in range(ready):
+            self.submit(begun.wait)
+        begun.wait()

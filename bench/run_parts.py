@@ -1,7 +1,7 @@
 """What the parts of a run take alone, each as little as it can be: the bound of what a run adds, for `bench.runs`.
 
 A run is a request, which the rate limit counts and a schema checks. Its row is committed before a worker hears of it,
-claimed in a commit of its own, so that no model is called twice, and ended in a third one, with the project's usage.
+claimed in a commit of its own, so that no model is called twice, and ended in a third one, with the usage of its day.
 The call holds one of the model's slots. Each part is made by the libraries that a run uses, and measured one at a time,
 so that none waits for another.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 
 import orjson
 from sqlalchemy import Column, Integer, MetaData, String, Table, Text, bindparam, select, update
-from sqlalchemy.dialects.mysql import insert as upsert
 
 from app.chat import Message
 from app.db import build_database
@@ -50,8 +49,11 @@ _SUMS = Table("part_sums", _TABLES, Column("id", Integer, primary_key=True), Col
 _ROW, _TOKEN, _C = _ROWS.c.id == bindparam("row"), bindparam("token"), _ROWS.c
 _CLAIM = update(_ROWS).where(_ROW, _C.status == "queued").values(status="running", claim=_TOKEN)
 _CLAIMED = select(_ROWS).where(_ROW, _C.claim == _TOKEN)
-_END = update(_ROWS).where(_ROW, _C.claim == _TOKEN).values(status="done", answer=bindparam("said"))
-_ONE_MORE = upsert(_SUMS).values(id=1, runs=1).on_duplicate_key_update(runs=_SUMS.c.runs + 1)
+_END = (
+    update(_ROWS)
+    .where(_ROW, _C.claim == _TOKEN, _SUMS.c.id == 1)
+    .values({_C.status: "done", _C.answer: bindparam("said"), _SUMS.c.runs: _SUMS.c.runs + 1})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
     """Those of a run, in their transactions, with short texts and on tables without indexes."""
     database = build_database(url, pool_size=4, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
     _TABLES.create_all(database.engine)
+    with database.single() as connection:
+        insert_row(connection, _SUMS, id=1, runs=0)
     ids: list[int] = []
 
     def begun() -> None:
@@ -106,9 +110,8 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
 
     def ended() -> None:
         row_id = ids.pop()
-        with database.write() as connection:
+        with database.single() as connection:
             connection.execute(_END, {"row": row_id, "token": "claim", "said": "Sunny."})
-            connection.execute(_ONE_MORE)
 
     found = [
         _here("its row, and the claim with the credential", begun, groups),

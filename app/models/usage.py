@@ -20,6 +20,8 @@ from sqlalchemy import (
     Integer,
     Select,
     UniqueConstraint,
+    Update,
+    bindparam,
     case,
     exists,
     func,
@@ -129,6 +131,23 @@ def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], 
         sums[key] = sums[key] + spent if key in sums else spent
     rows = [(*_KEY_OF(key), slot, *_SUMS_OF(sums[key])) for key in sorted(sums)]
     upsert(connection, usage_daily.name, [*_KEY, *SUMS], rows, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
+
+
+def counting(end: Update) -> Update:
+    """Let an UPDATE that ends a run also add it to its day, where that has a row: MySQL changes both or none.
+
+    Its further parameters are those of `counted`.
+    """
+    of_day = (usage_daily.c[name] == bindparam(f"of_{name}") for name in _KEY)
+    sums = {usage_daily.c[name]: usage_daily.c[name] + bindparam(f"more_{name}") for name in SUMS}
+    return end.where(runs.c.project_id == bindparam("of_project_id"), *of_day).values(sums)
+
+
+def counted(key: UsageKey, spent: Spent, *, slot: int) -> dict[str, Any]:
+    """Return the parameters of `counting` for a run that has ended."""
+    of_day = zip(_KEY, (*_KEY_OF(key), slot), strict=True)
+    sums = zip(SUMS, _SUMS_OF(spent), strict=True)
+    return {f"of_{name}": value for name, value in of_day} | {f"more_{name}": value for name, value in sums}
 
 
 def sum_usage(

@@ -62,9 +62,10 @@ class WorkTable:
         )
         self._claim, self._claim_one = claim.where(ids), Prepared(claim.where(one))
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
-        held = update(table).where(one, running, c.claim == bindparam("token"))
-        self._held = Prepared(held)
-        self._held_unmoved = Prepared(held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
+        self.held = update(table).where(one, running, c.claim == bindparam("token"))
+        """Of the row `row_id`, while `token` is its claim."""
+        self._held = Prepared(self.held)
+        self._held_unmoved = Prepared(self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
         self._waiting = Prepared(update(table).where(one, waiting))
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts

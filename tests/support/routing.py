@@ -25,7 +25,7 @@ IS_KEY = re.compile(r"(?!language_model_id|user_id)(id|\w+_(id|key))")
 # Ingest writes its own SQL, of one shape.
 OWN_INSERT = re.compile(r"INSERT (?:IGNORE )?INTO (\w+) \(([\w, ]+)\) VALUES")
 # Prepared statements reach the driver as SQL, too. One with OR in its conditions is not taken for routed.
-OWN_UPDATE = re.compile(r"UPDATE (\w+) .* WHERE (?!.* OR )(.+)")
+OWN_UPDATE = re.compile(r"UPDATE (\w+)(?:, \w+)? .* WHERE (?!.* OR )(.+)")
 
 Unrouted = dict[str, str]
 """Statements by the function of the product that executed them."""

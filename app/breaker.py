@@ -46,7 +46,7 @@ class OutageBreaker:
             return True
 
     def _leave(self, probe: bool, error: BaseException | None) -> None:
-        """Learn from the end of a call that `enter` let through."""
+        """Learn from the end of a call that `_enter` let through."""
         outage = False if error is None else self.is_outage(error)
         with self._lock:
             if outage is False:
@@ -60,7 +60,7 @@ class OutageBreaker:
 
 
 class _Guard(AbstractContextManager[None]):
-    """A class, as each command of Redis has one, and a generator takes twice as long."""
+    """The context manager of `guard`. Each command of Redis enters one, and a generator would take twice as long."""
 
     __slots__ = ("_breaker", "_probe")
 

@@ -20,10 +20,10 @@ class LastComeFirst(threading.Condition):
 
 
 class WarmThreads(ThreadPoolExecutor):
-    """A pool of up to `most` threads, `ready` of which are there from its begin.
+    """A pool of up to `most` threads, `ready` of which it starts at once; the others start as they are needed.
 
-    To start one takes as long as a tenth of a request, in which the thread that hands out work waits for it. One that
-    is idle has 20 KB.
+    Starting a thread takes a tenth of a request's time, and the thread that hands out the work waits meanwhile. An idle
+    thread takes 20 KB.
     """
 
     def __init__(self, most: int, *, ready: int) -> None:

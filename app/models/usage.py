@@ -134,9 +134,9 @@ def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], 
 
 
 def counting(end: Update) -> Update:
-    """Let an UPDATE that ends a run also add it to its day, where that has a row: MySQL changes both or none.
+    """Return an UPDATE that ends a run and adds it to the usage of its day, both or, where the day has no row, neither.
 
-    Its further parameters are those of `counted`.
+    For MySQL alone. `counted` returns the parameters that it has beside those of `end`.
     """
     of_day = (usage_daily.c[name] == bindparam(f"of_{name}") for name in _KEY)
     sums = {usage_daily.c[name]: usage_daily.c[name] + bindparam(f"more_{name}") for name in SUMS}

@@ -116,7 +116,10 @@ class RunEnding:
         return [alone] if alone else self.database.retrying(lambda connection: self._end_by(connection, endings))
 
     def _end_alone(self, ending: _Ending) -> RunRow | None:
-        """End and count a run by one statement; None where that can't be, as for the first one of a day."""
+        """End and count a run by one statement, on MySQL; None where that is impossible or changed nothing.
+
+        So it is for the first run of a day, whose usage has no row yet, and for one that has more to be deleted.
+        """
         if self.database.is_sqlite or ending.claim is None or ending.unmoved or not ending.leaves_nothing:
             return None
         now, values = self.now(), ending.end.columns()

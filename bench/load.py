@@ -66,10 +66,10 @@ class _Exchange:
             piece = self.socket.recv(65536)
         except OSError:
             return self._end(0)
-        self._received += piece
-        head, complete, body = self._received.partition(b"\r\n\r\n")
         if not piece:
             return self._end(0)
+        self._received += piece
+        head, complete, body = self._received.partition(b"\r\n\r\n")
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         if not complete or len(body) < int(length or 0):
             return selectors.EVENT_READ
@@ -81,7 +81,7 @@ class _Exchange:
 
 
 def burst(url: str, request: Request, count: int) -> list[Took]:
-    """Send `count` requests at once, each over a connection of its own; requests of 64 KB at most.
+    """Send `count` requests at once, each over a connection of its own.
 
     By one thread that waits for all sockets: an event loop takes four times as much of the processor that the servers
     share, and opens all connections before it sends the first request.

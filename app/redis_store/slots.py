@@ -172,10 +172,12 @@ class ModelSlots:
             return True
 
     def _take_all(self, slots: Sequence[_Slot]) -> list[bool]:
-        taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
         arguments = [each for slot in slots for each in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
-        return [bool(taken) for taken in self._take_script(taken_keys, arguments)]
+        return [bool(taken) for taken in self._take_script(_keys_of(slots), arguments)]
 
     def _give_all_back(self, slots: Sequence[_Slot]) -> None:
-        taken_keys = [key for slot in slots for key in (slot.all, slot.own)]
-        self._give_back_script(taken_keys, [slot.holder for slot in slots])
+        self._give_back_script(_keys_of(slots), [slot.holder for slot in slots])
+
+
+def _keys_of(slots: Sequence[_Slot]) -> list[str]:
+    return [key for slot in slots for key in (slot.all, slot.own)]

@@ -13,7 +13,7 @@ def started(pool: WarmThreads) -> int:
 
 
 @pytest.mark.parametrize("ready", [0, 1, 5])
-def test_threads_are_there_from_the_begin_and_more_come_with_the_work(ready: int) -> None:
+def test_threads_are_there_from_the_start_and_more_come_with_the_work(ready: int) -> None:
     with WarmThreads(6, ready=ready) as pool:
         assert started(pool) == ready
         wait_until(lambda: len(pool._work_queue.not_empty._waiters) == ready, "idle threads")

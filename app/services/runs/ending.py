@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from app.coalesce import GroupCommit
 from app.db import Database
@@ -55,16 +55,13 @@ class _Ending:
         return RunRow(**{name: values.get(name, before[name]) for name in _COLUMNS} | {"finished_at": now})
 
     @property
-    def leaves_nothing(self) -> bool:
-        """Return whether there is nothing for `clean_up` to delete."""
-        return not has_contents(self.row) and self.end.error_kind not in NOT_CALLED
+    def emptied(self) -> list[Table]:
+        """Return the tables whose rows of the run are deleted with its end.
 
-    def clean_up(self, connection: Connection) -> None:
-        """Delete the run's files, and its Idempotency-Key where the model was surely not called."""
-        if has_contents(self.row):
-            delete_rows(connection, runs.run_file_chunks, run_id=self.row.id)
-        if self.end.error_kind in NOT_CALLED:
-            delete_rows(connection, idempotency_keys, run_id=self.row.id)
+        Those are its files, and its Idempotency-Key where the model was surely not called.
+        """
+        files = [runs.run_file_chunks] if has_contents(self.row) else []
+        return [*files, idempotency_keys] if self.end.error_kind in NOT_CALLED else files
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +117,7 @@ class RunEnding:
 
         So it is for the first run of a day, whose usage has no row yet, and for one that has more to be deleted.
         """
-        if self.database.is_sqlite or ending.claim is None or ending.unmoved or not ending.leaves_nothing:
+        if self.database.is_sqlite or ending.claim is None or ending.unmoved or ending.emptied:
             return None
         now, values = self.now(), ending.end.columns()
         ended = ending.ended(values, now)
@@ -136,7 +133,8 @@ class RunEnding:
         ended: list[RunRow | None] = [None] * len(endings)
         for place in sorted(range(len(endings)), key=lambda place: endings[place].row.id):
             if row := endings[place].make(connection, now):
-                endings[place].clean_up(connection)
+                for table in endings[place].emptied:
+                    delete_rows(connection, table, run_id=row.id)
                 used.append((_usage_key(row, now), endings[place].end.spent()))
                 ended[place] = row
         if used:

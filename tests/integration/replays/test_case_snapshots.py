@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from app.errors import Invalid, NotFound
 from app.models import removal
@@ -21,6 +19,7 @@ from app.services.replays.cases import CaseChange, WrittenCase
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import prompt
+from tests.support.statements import executed
 from tests.support.world import World
 
 
@@ -67,21 +66,6 @@ def snapshots(world: World, prompt_id: int) -> int:
 def execute(world: World, statement: str, **values: Any) -> None:
     with world.container.database.write() as connection:
         connection.execute(text(statement), values)
-
-
-@contextmanager
-def statements(world: World) -> Iterator[list[str]]:
-    seen: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_args: Any) -> None:
-        seen.append(statement)
-
-    engine = world.container.database.engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield seen
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
 
 
 def test_a_change_after_the_start_is_not_played(world: World, case_id: int, upstream: Upstream) -> None:
@@ -134,9 +118,9 @@ def test_unchanged_test_cases_are_not_read_again(world: World, prompt_id: int) -
         written(world, prompt_id, f"Question {number}?")
     services = world.container.services
 
-    with statements(world) as first:
+    with executed([world.container.database.engine]) as first:
         services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
-    with statements(world) as second:
+    with executed([world.container.database.engine]) as second:
         services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
 
     assert sum("document" in each for each in first) == 2

@@ -1,10 +1,6 @@
 """A run that ends alone is ended and counted by one statement on MySQL, once its day has a row, and by none twice."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from sqlalchemy import event
 
 from app.models.usage import SLOTS
 from app.services.runs import RunCommand
@@ -14,6 +10,8 @@ from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, run
 from tests.integration.runs.test_runs_faults import QUESTION, claim, status
 from tests.integration.runs.test_usage import used
+from tests.support.routing import unrouted_statements
+from tests.support.statements import executed
 
 
 @pytest.fixture
@@ -24,25 +22,6 @@ def service(world):
 @pytest.fixture
 def prompt_id(world):
     return prompt(world, model="gpt-4o-mini")
-
-
-@contextmanager
-def changes(world) -> Iterator[list[str]]:
-    """The statements that change runs or their usage, while the block runs."""
-    found: list[str] = []
-
-    def note(_connection, _cursor, text, _parameters, _context, _many):
-        if text.startswith(("UPDATE runs", "INSERT INTO usage_daily")):
-            found.append(text)
-
-    engines = world.container.database.engines
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        for engine in engines:
-            event.remove(engine, "before_cursor_execute", note)
 
 
 def taken(world, service, prompt_id):
@@ -75,10 +54,12 @@ def test_the_first_ones_of_a_day_and_the_later_ones_are_counted_alike(world, ups
 def test_one_statement_ends_and_counts_it(world, service, prompt_id):
     fill(world, service, prompt_id)
     row, own = taken(world, service, prompt_id)
-    with changes(world) as changed:
+    with unrouted_statements(unsharded=frozenset()) as unrouted, executed(world.container.database.engines) as found:
         ended = service.ending.finish(row, own, RunEnd(status="done", answer="yes", cost_usd=0.5))
 
+    changed = [text for text in found if text.startswith(("UPDATE runs", "INSERT INTO usage_daily"))]
     assert len(changed) == (2 if world.container.database.is_sqlite else 1)
+    assert unrouted == {}
     assert (ended.status, ended.answer) == ("done", "yes")
     assert ended == service.get(project_id=world.project_id, run_id=row.id)
     total = used(world)["total"]

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Engine, event
-
 from tests.support.exports import export, span
+from tests.support.statements import executed
 from tests.support.world import World
-
-
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """Collect the statements that are executed meanwhile; other tests share the container, but run at other times."""
-    asked: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        asked.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield asked
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def turns(prompt_id: int, count: int, span_id: int, **attributes: Any) -> bytes:
@@ -55,7 +37,7 @@ def test_a_batch_that_names_the_conversations_of_many_turns_moves_them_together(
     assert world.send(turns(prompt_id, many, 1)).json == {"partialSuccess": {}}
     assert world.count("sessions") == many
 
-    with statements() as asked:
+    with executed() as asked:
         named = turns(prompt_id, many, 2, **{"gen_ai.conversation.id": "c"})
         assert world.send(named).json == {"partialSuccess": {}}
 
@@ -65,7 +47,7 @@ def test_a_batch_that_names_the_conversations_of_many_turns_moves_them_together(
 
 def test_a_batch_may_name_more_prompts_than_a_statement_takes_parameters(world: World) -> None:
     spans = [span({"service.prompt.id": 10**12 + number}, spanId=f"{number:016x}") for number in range(1, 1_500)]
-    with statements() as asked:
+    with executed() as asked:
         answer = world.send(export(*spans))
 
     assert answer.status_code == 400

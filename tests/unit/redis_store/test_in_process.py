@@ -85,6 +85,34 @@ def test_a_client_that_waits_is_woken(
     assert found[0]
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        keys.METRICS_TOTAL,
+        keys.METRICS_GAUGES,
+        keys.metrics_minute(1),
+        keys.rate(1),
+        keys.ingest_rate(1),
+        keys.epoch(1),
+        keys.model_slots("model"),
+        keys.model_slots_of("model", 1),
+        keys.workers("runs"),
+        keys.BATCH_TICKETS,
+        keys.batch_body("1"),
+        keys.batch_message("1"),
+        keys.batch_stored("1"),
+        QUEUE.arrived,
+        QUEUE.messages,
+        QUEUE.idle,
+        QUEUE.organizations,
+        QUEUE.of_organization("1"),
+        QUEUE.fetched("a"),
+    ],
+)
+def test_no_client_waits_for_keys_that_are_only_read(key: str) -> None:
+    assert not keys.may_be_waited_for(key.encode())
+
+
 def test_nobody_is_woken_by_what_nobody_waits_for(client: redis.Redis, woken: list[Database]) -> None:
     limiter = RateLimiter(client, per_minute=60)
     slots = ModelSlots(client, quota=Quota.of(4, 25))

@@ -62,6 +62,8 @@ def mysql_engine(
     url: URL, *, pool_size: int, statement_s: int | None, hosts: DatabaseHosts | None, queries_only: bool = False
 ) -> Engine:
     """Return an engine for a URL of one host, or of `hosts`; a statement has `statement_s`, None for any time."""
+    from app.mysql_cursor import LiteralCursor  # the driver is compiled, so not everywhere
+
     timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
     engine = create_engine(
         url,
@@ -75,7 +77,7 @@ def mysql_engine(
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
         pool_reset_on_return=None,  # see `_reset`
-        connect_args={"connect_timeout": 5, **timeouts},
+        connect_args={"connect_timeout": 5, "cursorclass": LiteralCursor, **timeouts},
         execution_options={HOSTS: hosts},
     )
     event.listen(engine, "connect", _prepare_mysql)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -72,7 +75,7 @@ class Sender:
 
 
 class BareInserts:
-    """The same rows into a table of the same form, over one connection, a transaction a batch."""
+    """The same rows into a table of the same form, by the driver alone, over one connection, a transaction a batch."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -82,14 +85,26 @@ class BareInserts:
     def insert(self, bodies: Sequence[bytes]) -> float:
         """Spans a second."""
         batches = [
-            [(1, s.trace_id, s.span_id, s.prompt_id, place, s.scope, s.raw) for s in decode(body).spans]
+            [(1, s.trace_id, s.span_id, s.prompt_id, place, s.scope, bytes(s.raw)) for s in decode(body).spans]
             for place, body in enumerate(bodies)
         ]
         started = time.perf_counter()
         for rows in batches:
             with self._database.write() as connection:
-                queries.insert_new(connection, "bare_spans", spans.COLUMNS, rows)
+                _insert_bare(connection.connection.driver_connection, rows)
         return len(bodies) * SPANS / (time.perf_counter() - started)
+
+
+def _insert_bare(driver: Any, rows: Sequence[queries.Values]) -> None:
+    into = f"INTO bare_spans ({', '.join(spans.COLUMNS)}) VALUES "
+    if isinstance(driver, sqlite3.Connection):
+        driver.executemany(f"INSERT OR IGNORE {into} ({', '.join('?' * len(spans.COLUMNS))})", rows)
+        return
+    from MySQLdb.cursors import Cursor  # its own, not the one that Reprise uses
+
+    places = f"({', '.join(['%s'] * len(spans.COLUMNS))})"
+    with driver.cursor(Cursor) as cursor:
+        cursor.execute(f"INSERT IGNORE {into} {', '.join([places] * len(rows))}", tuple(chain.from_iterable(rows)))
 
 
 def _copy_of_spans(connection: Connection) -> str:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import (
@@ -233,10 +234,12 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
     group = f"({', '.join(['%s'] * len(columns))})"
     count = 0
     for chunk in by_size(rows, _row_bytes, STATEMENT_BYTES):
-        # The driver accepts no memoryviews; only those of one chunk are copied at a time.
-        values = tuple(bytes(value) if type(value) is memoryview else value for row in chunk for value in row)
+        values = tuple(chain.from_iterable(chunk))
         count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
     return count
+
+
+_SIZED = frozenset({bytes, memoryview, str})
 
 
 def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> Iterator[Sequence[Row]]:
@@ -253,7 +256,7 @@ def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> It
 
 
 def _row_bytes(row: Values) -> int:
-    return sum(len(value) for value in row if isinstance(value, bytes | memoryview | str))
+    return sum([len(value) for value in row if type(value) in _SIZED])
 
 
 _RANDOM_BITS = 21

@@ -122,6 +122,7 @@ def measure(name: str, client: Client, database: Database, *, rounds: int, batch
     ours, theirs, again = [], [], []
     for _ in range(rounds):
         bodies = make(prompt_id, batches)
+        _until_caught_up(database)
         theirs.append(bare.insert(bodies))
         ours.append(sender.send_at_once(bodies, senders))
         again.append(sender.send_at_once(bodies, senders))
@@ -135,6 +136,16 @@ def measure(name: str, client: Client, database: Database, *, rounds: int, batch
     print(f"  the same batches again  {statistics.median(again):8.0f} spans/s   {resent:.1f} times the first sending")
     print(f"  one batch alone         {statistics.median(alone) * 1000:8.1f} ms at p50")
     report_stages(database, prompt_id)
+
+
+def _until_caught_up(database: Database) -> None:
+    """Wait until the clock has counted all sessions and read all words, so that the bare INSERTs are alone."""
+    for left in ("search_waiting", "sessions WHERE uncounted IS NOT NULL"):
+        while True:
+            with database.read() as connection:
+                if connection.scalar(text(f"SELECT 1 FROM {left} LIMIT 1")) is None:
+                    break
+            time.sleep(0.2)
 
 
 def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
-from sqlalchemy import Column, Connection, Index, UniqueConstraint, select
+from sqlalchemy import Column, Connection, Index, UniqueConstraint, bindparam, select
 
 from app.models import queries
 from app.models.base import BigInt, binary, new_table
 from app.models.compression import Compressed
+from app.models.prepared import Prepared
 from app.models.spans import SpanKey
 
 # Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
@@ -37,8 +38,11 @@ NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 _C = log_records.c
 
 
+_ANY = Prepared(select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1))
+
+
 def has_any(connection: Connection, *, project_id: int) -> bool:
-    return connection.scalar(select(_C.id).where(_C.project_id == project_id).limit(1)) is not None
+    return _ANY.execute(connection, {"project_id": project_id}).first() is not None
 
 
 def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:

@@ -1,4 +1,4 @@
-"""Statements that are compiled once, for what each run executes."""
+"""Statements that are compiled once, for what each run and each batch executes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Dialect, Insert, Update
+from sqlalchemy import Connection, CursorResult, Dialect, Insert, Select, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ _PREPARED = "reprise_prepared"
 
 
 class Prepared:
-    """An INSERT or UPDATE whose SQL is kept for each engine and each set of parameters.
+    """An INSERT, UPDATE or SELECT whose SQL is kept for each engine and each set of parameters.
 
     `Connection.execute` takes twice as long, as it looks up the statement by its parts. It executes those with a list
-    for IN, whose SQL is not always the same. Defaults of columns that Python computes are not supported.
+    for IN, whose SQL is not always the same. Defaults of columns that Python computes are not supported,
+    and a SELECT returns what the driver does, which is right for numbers and texts.
     """
 
-    def __init__(self, statement: Insert | Update) -> None:
+    def __init__(self, statement: Insert | Update | Select[Any]) -> None:
         self._statement = statement
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:

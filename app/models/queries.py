@@ -214,8 +214,11 @@ def upsert(
     *,
     key: Sequence[str],
     update: Mapping[str, Rule],
-) -> None:
-    """Insert the rows; where the unique `key` is taken, update each column of `update` by its rule."""
+) -> bool:
+    """Insert the rows; where the unique `key` is taken, update each column of `update` by its rule.
+
+    Returns whether all rows are known to be new: MySQL counts a row that is changed twice, SQLite once.
+    """
     if connection.dialect.name == "sqlite":
         changes = ", ".join(f"{c} = {_SQLITE[rule].format(c=c)}" for c, rule in update.items())
         tail = f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
@@ -223,7 +226,8 @@ def upsert(
         tail = " ON DUPLICATE KEY UPDATE " + ", ".join(
             f"{c} = {_MYSQL[rule].format(c=c)}" for c, rule in update.items()
         )
-    _insert(connection, f"INSERT INTO {table}", columns, rows, tail)
+    count = _insert(connection, f"INSERT INTO {table}", columns, rows, tail)
+    return connection.dialect.name != "sqlite" and count == len(rows)
 
 
 def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Sequence[Values], tail: str) -> int:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     SmallInteger,
     Table,
+    bindparam,
     delete,
     exists,
     insert,
@@ -25,6 +26,7 @@ from sqlalchemy import (
 from app.models import queries
 from app.models.base import OPTIONS, BigInt, metadata, new_table
 from app.models.compression import Compressed, compress_all
+from app.models.prepared import Prepared
 from app.models.spans import TurnKey
 from app.models.turns import turns
 from app.search.blocks import BUCKETS, TURNS
@@ -81,10 +83,17 @@ class IndexedTurn:
 _TURN = select(*queries.columns_of(IndexedTurn, turns))
 
 
+_OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
+_NOTE_BATCH = Prepared(
+    insert(search_waiting).from_select(
+        ["project_id", "block"], select(_T.project_id, _BLOCK).where(*_OF_BATCH).distinct()
+    )
+)
+
+
 def note_batch(connection: Connection, *, project_id: int, batch_id: int) -> None:
     """Note the blocks of the turns that a batch has written."""
-    written = select(_T.project_id, _BLOCK).where(_T.project_id == project_id, _T.batch_id == batch_id).distinct()
-    connection.execute(insert(search_waiting).from_select(["project_id", "block"], written))
+    _NOTE_BATCH.execute(connection, {"project_id": project_id, "batch_id": batch_id})
 
 
 def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Annotated
 
 from sqlalchemy import (
@@ -101,6 +102,7 @@ sessions = new_table(
 _C = sessions.c
 COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id")
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
+_values = attrgetter(*COLUMNS)
 _SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
 _ADD: dict[str, queries.Rule] = {
     "duration_ns": "extent",
@@ -117,7 +119,8 @@ _PUT: dict[str, queries.Rule] = dict.fromkeys(
 
 def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
     """Insert sessions (in key order), or add these to stored ones."""
-    _upsert(connection, rows, _ADD)
+    if _upsert(connection, rows, _ADD):
+        return
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
         # These rows are locked by now.
@@ -126,9 +129,10 @@ def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
                 queries.update_rows(connection, sessions, {"session_key": key}, names=both)
 
 
-def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> None:
-    values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
-    queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
+def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> bool:
+    """Return whether all rows are known to be new: those that were there have changed, by `uncounted` at least."""
+    values = [_values(row) for row in rows]
+    return queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:

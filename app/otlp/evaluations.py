@@ -12,7 +12,8 @@ from app.otlp.protobuf import stored_fields
 from app.otlp.values import attributes, time_ns
 
 EVALUATION = "gen_ai.evaluation.result"
-_MARK = EVALUATION.encode()
+MARK = EVALUATION.encode()
+"""Bytes that a span with an evaluation has, and a batch with such a span."""
 NAME_MAX = 255
 """Characters kept of an evaluation's name, and of its label."""
 SPAN_MAX = 1000
@@ -55,7 +56,7 @@ def evaluations_in(raw: bytes) -> Iterator[tuple[int, Evaluation]]:
 
     A span without the event's name in its bytes is not parsed.
     """
-    if _MARK not in raw:
+    if MARK not in raw:
         return
     try:
         listed = stored_fields(raw).get("events")

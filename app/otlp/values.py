@@ -169,13 +169,12 @@ def integer(value: Any) -> int | None:
 
 def id_bytes(text: Any, size: int) -> bytes | None:
     """Return the bytes of an id in hexadecimal digits; None for what is none, and for zero."""
-    if not isinstance(text, str) or len(text) != 2 * size or not text.isascii():
-        return None
     try:
+        # It takes spaces between the bytes, too.
         found = bytes.fromhex(text)
-    except ValueError:
+    except (TypeError, ValueError):
         return None
-    return found if len(found) == size and any(found) else None
+    return found if len(found) == size and len(text) == 2 * size and any(found) else None
 
 
 def integer_of(value: Any) -> int | None:

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import redis
 
@@ -25,7 +26,7 @@ from app.shares import Quota
 BODY_S = 60
 # Exporters send again within seconds.
 STORED_S = 120
-# A process is busy with batches until so long after the last one.
+# A process is busy with batches until so long after its last one.
 BUSY_S = 0.5
 # The tickets of all batches that are left here, by when Redis forgets them. A ticket begins with an organization and a
 # size, so that nothing has to be counted which could be counted wrong once a process has died.
@@ -125,8 +126,13 @@ class Mailbox:
         self._used_at = -math.inf
 
     def is_busy(self) -> bool:
-        """Return whether this process took a batch in, or stored one, within the last half second."""
-        return self._monotonic() - self._used_at < BUSY_S
+        """Return whether this process took a batch in, or stored one, within the last half second, or any waits."""
+        if self._monotonic() - self._used_at < BUSY_S:
+            return True
+        try:
+            return bool(self._client.exists(keys.BATCH_TICKETS))
+        except redis.RedisError:
+            return False
 
     def note_use(self) -> None:
         """Note that this process has a batch in work."""
@@ -164,15 +170,17 @@ class Mailbox:
             self._bodies.put(ticket, body)
         return Claim(message_id, joined=False)
 
-    def body(self, ticket: str) -> bytes | None:
-        """Return the body of `ticket`; None when it has expired, or Redis has lost it."""
-        if self._bodies is not None:
-            return self._bodies.get(ticket)
-        return self._client.get(keys.batch_body(ticket))  # type: ignore[return-value]
+    def read(self, key: str, ticket: str) -> tuple[bytes | None, bytes]:
+        """Return the body of `ticket`, and the note of the same body if it was stored lately.
 
-    def stored_before(self, key: str) -> bytes:
-        """Return the note of the same body if it was stored lately: a hint that the caller checks with the database."""
-        return self._client.get(keys.batch_stored(key)) or b""  # type: ignore[return-value]
+        The body is None when it has expired, or Redis has lost it. The note is b"" where there is none; it is a hint
+        that the caller checks with the database.
+        """
+        if self._bodies is not None:
+            note: Any = self._client.get(keys.batch_stored(key))
+            return self._bodies.get(ticket), note or b""
+        found: Any = self._client.mget(keys.batch_body(ticket), keys.batch_stored(key))
+        return found[0], found[1] or b""
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
         """Delete the batch; keep the note for the same batch when it is sent again."""

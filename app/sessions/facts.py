@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from heapq import nsmallest
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from app.otlp.names import PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
@@ -72,8 +72,7 @@ class _SpanFacts(NamedTuple):
     calls: ModelCalls | None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFacts:
+class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     """The facts of some spans of a turn.
 
     `errors` counts those whose status is an error, `tool_errors` the tool calls among them.
@@ -258,7 +257,7 @@ def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
         _facts(one.normal, (one.full.start_ns, one.full.end_ns, bytes.fromhex(one.span_id)), one.full.failed, ())
         for one in read_turn(spans)
     )
-    return replace(facts, **_of_this_edition(list(read)))
+    return structs.replace(facts, **_of_this_edition(list(read)))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from app.chat import Tokens
 from app.prices.types import NOTHING, Bill
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of the chat spans alone (an `invoke_agent` span repeats the sums of its children).
 
     Those of the caches are parts of the input, those of reasoning of the output.

@@ -16,7 +16,7 @@ LAGGING_S = 60.0
 class WorkTime:
     """A job works for `full_s` seconds at a time, or for a tenth of them while `busy` and not behind for a minute.
 
-    `busy` returns whether batches come in to this process, `monotonic` returns seconds. A piece of work that was begun
+    `busy` returns whether batches come in, `monotonic` returns seconds. A piece of work that was begun
     is finished, so each call of a job does at least one.
     """
 

@@ -25,7 +25,7 @@ IS_KEY = re.compile(r"(?!language_model_id|user_id)(id|\w+_(id|key))")
 # Ingest writes its own SQL, of one shape.
 OWN_INSERT = re.compile(r"INSERT (?:IGNORE )?INTO (\w+) \(([\w, ]+)\) VALUES")
 # Prepared statements reach the driver as SQL, too. One with OR in its conditions is not taken for routed.
-OWN_UPDATE = re.compile(r"UPDATE (\w+)(?:, \w+)? .* WHERE (?!.* OR )(.+)")
+PREPARED = re.compile(r"(?:UPDATE|(?:INSERT INTO \w+ \([\w, ]+\) )?SELECT .* FROM) (\w+)\b.* WHERE (?!.* OR )(.+)")
 
 Unrouted = dict[str, str]
 """Statements by the function of the product that executed them."""
@@ -56,9 +56,9 @@ def is_routed(text: str, context: Any, unsharded: frozenset[str]) -> bool:
     own = OWN_INSERT.match(text)
     if own:
         return own[1] in unsharded or any(map(IS_KEY.fullmatch, own[2].split(", ")))
-    changed = OWN_UPDATE.match(text) if context.compiled is None else None
-    if changed:
-        return changed[1] in unsharded or any(map(IS_KEY.fullmatch, re.findall(r"\.(\w+) = %s", changed[2])))
+    prepared = PREPARED.match(" ".join(text.split())) if context.compiled is None else None
+    if prepared:
+        return prepared[1] in unsharded or any(map(IS_KEY.fullmatch, re.findall(r"\.(\w+) = %s", prepared[2])))
     statement = context.compiled and context.compiled.statement
     if not isinstance(statement, SelectBase | UpdateBase):
         return bool(context.isddl)

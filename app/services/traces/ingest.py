@@ -19,6 +19,7 @@ from app.models.queries import new_batch_id
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
+from app.otlp.evaluations import MARK
 from app.otlp.inflate import inflate
 from app.otlp.names import version_hash
 from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
@@ -65,13 +66,13 @@ class IngestService:
         """Store the batch that waits under `ticket`, which is encrypted if `sealed`."""
         note = b""
         try:
-            body = self.mailbox.body(ticket)
+            body, noted = self.mailbox.read(key, ticket)
             if body is None:
                 return self._lost("The batch was lost before it was stored; send it again.")
             if sealed:
                 body = self.rules.cipher.decrypt(body)
             store = self.elsewhere or self.store_noted
-            receipt, note = store(project_id, body, form, self.mailbox.stored_before(key))
+            receipt, note = store(project_id, body, form, noted)
             return receipt
         except BatchLost as error:
             return self._lost(str(error))
@@ -137,7 +138,8 @@ class IngestService:
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
-            stored = sum(self._write(project_id, piece) for piece in pieces)
+            evaluated = MARK in plain
+            stored = sum(self._write(project_id, piece, evaluated=evaluated) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self._keep_rejections(project_id, rejected)
         except RepriseError as error:
@@ -154,8 +156,11 @@ class IngestService:
         kept = [span for span in found if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
-    def _write(self, project_id: int, found: Sequence[Span]) -> int:
-        """Store the new spans with their scores, turns and sessions; returns the number of new spans."""
+    def _write(self, project_id: int, found: Sequence[Span], *, evaluated: bool) -> int:
+        """Store the new spans with their scores, turns and sessions; returns the number of new spans.
+
+        They have no scores unless they are `evaluated`.
+        """
         ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
         batch_id = new_batch_id(self.now())
         rows: list[spans.NewSpan] = [
@@ -164,7 +169,7 @@ class IngestService:
         ]
         hashes = self._hashes(ordered)
         parts = parts_of(ordered, hashes)
-        scored = scores_in(project_id, ordered)
+        scored = scores_in(project_id, ordered) if evaluated else []
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
+
+from msgspec import structs
 
 from app.db import Database
 from app.errors import Invalid
@@ -116,7 +118,7 @@ def observed_rows(project_id: int, batch_id: int, parts: Iterable[TurnPart]) -> 
             found.setdefault((day, part.prompt_id), []).extend(part.facts.calls)
     slot = slot_of(batch_id)
     return [
-        ObservedRow(project_id, day, prompt_id, *calls.key, slot, calls.calls, *astuple(calls.usage))
+        ObservedRow(project_id, day, prompt_id, *calls.key, slot, calls.calls, *structs.astuple(calls.usage))
         for (day, prompt_id), some in sorted(found.items())
         for calls in summed(some)
     ]

@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
 
+from msgspec import structs
 from sqlalchemy import Connection
 
 from app.models import sessions, turns
@@ -83,7 +84,7 @@ def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) ->
     for row in turns.lock_existing(connection, keys=list(openings)):
         facts, opening = load(row.facts), openings[row.key]
         if facts.opening is None or opening < facts.opening:
-            facts = replace(facts, opening=opening, agent_opening=None)
+            facts = structs.replace(facts, opening=opening, agent_opening=None)
             changed.append(replace(row, opening=opening[1], facts=dump(facts)))
     turns.replace(connection, changed)
 

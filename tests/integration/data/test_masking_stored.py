@@ -58,7 +58,7 @@ def test_a_batch_waits_sealed_where_the_project_masks(
     def look(key: str, ticket: str, *args: Any, **kwargs: Any) -> Any:
         claim = put_in(key, ticket, *args, **kwargs)
         # Compressed it could be read, too: what can't be is no longer what was sent.
-        waiting.append(mailbox.body(ticket))
+        waiting.append(mailbox.read(key, ticket)[0])
         return claim
 
     monkeypatch.setattr(mailbox, "put", look)

@@ -29,9 +29,9 @@ def test_a_body_waits_until_its_batch_is_done(own: bool) -> None:
     assert not box.put(key, ticket, BODY, "message").joined
     values = [client.get(name) for name in client.scan_iter() if client.type(name) == b"string"]
     assert (BODY in values) is not own
-    assert box.body(ticket) == BODY
-    box.done(key, ticket)
-    assert box.body(ticket) is None
+    assert box.read(key, ticket) == (BODY, b"")
+    box.done(key, ticket, note=b"note")
+    assert box.read(key, ticket) == (None, b"note")
 
 
 def test_bodies_of_the_process_are_forgotten_as_redis_forgets_them() -> None:

@@ -52,15 +52,38 @@ def test_a_job_that_lags_behind_takes_all_of_its_time_until_it_has_caught_up() -
 
 
 def test_a_process_is_busy_while_it_takes_in_batches_or_stores_them() -> None:
-    clock, quota = Clock(), Quota.of(8, 25)
-    mailbox = Mailbox(fakeredis.FakeRedis(version=(7,)), batches=quota, size=Quota.within(1000, 25), monotonic=clock)
+    clock = Clock()
+    mailbox = mailbox_on(fakeredis.FakeRedis(version=(7,)), clock)
     seen = [mailbox.is_busy()]
 
-    mailbox.put("key", mailbox.ticket(1, b"{}"), b"{}", "message")
+    mailbox.note_use()
     seen.append(mailbox.is_busy())
     clock.now_s += BUSY_S
     seen.append(mailbox.is_busy())
-    mailbox.done("key", "ticket")
-    seen.append(mailbox.is_busy())
 
-    assert seen == [False, True, False, True]
+    assert seen == [False, True, False]
+
+
+def test_every_process_is_busy_while_a_batch_waits_anywhere() -> None:
+    """The clock is a process of its own, which stores none."""
+    redis, clock = fakeredis.FakeRedis(version=(7,)), Clock()
+    web, other = mailbox_on(redis, clock), mailbox_on(redis, clock)
+    ticket = web.ticket(1, b"{}")
+
+    web.put("key", ticket, b"{}", "message")
+    waits = other.is_busy()
+    web.done("key", ticket)
+
+    assert (waits, other.is_busy()) == (True, False)
+
+
+def test_nobody_waits_for_what_a_lost_redis_does_not_tell() -> None:
+    server = fakeredis.FakeServer(version=(7,))
+    mailbox = mailbox_on(fakeredis.FakeRedis(server=server), Clock())
+    server.connected = False
+
+    assert not mailbox.is_busy()
+
+
+def mailbox_on(client: fakeredis.FakeRedis, clock: Clock) -> Mailbox:
+    return Mailbox(client, batches=Quota.of(8, 25), size=Quota.within(1000, 25), monotonic=clock)

@@ -10,7 +10,8 @@ from gunicorn.http.errors import ParseException
 
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
-CHUNK = 64 * 1024
+# gunicorn copies what it has read ahead for each call: a batch of 1.4 MB takes 0.8 ms, and 3.4 with chunks of 64 KiB.
+CHUNK = 1024 * 1024
 # Reading an element takes a thousand times as long as reading a byte of a file. Commas within texts count as well, of
 # which a question of the largest size may have so many.
 ELEMENTS_MAX = 2_000_000

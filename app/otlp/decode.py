@@ -251,16 +251,16 @@ def _wire_span(raw: Raw) -> WireSpan:
 
 
 def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
+    found = values.get(PROMPT_ID)
+    value = integer_of(found)
+    if value is not None and 0 < value <= MAX_INT64:
+        return value
+    if value is not None:
+        raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
     if PROMPT_ID not in values:
         raise _missing_prompt_id(wire, resource)
-    found = values[PROMPT_ID]
-    value = integer_of(found)
-    if value is None:
-        reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(found))}"
-        raise bad_span(wire, "bad_prompt_id", reason)
-    if not 0 < value <= MAX_INT64:
-        raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
-    return value
+    reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(found))}"
+    raise bad_span(wire, "bad_prompt_id", reason)
 
 
 def _named_prompt_id(wire: WireSpan) -> int | None:

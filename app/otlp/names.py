@@ -54,10 +54,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
     """Return the best name of a span for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
-    if CONVERSATION_KEYS[0] not in values and _CONVERSATION_NAMES.isdisjoint(values):
+    if name := text_of(values.get(CONVERSATION_KEYS[0])):
+        return 0, name[:MAX_CONVERSATION_ID]
+    if _CONVERSATION_NAMES.isdisjoint(values):
         return 0, None
     for rank, key in enumerate(CONVERSATION_KEYS):
-        if key in values and (name := text_of(values[key])):
+        if name := text_of(values.get(key)):
             return rank, name[:MAX_CONVERSATION_ID]
     return 0, None
 
@@ -79,7 +81,9 @@ def says_failed(values: Mapping[str, Any]) -> bool:
 
 def text_of(value: Any) -> str:
     """Return the text of a name or a number, "" for anything else."""
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 def version_hash(values: Mapping[str, Any]) -> str | None:

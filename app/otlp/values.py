@@ -190,7 +190,7 @@ def time_ns(value: Any) -> int:
         ns = int(value)
     except (TypeError, ValueError, OverflowError):
         ns = integer(value) or 0
-    return min(max(ns, 0), MAX_INT64)
+    return ns if 0 <= ns <= MAX_INT64 else min(max(ns, 0), MAX_INT64)
 
 
 def _integer_of_text(text: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import redis
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
+from redis.connection import HiredisRespSerializer, PythonRespSerializer
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -23,6 +24,8 @@ WAIT_MARGIN_S = 2
 FOLLOWING_S = 10
 # After a command that was not answered, one caller in so many seconds asks again; the others fail at once.
 COOL_DOWN_S = 1.0
+# Values from this size on are sent as they are.
+UNCOPIED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,23 @@ class _GuardedPipeline(Pipeline):
             return super().execute(raise_on_error)
 
 
+class CommandPacker(HiredisRespSerializer):
+    """Packs commands by hiredis, but for those with a large value, which it takes 1.5 ms a MB to copy."""
+
+    def __init__(self) -> None:
+        self._uncopied = PythonRespSerializer(UNCOPIED_BYTES - 1, _encoded)
+
+    def pack(self, *command: Any) -> list[Any]:
+        """Return the pieces of a command in Redis' protocol."""
+        if any(type(part) is bytes and len(part) >= UNCOPIED_BYTES for part in command):
+            return list(self._uncopied.pack(*command))
+        return list(super().pack(*command))
+
+
+def _encoded(part: Any) -> bytes:
+    return part if isinstance(part, bytes) else str(part).encode()
+
+
 def _is_outage(error: BaseException) -> bool | None:
     """Tell a time-out from an error reply, which shows that Redis answers; other errors show neither."""
     if isinstance(error, redis.TimeoutError):
@@ -103,6 +123,7 @@ def _client(
         "socket_timeout": timeout_s,
         "socket_connect_timeout": connect_s,
         "max_connections": connections,
+        "command_packer": CommandPacker(),
         "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
     }
     sentinels = Sentinels.in_url(url)

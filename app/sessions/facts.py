@@ -109,19 +109,20 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
         ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
         read, opening, agent_opening = _read(ordered, hashes)
         rank, conversation = _best_conversation(ordered)
+        of_this_edition = _of_this_edition(read)
         return cls(
             start_ns=ordered[0][1].start_ns,
             end_ns=max(span.end_ns for _, span in ordered),
             span_count=len(ordered),
             conversation=conversation,
             opening=opening,
-            usage=sum((facts.calls.usage for facts in read if facts.calls), Usage()),
+            usage=sum((calls.usage for calls in of_this_edition["calls"]), Usage()),
             models=_kept(facts.model for facts in read),
             prompt_versions=_kept(facts.prompt_version for facts in read),
             errors=sum(facts.failed for facts in read),
             conversation_rank=rank,
             agent_opening=None if opening else agent_opening,
-            **_of_this_edition(read),
+            **of_this_edition,
         )
 
     @property
@@ -180,8 +181,9 @@ def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     """
     sums: dict[tuple[str, str, int], ModelCalls] = {}
     for one in calls:
-        known = sums.get(one.key)
-        sums[one.key] = _plus(known, one) if known else one
+        key = one.key
+        known = sums.get(key)
+        sums[key] = _plus(known, one) if known else one
     if len(sums) > MAX_NAMES:
         for key in sorted(sums)[MAX_NAMES:]:
             sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))

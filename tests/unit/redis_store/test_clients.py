@@ -13,7 +13,7 @@ import redis
 from app.breaker import OutageBreaker
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
-from app.redis_store.clients import GuardedRedis, RedisClients, connect
+from app.redis_store.clients import UNCOPIED_BYTES, CommandPacker, GuardedRedis, RedisClients, connect
 from app.redis_store.rate import RateLimiter
 from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
@@ -145,3 +145,26 @@ def test_the_embedded_mode_has_one_redis_for_all() -> None:
 
     assert isinstance(clients.commands, fakeredis.FakeRedis)
     assert clients.commands is clients.quick is clients.waiting
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("size", [0, 10, UNCOPIED_BYTES - 1, UNCOPIED_BYTES, 3 * 1024 * 1024])
+def test_values_of_any_size_come_back_as_they_were(redis_server: RedisServer, size: int) -> None:
+    value = bytes(range(256)) * (size // 256) + b"\r\n"[: size % 256]
+    with redis_server.database() as url:
+        client = connect(url, waiters=1, longest_wait_s=1).commands
+
+        client.set("alone é", value, ex=60)
+        with client.pipeline(transaction=False) as pipe:
+            pipe.set("together", value, px=60_000)
+            pipe.incrbyfloat("number", 1.5)
+            pipe.execute()
+
+        assert client.mget("alone é", "together", "number") == [value, value, b"1.5"]
+        assert client.ttl("alone é") == 60
+        client.close()
+
+
+def test_a_large_value_is_sent_without_a_copy() -> None:
+    value = bytes(UNCOPIED_BYTES)
+    assert any(piece is value for piece in CommandPacker().pack("SET", "key", value, "EX", 60))

@@ -6,10 +6,11 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
+from msgspec import structs
 from sqlalchemy import insert
 
 from app.db import Database
@@ -105,12 +106,12 @@ class Maker:
         pattern, conversation = _facts(prompt_id), secrets.token_hex(8)
         user_id = f"user-{secrets.randbelow(USERS)}"
         if not secrets.randbelow(FAILING_OF):
-            pattern = replace(pattern, errors=1, tool_errors=1, failed_tools=pattern.tools)
+            pattern = structs.replace(pattern, errors=1, tool_errors=1, failed_tools=pattern.tools)
         for place in range(length):
             begun = start_ns + place * 60 * 10**9
             named = ((begun, begun + 10**9, secrets.token_bytes(8)), conversation)
             user = (0, named[0], user_id)
-            facts = replace(pattern, conversation=named, user=user, start_ns=begun, end_ns=begun + 10**9)
+            facts = structs.replace(pattern, conversation=named, user=user, start_ns=begun, end_ns=begun + 10**9)
             trace_id = secrets.token_bytes(16)
             opening = facts.opening[1] if facts.opening else None
             key = session_key(prompt_id, trace_id, facts)

@@ -71,14 +71,15 @@ class _GuardedPipeline(Pipeline):
 
 
 class CommandPacker(HiredisRespSerializer):
-    """Packs commands by hiredis, but for those with a large value, which it takes 1.5 ms a MB to copy."""
+    """Packs commands by hiredis, but for those that set a large value, which it takes 1.5 ms a MB to copy."""
 
     def __init__(self) -> None:
         self._uncopied = PythonRespSerializer(UNCOPIED_BYTES - 1, _encoded)
 
     def pack(self, *command: Any) -> list[Any]:
         """Return the pieces of a command in Redis' protocol."""
-        if any(type(part) is bytes and len(part) >= UNCOPIED_BYTES for part in command):
+        value = command[2] if len(command) > 2 else None
+        if type(value) is bytes and len(value) >= UNCOPIED_BYTES:
             return list(self._uncopied.pack(*command))
         return list(super().pack(*command))
 

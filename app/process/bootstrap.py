@@ -19,7 +19,7 @@ from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
 from app.models.compression import store_texts
-from app.process import home
+from app.process import OBJECTS_BETWEEN_COLLECTIONS, home
 from app.providers import catalogue
 from app.providers.router import Providers
 from app.providers.vendor_models import VendorModels
@@ -78,9 +78,10 @@ def prepare(settings: Settings) -> None:
 
 
 def freeze_gc() -> None:
-    """Exempt all present objects from garbage collection, for a process that is built."""
+    """Exempt all present objects from garbage collection, for a process that is built, and collect from now on."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def bootstrap(

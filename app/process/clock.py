@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
-from app.process.bootstrap import bootstrap, start
+from app.process.bootstrap import bootstrap, freeze_gc, start
 from app.services.traces.search_index import EVERY_S
 from app.work.sweeper import attempt
 
@@ -69,6 +69,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     container = bootstrap(start("clock"))
+    freeze_gc()
     run(jobs(container), stop, container.metrics)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.process import OBJECTS_BETWEEN_COLLECTIONS
 from app.process.bootstrap import freeze_gc
 
 
@@ -23,6 +24,6 @@ def test_what_is_there_is_left_alone_and_what_comes_later_is_still_collected() -
     watched = {id(thing) for thing in gc.get_objects()}
     assert id(there) not in watched
     assert id(later) in watched
-    assert 700 < gc.get_threshold()[0] < 1_000_000
+    assert gc.get_threshold()[0] == OBJECTS_BETWEEN_COLLECTIONS
     del later
     assert gc.collect() >= 1

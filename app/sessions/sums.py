@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import nsmallest
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from app.sessions.facts import EDITION, MAX_NAME, TurnFacts
@@ -45,11 +45,18 @@ class SessionSums(NamedTuple):
 
 def names_of(facts: TurnFacts) -> str:
     """Return the names of a turn's models, versions and tools, as `with_names` writes them."""
+    return _names(facts.models, facts.prompt_versions, facts.tools, facts.failed_tools)
+
+
+@lru_cache(maxsize=64)  # most turns of a prompt have the same names, which may be 100 KB
+def _names(
+    models: frozenset[str], versions: frozenset[str], tools: frozenset[str], failed_tools: frozenset[str]
+) -> str:
     named: tuple[tuple[Kind, Iterable[str]], ...] = (
-        ("model", facts.models),
-        ("version", facts.prompt_versions),
-        ("tool", facts.tools),
-        ("failed_tool", facts.failed_tools),
+        ("model", models),
+        ("version", versions),
+        ("tool", tools),
+        ("failed_tool", failed_tools),
     )
     return _text({_line(kind, name) for kind, names in named for name in names})
 
@@ -76,5 +83,5 @@ def _line(kind: Kind, name: str) -> str:
 
 
 def _text(lines: Iterable[str]) -> str:
-    kept = sorted(nsmallest(NAMES_MAX, filter(None, lines)))
+    kept = sorted(filter(None, lines))[:NAMES_MAX]
     return "\n" + "\n".join(kept) + "\n" if kept else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter
@@ -23,15 +23,15 @@ from app.sessions.sums import SessionSums, names_of
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """The facts that the spans of a batch tell about one turn."""
+    """The facts that the spans of a batch tell about one turn, and the key of its session."""
 
     prompt_id: int
     trace_id: bytes
     facts: TurnFacts
+    session_key: bytes = field(init=False)
 
-    @property
-    def session_key(self) -> bytes:
-        return session_key(self.prompt_id, self.trace_id, self.facts)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "session_key", session_key(self.prompt_id, self.trace_id, self.facts))
 
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:

@@ -64,6 +64,27 @@ def test_a_session_keeps_what_its_turn_did(world: World) -> None:
     assert names_in(row.names or "", "model") == ("gpt-4o",)
 
 
+def test_a_conversation_that_goes_on_in_a_batch_that_begins_another_one_has_the_names_of_all_its_turns(
+    world: World,
+) -> None:
+    prompt_id = world.prompt()
+
+    def turn(conversation_id: str, tool_name: str) -> list[dict[str, Any]]:
+        trace_id = secrets.token_hex(16)
+        return [
+            chat(prompt_id, trace_id, **{"gen_ai.conversation.id": conversation_id}),
+            tool(prompt_id, trace_id, tool_name),
+        ]
+
+    world.send(export(*turn("one", "search")))
+    world.send(export(*turn("one", "pay"), *turn("other", "ship")))
+
+    with world.container.database.read() as connection:
+        rows = session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=10)
+    tools = {row.conversation_id: names_in(row.names or "", "tool") for row in rows}
+    assert tools == {"one": ("pay", "search"), "other": ("ship",)}
+
+
 def test_a_turn_that_joins_a_conversation_later_takes_what_it_did_with_it(world: World) -> None:
     prompt_id, (one, other) = world.prompt(), (secrets.token_hex(16), secrets.token_hex(16))
     world.send(export(chat(prompt_id, one), tool(prompt_id, other, "pay")))

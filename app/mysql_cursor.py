@@ -18,7 +18,7 @@ HEX_BYTES = 64 * 1024
 class LiteralCursor(Cursor):  # type: ignore[misc]
     """Writes integers, NULL and bytes itself, and leaves texts, and all other values, to the driver.
 
-    Bytes are binary strings for the server. The driver sends them as texts, which the server then checks and warns of.
+    Bytes are binary strings for the server. The driver sends them as texts, which the server checks as such.
     """
 
     def execute(self, query: str, args: Any = None) -> Any:

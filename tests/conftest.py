@@ -97,8 +97,8 @@ def client(backend: EmbeddedServer) -> Client:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many processes as processors: tests also wait, for time-outs and for servers that start above all."""
-    return 2 * (os.cpu_count() or 1)
+    """One more process than there are processors: tests also wait, for servers that start above all."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:

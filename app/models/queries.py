@@ -162,8 +162,8 @@ def _upsert(
     return mysql_insert(table).values(row).on_duplicate_key_update(dict(changes) or unchanged)
 
 
-# A statement has at most twice these bytes, as bytes are sent in hexadecimal digits: well under the smallest packet limit
-# that a server ships with (MariaDB: 16 MiB). A larger row goes alone.
+# A statement has at most twice these bytes, as bytes are sent in hexadecimal digits: well under the smallest packet
+# limit that a server ships with (MariaDB: 16 MiB). A larger row goes alone.
 STATEMENT_BYTES = 4 * 1024 * 1024
 
 # Longer lists of keys make no statement faster, and databases take only so many parameters.

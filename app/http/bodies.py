@@ -28,7 +28,7 @@ def read_capped(req: falcon.Request, limit: int) -> bytes:
     stream = _stream(req)
     parts: list[bytes] = []
     size = 0
-    while chunk := _read(stream):
+    while chunk := _read(stream, min(CHUNK, limit + 1 - size)):
         size += len(chunk)
         if size > limit:
             raise TooLarge(f"The body is over the limit of {limit} bytes.")
@@ -45,10 +45,10 @@ def _stream(req: falcon.Request) -> Readable:
     return req.bounded_stream
 
 
-def _read(stream: Readable) -> bytes:
-    """Return the next bytes, b"" at the end; raises `Invalid` when the connection or its chunks break before."""
+def _read(stream: Readable, size: int) -> bytes:
+    """Return at most `size` bytes, b"" at the end; raises `Invalid` when the connection or its chunks break before."""
     try:
-        return stream.read(CHUNK)
+        return stream.read(size)
     except (OSError, ParseException) as error:
         raise Invalid(f"The body can't be read to its end: {error}") from error
 

@@ -36,6 +36,7 @@ from tests.support.http_client import Client
 from tests.support.mariadb import mariadb_server
 from tests.support.protobuf import traces
 from tests.support.redis_server import redis_server
+from tests.support.waiting import wait_until
 
 SPANS = 512
 STAGES = ("decode", "facts of turns", "compress", "insert spans", "turns and sessions", "commit")
@@ -140,12 +141,15 @@ def measure(name: str, client: Client, database: Database, *, rounds: int, batch
 
 def _until_caught_up(database: Database) -> None:
     """Wait until the clock has counted all sessions and read all words, so that the bare INSERTs are alone."""
-    for left in ("search_waiting", "sessions WHERE uncounted IS NOT NULL"):
-        while True:
-            with database.read() as connection:
-                if connection.scalar(text(f"SELECT 1 FROM {left} LIMIT 1")) is None:
-                    break
-            time.sleep(0.2)
+    left = text(
+        "SELECT EXISTS (SELECT 1 FROM search_waiting) OR EXISTS (SELECT 1 FROM sessions WHERE uncounted IS NOT NULL)"
+    )
+
+    def caught_up() -> bool:
+        with database.read() as connection:
+            return not connection.scalar(left)
+
+    wait_until(caught_up, "the clock to catch up")
 
 
 def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> None:

@@ -244,9 +244,6 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
     return count
 
 
-_SIZED = frozenset({bytes, memoryview, str})
-
-
 def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> Iterator[Sequence[Row]]:
     """Yield the rows in lists whose sizes are `most` together, or of one row that is larger."""
     start = size = 0
@@ -258,6 +255,9 @@ def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> It
         size += row_size
     if start < len(rows):
         yield rows[start:]
+
+
+_SIZED = frozenset({bytes, memoryview, str})
 
 
 def _row_bytes(row: Values) -> int:

@@ -181,8 +181,7 @@ def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     """
     sums: dict[tuple[str, str, int], ModelCalls] = {}
     for one in calls:
-        key = one.key
-        known = sums.get(key)
+        known = sums.get(key := one.key)
         sums[key] = _plus(known, one) if known else one
     if len(sums) > MAX_NAMES:
         for key in sorted(sums)[MAX_NAMES:]:

@@ -16,8 +16,8 @@ LAGGING_S = 60.0
 class WorkTime:
     """A job works for `full_s` seconds at a time, or for a tenth of them while `busy` and not behind for a minute.
 
-    `busy` returns whether batches come in, `monotonic` returns seconds. A piece of work that was begun
-    is finished, so each call of a job does at least one.
+    `busy` returns whether batches come in, which may ask Redis, `monotonic` returns seconds. A piece of work that was
+    begun is finished, so each call of a job does at least one.
     """
 
     full_s: float
@@ -37,6 +37,9 @@ class WorkTime:
 
     @property
     def is_over(self) -> bool:
-        busy, now = self.busy(), self.monotonic()
+        now = self.monotonic()
+        worked_s = now - self._began
+        if worked_s >= self.full_s or worked_s < self.full_s * BUSY_PART:
+            return worked_s >= self.full_s
         lags = self._caught_up is not None and now - self._caught_up >= LAGGING_S
-        return now - self._began >= self.full_s * (BUSY_PART if busy and not lags else 1)
+        return not lags and self.busy()

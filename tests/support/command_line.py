@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.support import programs
 from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
 from tests.support.waiting import PATIENCE_S
@@ -15,12 +16,4 @@ def reprise(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in `folder` against the client's server, with its key unless another is given."""
     settings = {"REPRISE_API_KEY": client.api_key if key is None else key, "REPRISE_URL": client.base_url}
-    return subprocess.run(
-        ["reprise", *arguments],
-        env=environment(home, settings),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return programs.run(["reprise", *arguments], env=environment(home, settings), cwd=folder, timeout_s=PATIENCE_S)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Self
 
 import pytest
 
+from tests.support import programs
 from tests.support.backends import empty_servers
 from tests.support.http_client import Client, serves
 from tests.support.process import ChildProcess
@@ -59,7 +59,7 @@ def read_assignments(path: Path) -> dict[str, str]:
 
 def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = PATIENCE_S) -> str:
     """Run a command that ends; its output. `NotReady` with it when the command fails."""
-    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
+    done = programs.run(argv, env=env, cwd=ROOT, timeout_s=timeout_s)
     if done.returncode:
         raise NotReady(f"{shlex.join(argv)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

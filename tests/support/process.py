@@ -3,12 +3,12 @@
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support import programs
 from tests.support.waiting import PATIENCE_S, NotReady, wait_until
 
 TAIL_BYTES = 4000
@@ -33,7 +33,7 @@ class ChildProcess:
     ) -> None:
         self.name, self.argv, self.log = name, list(argv), log
         self._ready, self._env, self._cwd, self._start_timeout_s = ready, env, cwd, start_timeout_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: programs.Running | None = None
 
     @property
     def alive(self) -> bool:
@@ -46,16 +46,7 @@ class ChildProcess:
 
     def launch(self) -> None:
         """Start the program without waiting for it, its output appended to `log`."""
-        with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                self.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self._env,
-                cwd=self._cwd,
-                start_new_session=True,
-            )
+        self._process = programs.start(self.argv, env=self._env, cwd=self._cwd, out=self.log, err=self.log)
 
     def wait_ready(self) -> None:
         """Wait until the program serves; `NotReady` with the end of its output when it dies or stays mute."""
@@ -122,7 +113,9 @@ class ChildProcess:
 
     def _returncode(self) -> int:
         assert self._process is not None
-        return self._process.returncode
+        status = self._process.poll()
+        assert status is not None, f"{self.name} still runs"
+        return status
 
 
 def is_alive(pid: int) -> bool:

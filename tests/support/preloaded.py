@@ -1,0 +1,19 @@
+"""Imports what Reprise's programs import, but for modules that read the settings of their process meanwhile."""
+
+# ruff: noqa: F401
+import alembic.command
+import dramatiq.cli
+import gunicorn.app.wsgiapp
+import reprise_client.__main__
+import reprise_client.cli
+
+import app.cli
+import app.process.application
+import app.process.storing
+import app.redis_store.in_process
+import config.gunicorn_logging
+import config.gunicorn_worker
+from app.process.bootstrap import freeze_gc
+
+# Copies share the memory that nobody writes to, and a collection of garbage writes to every object.
+freeze_gc()

@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_pl
 
 from tests.support.waiting import LOOPBACK, PATIENCE_S
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# The first has Chromium's engine without its windows, and takes half the processor time.
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -38,7 +39,7 @@ RULES_OF_COLORS = ("color-contrast", "link-in-text-block")
 
 def missing() -> str | None:
     """Return the program that browser tests lack on this machine, or None."""
-    return None if CHROMIUM else "chromium is not installed (apt-get install chromium)"
+    return None if CHROMIUM else "Chromium is not installed (apt-get install chromium-headless-shell, or chromium)"
 
 
 @cache

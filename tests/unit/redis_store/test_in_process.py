@@ -41,7 +41,10 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Database]:
 
 
 def test_fakeredis_is_the_version_whose_undocumented_parts_are_used() -> None:
-    """After a change of version: read fakeredis/_core/_database.py beside `in_process`, then change this."""
+    """After a change of version: read what `in_process` extends, then change this.
+
+    That is _core/_database.py and commands_mixins/scripting_mixin.py.
+    """
     assert version("fakeredis") == "2.40.0"
 
 
@@ -136,3 +139,31 @@ def test_a_transaction_that_watches_a_key_sees_its_change(client: redis.Redis) -
         pipe.get(keys.epoch(1))
         with pytest.raises(redis.WatchError):
             pipe.execute()
+
+
+def test_a_script_is_compiled_when_it_is_first_executed(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = RateLimiter(client, per_minute=60)
+    limiter.hit(1)
+    compiled: list[bytes] = []
+    runtime = client.connection_pool.connection_kwargs["server"]._lua_runtime
+    monkeypatch.setattr(runtime, "compile", compiled.append, raising=False)
+
+    assert [limiter.hit(key).remaining for key in (1, 1, 2)] == [58, 57, 59]
+    assert compiled == []
+
+
+def test_each_execution_of_a_script_has_keys_arguments_and_an_answer_of_its_own(client: redis.Redis) -> None:
+    script = "local n = redis.call('INCRBY', KEYS[1], ARGV[1]) return {n, KEYS[1], #ARGV, redis.status_reply('so')}"
+
+    assert client.eval(script, 1, "a", 2) == [2, b"a", 1, b"so"]
+    assert client.eval(script, 1, "b", 3, 4) == [3, b"b", 2, b"so"]
+    assert client.eval(script, 1, "a", 2) == [4, b"a", 1, b"so"]
+
+
+def test_a_script_that_fails_raises_each_time(client: redis.Redis) -> None:
+    client.set("text", "abc")
+    for _ in range(2):
+        with pytest.raises(redis.ResponseError, match="not an integer"):
+            client.eval("return redis.call('INCR', KEYS[1])", 1, "text")
+        with pytest.raises(redis.ResponseError):
+            client.eval("this is no Lua", 0)

@@ -59,6 +59,8 @@ setup(
             "hypothesis>=6.150,<7",
             "import-linter>=2.9,<3",
             "jsonschema>=4.25,<5",
+            # Of the range that schemathesis takes.
+            "jsonschema-rs>=0.60,<0.61",
             "mypy>=2.3,<3",
             "opentelemetry-sdk>=1.45,<2",
             "playwright>=1.60,<2",

@@ -139,9 +139,14 @@ def _describe_fields(converter: Any) -> None:
         found = str(ret.get("pattern", ""))
         return {"pattern": "^" + found.removesuffix(r"\Z") + "$"} if found.endswith(r"\Z") else {}
 
+    def default(_field: Any, ret: Json, **_kwargs: Any) -> Json:
+        """A query string has the text of a boolean."""
+        value = ret.get("default")
+        return {"default": str(value).lower()} if isinstance(value, bool) and ret.get("type") == "string" else {}
+
     # Right after the type, so that validators have the last word on bounds.
     converter.attribute_functions[1:1] = [documented, alternatives]
-    converter.attribute_functions.append(pattern)
+    converter.attribute_functions += [pattern, default]
 
 
 def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:

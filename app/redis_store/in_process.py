@@ -1,4 +1,4 @@
-"""The Redis of the embedded mode: a fake server in the process, which does for each command what that needs alone."""
+"""The Redis of the embedded mode: a fake server in the process, without the work that our commands do not need."""
 
 from __future__ import annotations
 

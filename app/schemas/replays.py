@@ -49,7 +49,7 @@ class JudgeSchema(StrictSchema):
 class StartSchema(JudgeSchema):
     """`candidate` is replayed, by default the draft; `judgeModelName` judges in the place of its own model."""
 
-    candidate = Candidate(load_default=DRAFT)
+    candidate = Candidate(load_default=DRAFT, metadata={"default": "draft"})
 
 
 class StartAllSchema(StartSchema):

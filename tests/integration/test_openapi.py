@@ -4,10 +4,12 @@ for some through `World` (tests/support/checked_client.py)."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import falcon
 import pytest
+from jsonschema_rs import Draft202012Validator
 
 from app.access import Public
 from app.api.openapi import Error, build_document
@@ -29,12 +31,29 @@ def document(world: World) -> dict[str, Any]:
     return found
 
 
+def _schemas(document: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in the document, schemas among them."""
+    if isinstance(document, dict):
+        yield document
+    for part in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():
+        yield from _schemas(part)
+
+
 @EMBEDDED_CONTAINER
 def test_every_route_is_in_the_document(world: World, document: dict[str, Any]) -> None:
     routes = {(route.method, route.template) for route in api_routes(world.client.app)}
     missing = routes - Contract(document).operations()
     assert missing == set(), "describe these with @operation (app/api/operation.py)"
     assert Contract(document).operations() == routes
+
+
+@EMBEDDED_CONTAINER
+def test_each_default_is_a_value_that_is_accepted(document: dict[str, Any]) -> None:
+    with_defaults = [schema for schema in _schemas(document) if "default" in schema]
+    assert len(with_defaults) > 50
+    for schema in with_defaults:
+        validator = Draft202012Validator({**schema, "components": document["components"]})
+        assert validator.is_valid(schema["default"]), schema
 
 
 def test_a_route_that_says_nothing_of_itself_is_named() -> None:
@@ -147,7 +166,7 @@ JSON = {"content-type": "application/json", "x-request-id": "1"}
         (204, {}, b"", None),
         (404, JSON, b"{}", "404 is not described"),
         (200, {"content-type": "application/json"}, b'{"id": 1}', "no header X-Request-Id"),
-        (200, JSON, b"{}", "'id' is a required property"),
+        (200, JSON, b"{}", '"id" is a required property'),
         (200, JSON, b'{"id": 1, "secret": 2}', "'secret' was unexpected"),
         (200, JSON | {"content-type": "text/html"}, b"<p>", "'text/html' is not described"),
         (204, {}, b"x", "a body that is not described"),

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 Json = dict[str, Any]
 
 
 class Contract:
     def __init__(self, document: Json) -> None:
-        self._document = document
+        self._document = json.loads(json.dumps(document))
         # Paths without parameters come first: /prompts/run is no prompt's id.
         paths = sorted(document["paths"], key=lambda path: path.count("{"))
         self._patterns = [(re.compile(re.sub(r"{\w+}", "[^/]+", path) + "/?"), path) for path in paths]
@@ -80,7 +80,7 @@ class Contract:
 
     def _of_json(self, schema: Json, value: Any, where: str) -> Iterator[str]:
         for error in self._validator(json.dumps(schema)).iter_errors(value):
-            yield f"{where}: at {'.'.join(map(str, error.absolute_path)) or 'the top'}: {error.message[:300]}"
+            yield f"{where}: at {'.'.join(map(str, error.instance_path)) or 'the top'}: {error.message[:300]}"
 
     def _make_validator(self, schema: str) -> Draft202012Validator:
         return Draft202012Validator({**json.loads(schema), "components": self._document["components"]})

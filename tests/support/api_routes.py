@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import falcon.inspect
@@ -83,7 +84,8 @@ def api_routes(app: RoutedApp) -> list[ApiRoute]:
     )
 
 
-def accesses(app: RoutedApp) -> dict[str, Access]:
+@lru_cache(maxsize=1)
+def accesses(app: RoutedApp) -> Mapping[str, Access]:
     """Return the access that each path of the app declares, by template; fails for a path without any."""
     found = {route.path: route.access for route in app.routes}
     answered = {_PARAMETER.sub(r"{\1}", route.path) for route in falcon.inspect.inspect_routes(app)}

@@ -19,12 +19,18 @@ class NotReady(Exception):
 
 
 def wait_until(condition: Callable[[], T], what: str, timeout_s: float = PATIENCE_S, interval_s: float = 0.02) -> T:
-    """The first truthy answer of `condition`; `NotReady`, naming `what`, after `timeout_s`."""
+    """The first truthy answer of `condition`; `NotReady`, naming `what`, after `timeout_s`.
+
+    It is asked every `interval_s`, but for half of the time at most: what is waited for needs the processor, too.
+    """
     deadline = time.monotonic() + timeout_s
+    asked = time.monotonic()
     while not (answer := condition()):
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise NotReady(f"{what}: not within {timeout_s:g} s")
-        time.sleep(interval_s)
+        time.sleep(max(interval_s, now - asked))
+        asked = time.monotonic()
     return answer
 
 

@@ -21,6 +21,13 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 NEEDS = {"needs_mariadb", "needs_redis"}
+# Files whose tests wait for most of a minute: begun last, they would keep the processors idle at the end.
+WAITING = {
+    "test_http_faults.py",
+    "test_serve_embedded.py",
+    "test_serve_services.py",
+    "test_slow_callers.py",
+}
 NOT_RUN = "needs real servers: "
 
 
@@ -97,8 +104,8 @@ def client(backend: EmbeddedServer) -> Client:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more process than there are processors: tests also wait, for servers that start above all."""
-    return (os.cpu_count() or 1) + 1
+    """Twice as many processes as processors: tests also wait, for servers that start above all."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:
@@ -112,7 +119,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Unit tests come first, while no server or worker of other tests is idle beside them: that costs processor time too.
     """
-    items.sort(key=lambda item: "tests/unit/" not in item.path.as_posix())
+    items.sort(key=lambda item: ("tests/unit/" not in item.path.as_posix(), item.path.name not in WAITING))
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)

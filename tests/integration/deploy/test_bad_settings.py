@@ -1,12 +1,13 @@
 """A setting that can't be used ends every process with one line that says what to do, whatever starts it."""
 
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.deployment import ROOT, environment, procfile
+from tests.support.waiting import PATIENCE_S
 
 # One of each kind: gunicorn, Dramatiq, a plain module, and what the command line does on settings of its own.
 COMMANDS = [procfile()[name] for name in ("release", "web", "runs", "clock")] + [["reprise", "serve"]]
@@ -22,7 +23,7 @@ every_command = pytest.mark.parametrize("command", COMMANDS, ids=shlex.join)
 def failing(command: list[str], home: Path, settings: dict[str, str]) -> str:
     """Standard error of a command that must fail."""
     env = environment(home, settings)
-    ended = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    ended = programs.run(command, env=env, cwd=ROOT, timeout_s=PATIENCE_S)
     assert ended.returncode not in {0, -15}, ended.stdout + ended.stderr
     return ended.stderr
 

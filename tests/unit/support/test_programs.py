@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -50,8 +49,8 @@ def test_a_copy_says_what_a_new_process_says_and_ends_as_it_does(
 
 
 def _lines(said: str) -> list[str]:
-    """Return the lines without times and process ids; those of a program's processes come in any order."""
-    return sorted(re.sub(r"\d+", "N", said).splitlines())
+    """Return the lines but for those of Dramatiq, which says more or less of a worker's early end."""
+    return [line for line in said.splitlines() if "[dramatiq." not in line]
 
 
 def test_only_what_needs_no_new_interpreter_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

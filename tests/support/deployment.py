@@ -4,14 +4,18 @@ import contextlib
 import os
 import secrets
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import pytest
 
+from app.process.home import DATABASE
 from tests.support import programs
 from tests.support.backends import empty_servers
 from tests.support.http_client import Client, serves
@@ -65,13 +69,29 @@ def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = PATIE
     return done.stdout
 
 
+_MADE = tempfile.TemporaryDirectory(prefix="reprise-home-")
+
+
+@cache
+def _made_home() -> Path:
+    """Return a folder that `reprise init` has made, so that servers need not make schema, demo and administrator."""
+    home = Path(_MADE.name)
+    run_to_end(["reprise", "init", "--demo"], environment(home))
+    return home
+
+
 class EmbeddedServer:
-    """`reprise serve` with `PATIENT` alone: SQLite in `home`, HTTP server and actors in one process."""
+    """`reprise serve` with `PATIENT` alone: SQLite in `home`, HTTP server and actors in one process.
+
+    In a run of pytest a new `home` is one that `reprise init --demo` has made.
+    """
 
     name = "embedded"
 
     def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
         home.mkdir(parents=True, exist_ok=True)
+        if programs.may_be_spared() and not (home / DATABASE).exists():
+            shutil.copytree(_made_home(), home, dirs_exist_ok=True)
         port = free_port()
         self.home, self.url = home, f"http://{LOOPBACK}:{port}"
         self.process = ChildProcess(

@@ -77,9 +77,13 @@ def run(
         return subprocess.CompletedProcess(argv, status, out.read_text(), err.read_text())
 
 
+def may_be_spared() -> bool:
+    """Return whether what every start does may be done once for many: benchmarks start what users start."""
+    return "PYTEST_VERSION" in os.environ
+
+
 def _can_be_copied(argv: Sequence[str], env: Mapping[str, str]) -> bool:
-    # Benchmarks start what users start.
-    if "PYTEST_VERSION" not in os.environ or any(name.startswith(_OF_NEW_PROCESSES) for name in env):
+    if not may_be_spared() or any(name.startswith(_OF_NEW_PROCESSES) for name in env):
         return False
     program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
     here = program is not None and Path(program).parent == Path(sys.executable).parent

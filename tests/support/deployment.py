@@ -69,13 +69,13 @@ def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = PATIE
     return done.stdout
 
 
-_MADE = tempfile.TemporaryDirectory(prefix="reprise-home-")
+_HOME = tempfile.TemporaryDirectory(prefix="reprise-home-")
 
 
 @cache
 def _made_home() -> Path:
     """Return a folder that `reprise init` has made, so that servers need not make schema, demo and administrator."""
-    home = Path(_MADE.name)
+    home = Path(_HOME.name)
     run_to_end(["reprise", "init", "--demo"], environment(home))
     return home
 
@@ -90,7 +90,7 @@ class EmbeddedServer:
 
     def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
         home.mkdir(parents=True, exist_ok=True)
-        if programs.may_be_spared() and not (home / DATABASE).exists():
+        if programs.runs_in_pytest() and not (home / DATABASE).exists():
             shutil.copytree(_made_home(), home, dirs_exist_ok=True)
         port = free_port()
         self.home, self.url = home, f"http://{LOOPBACK}:{port}"

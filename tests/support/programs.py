@@ -77,13 +77,13 @@ def run(
         return subprocess.CompletedProcess(argv, status, out.read_text(), err.read_text())
 
 
-def may_be_spared() -> bool:
-    """Return whether what every start does may be done once for many: benchmarks start what users start."""
+def runs_in_pytest() -> bool:
+    """Return whether this process is pytest; benchmarks start programs as users do."""
     return "PYTEST_VERSION" in os.environ
 
 
 def _can_be_copied(argv: Sequence[str], env: Mapping[str, str]) -> bool:
-    if not may_be_spared() or any(name.startswith(_OF_NEW_PROCESSES) for name in env):
+    if not runs_in_pytest() or any(name.startswith(_OF_NEW_PROCESSES) for name in env):
         return False
     program = shutil.which(argv[0], path=env.get("PATH", os.defpath))
     here = program is not None and Path(program).parent == Path(sys.executable).parent

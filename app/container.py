@@ -40,3 +40,5 @@ class Container(Backends):
         self.providers.close()
         self.services.webhook_sender.close()
         self.database.dispose()
+        self.metrics.close()
+        self.redis.close()

@@ -1,4 +1,4 @@
-"""How long a process takes from its start until it works: `python -m bench.start`."""
+"""How long a process, and all that `reprise serve` starts, take until they work: `python -m bench.start`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.deployment import Deployment
+from tests.support.deployment import ROOT, WORKERS, Deployment, environment, worker_command
 from tests.support.http_client import serves
 from tests.support.mariadb import mariadb_server
 from tests.support.process import ChildProcess
 from tests.support.redis_server import redis_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import free_port, wait_until
 
 GOAL_S = 2
 # What a worker process of Dramatiq says when it asks for messages.
@@ -43,6 +43,38 @@ def measure(deployment: Deployment, rounds: int) -> None:
         print(f"  {name:8} {taken:5.2f} s    goal under {GOAL_S} s", flush=True)
 
 
+def measure_all(home: Path, mysql_url: str, redis_url: str, rounds: int) -> None:
+    """Serve by the one command, on a database that an earlier start has set up."""
+    env = environment(home, {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "PORT": str(free_port())})
+    log = home / "serve.log"
+    child = ChildProcess("reprise serve", ["reprise", "serve"], log=log, env=env, cwd=ROOT)
+    expected = sum(int(command[command.index("--processes") + 1]) for command in map(worker_command, WORKERS))
+
+    def works() -> bool:
+        said = log.read_bytes()
+        return b"Reprise is ready." in said and said.count(AT_WORK) >= expected
+
+    taken, sizes = [], []
+    with child:
+        for _ in range(rounds):
+            taken.append(seconds_to_start(child, works))
+            sizes.append(sum(map(shared_mb, family(child.pid))))
+            child.terminate()
+    print(f"  all      {statistics.median(taken):5.2f} s    {statistics.median(sizes):.0f} MB of memory", flush=True)
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and what it has started, and so on."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in family(int(child)))]
+
+
+def shared_mb(pid: int) -> float:
+    """Return the memory of a process; what several share counts for each in part (Pss of Linux)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -57,6 +89,8 @@ def main() -> None:
     ):
         print(f"From the start of a process until it works, median of {arguments.rounds}")
         measure(deployment, **vars(arguments))
+        with mariadb.database() as another, redis.database() as its_redis:
+            measure_all(Path(name), another, its_redis, **vars(arguments))
 
 
 if __name__ == "__main__":

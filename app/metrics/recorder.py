@@ -53,6 +53,7 @@ class Metrics:
         self._known: dict[Metric, set[Labels]] = {}
         self._learn_at = 0.0
         self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
         self._process = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
     def count(self, metric: Metric, *labels: str, by: int = 1) -> None:
@@ -124,9 +125,16 @@ class Metrics:
         # An orderly end loses nothing; worker processes, which skip exit handlers, flush in QueueMetrics.
         atexit.register(self.flush)
 
+    def close(self) -> None:
+        """Flush a last time, and end the thread."""
+        self._ended.set()
+        if self._thread is not None:
+            atexit.unregister(self.flush)
+            self._thread.join()
+            self.flush()
+
     def _run(self) -> None:
-        while True:
-            time.sleep(self._every_s)
+        while not self._ended.wait(self._every_s):
             self.flush()
 
     def _learn(self, store: Store) -> None:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import dramatiq.cli  # noqa: F401 - for the copies
 import structlog
+
+from app.process import clock, copies  # noqa: F401 - the clock brings along what workers consist of
+from app.process.bootstrap import freeze_gc
 
 log = structlog.get_logger(__name__)
 
 PROCFILE = Path(__file__).parents[2] / "Procfile"
 # Run once before the others, not kept running.
 RELEASE = "release"
+# After SIGHUP it imports the application anew, which it therefore must not have imported itself.
+RELOADS = "gunicorn"
 STOP_S = 45.0
 TICK_S = 0.2
 # A child that lived shorter is started again after a pause, which doubles with each such end.
 STABLE_S = 10.0
 PAUSE_S = (0.5, 30.0)
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 
 
 def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
@@ -58,14 +62,15 @@ class Child:
     name: str
     argv: list[str]
     env: Mapping[str, str]
-    process: subprocess.Popen[bytes] | None = None
+    copied: bool = False
+    process: BaseProcess | None = None
     started: float = 0.0
     pause: float = field(default=PAUSE_S[0])
     start_at: float = 0.0
 
     @property
     def running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process is not None and self.process.exitcode is None
 
     def tend(self, now: float) -> None:
         """Start the process when it is due; after its end set when it is due again. `now` is in monotonic seconds."""
@@ -74,42 +79,43 @@ class Child:
         if self.process is not None:
             lived = now - self.started
             self.pause = PAUSE_S[0] if lived > STABLE_S else min(self.pause * 2, PAUSE_S[1])
-            log.error("process_died", name=self.name, status=self.process.returncode, again_in_s=self.pause)
+            log.error("process_died", name=self.name, status=self.process.exitcode, again_in_s=self.pause)
             self.process, self.start_at = None, now + self.pause
         if now >= self.start_at:
-            self.process = subprocess.Popen(  # noqa: S603 - the commands of our own Procfile
-                self.argv, env=dict(self.env), process_group=0, preexec_fn=_end_with_parent
-            )
+            self.process = copies.start(self.name, self.argv, self.env, copied=self.copied)
             self.started = now
             log.info("process_started", name=self.name, pid=self.process.pid)
 
     def send(self, number: int) -> None:
-        if self.process is not None and self.running:
-            self.process.send_signal(number)
+        if self.process is not None and self.process.pid and self.running:
+            os.kill(self.process.pid, number)
 
     def kill(self) -> None:
         """SIGKILL to the whole group: its own children must not stay behind."""
-        if self.process is not None:
+        if self.process is not None and self.process.pid:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 return
-            self.process.wait()
+            self.process.join()
 
 
 class Supervisor:
     def __init__(self, commands: Mapping[str, list[str]], env: Mapping[str, str]) -> None:
-        self._children = [Child(name, argv, env) for name, argv in commands.items()]
+        self._children = [Child(name, argv, env, copied=argv[0] != RELOADS) for name, argv in commands.items()]
         self._stopping = False
 
     def run(self, *, ready: Callable[[], bool], on_ready: Callable[[], None]) -> None:
         """Keep all children running until SIGTERM or SIGINT, then end them together.
 
-        `on_ready` is called once, when `ready` first says so. SIGHUP goes on to the children, which reload.
+        `on_ready` is called once, when `ready` first says so. SIGHUP goes on to the children, which reload. There may
+        be a new release by then, so that later starts are no copies.
         """
+        # Copies share the memory that nobody writes to, and a collection of garbage writes to every object.
+        freeze_gc()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGHUP, lambda number, _frame: self._send(number))
+        signal.signal(signal.SIGHUP, self._reload)
         try:
             announced = False
             while not self._stopping:
@@ -125,6 +131,11 @@ class Supervisor:
     def _stop(self, _number: int, _frame: object) -> None:
         self._stopping = True
 
+    def _reload(self, number: int, _frame: object) -> None:
+        for child in self._children:
+            child.copied = False
+        self._send(number)
+
     def _send(self, number: int) -> None:
         for child in self._children:
             child.send(number)
@@ -136,9 +147,3 @@ class Supervisor:
             time.sleep(TICK_S / 4)
         for child in self._children:
             child.kill()
-
-
-def _end_with_parent() -> None:
-    """Let Linux end the child when the supervisor is killed; on other systems such orphans keep running."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

@@ -20,6 +20,7 @@ from app.metrics.readings import Increments, Readings
 from app.metrics.registry import Labels, Metric
 from app.process import clock
 from app.process.bootstrap import bootstrap, freeze_gc, prepare
+from app.process.copies import forget_signals
 from app.services.traces.form import Receipt
 
 log = structlog.get_logger(__name__)
@@ -102,13 +103,9 @@ def run(control: socket.socket) -> None:
 def let_go_of_all_but(descriptor: int) -> None:
     """Forget the signals and files of the process that this one is a copy of.
 
-    gunicorn has the number of each signal written to a descriptor, which would be another file from now on, such as the
-    database. While a copy of the control's other end is open, no end of the other process is noticed.
+    While a copy of the control's other end is open, no end of the other process is noticed.
     """
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals():
-        if callable(signal.getsignal(number)):
-            signal.signal(number, signal.SIG_DFL)
+    forget_signals()
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 

@@ -39,6 +39,10 @@ class RedisClients:
     quick: redis.Redis
     waiting: redis.Redis
 
+    def close(self) -> None:
+        for client in (self.commands, self.quick, self.waiting):
+            client.connection_pool.disconnect()
+
 
 class GuardedRedis(redis.Redis):
     """Fails at once while Redis hangs: one caller at a time waits for the time-out.

@@ -70,6 +70,8 @@ def served(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Served]:
 
 def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_together(served: Served) -> None:
     assert set(served.pids()) == KINDS
+    assert {name_of(pid) for (pid,) in served.pids().values()} >= {"reprise runs", "reprise clock"}
+    assert open_sockets(served.process.pid) == [], "what is copied must not have a connection"
     healthy = served.reprise("doctor")
     assert healthy.returncode == 0, healthy.stdout
 
@@ -86,6 +88,16 @@ def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_t
     ill = served.reprise("doctor")
     assert ill.returncode == 1
     assert "PROBLEM\tworkers of runs\t0\tStart the process `runs` of the Procfile" in ill.stdout
+
+
+def name_of(pid: int) -> str:
+    """What `ps -e` calls a process."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def open_sockets(pid: int) -> list[str]:
+    opened = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    return [name for name in opened if name.startswith("socket:")]
 
 
 def forget_workers(served: Served) -> None:

@@ -13,7 +13,9 @@ import app.process.storing
 import app.redis_store.in_process
 import config.gunicorn_logging
 import config.gunicorn_worker
+from app.process import copies
 from app.process.bootstrap import freeze_gc
 
+copies.installed()
 # Copies share the memory that nobody writes to, and a collection of garbage writes to every object.
 freeze_gc()

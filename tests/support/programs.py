@@ -11,7 +11,6 @@ import atexit
 import multiprocessing
 import multiprocessing.util
 import os
-import runpy
 import shutil
 import signal
 import subprocess
@@ -20,12 +19,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
+
+from app.process import copies
 
 # The installed programs that `tests.support.preloaded` imports for.
 OURS = ("dramatiq", "gunicorn", "reprise")
@@ -90,22 +89,13 @@ def _can_be_copied(argv: Sequence[str], env: Mapping[str, str]) -> bool:
     return here and (argv[0] in OURS or argv[:2] == ["python", "-m"])
 
 
-@cache
-def _functions() -> Mapping[str, str]:
-    """Return the function of each installed program, as "module:name"."""
-    return {entry.name: entry.value for entry in entry_points(group="console_scripts")}
-
-
 class _Copy:
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, out: Path, err: Path) -> None:
         self._argv = list(argv)
-        function = _functions().get(argv[0])
         has_begun, begins = multiprocessing.Pipe(duplex=False)
         with has_begun:
             with begins, _lock:
-                self._process = _context.Process(
-                    target=_copy, args=(function, argv, dict(env), cwd, (out, err), begins)
-                )
+                self._process = _context.Process(target=_copy, args=(argv, dict(env), cwd, (out, err), begins))
                 self._process.start()
             with suppress(EOFError):
                 has_begun.recv()
@@ -129,12 +119,7 @@ class _Copy:
 
 
 def _copy(
-    function: str | None,
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    cwd: Path,
-    outputs: tuple[Path, Path],
-    begins: Connection,
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path, outputs: tuple[Path, Path], begins: Connection
 ) -> None:
     """Be the program: make what a new process has, then do what its first lines do."""
     os.setsid()
@@ -149,14 +134,8 @@ def _copy(
     begins.close()
     # As in a process that multiprocessing has not started.
     multiprocessing.set_start_method(None, force=True)
-    sys.argv = list(argv)
     try:
-        if function is None:
-            sys.argv = list(argv[2:])
-            sys.modules.pop(argv[2], None)
-            runpy.run_module(argv[2], run_name="__main__", alter_sys=True)
-        else:
-            sys.exit(EntryPoint(argv[0], function, "console_scripts").load()())
+        copies.run(argv)
     finally:
         # multiprocessing ends processes without them.
         atexit._run_exitfuncs()

@@ -1,11 +1,14 @@
 """The supervisor keeps children running, with growing pauses for those that can't, and ends them together."""
 
 import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from app.process.copies import COPIES
 from app.process.serve import PAUSE_S, Child, answers, environment, procfile
 from tests.support.process import ChildProcess, is_alive
 from tests.support.waiting import wait_until
@@ -20,6 +23,14 @@ child = Child("sleeper", {SLEEPER!r}, os.environ)
 child.tend(now=0)
 Path(sys.argv[1]).write_text(f"{{child.process.pid}}\\n")
 time.sleep(600)
+"""
+# Keeps a sleeper running, which SIGHUP ends.
+RELOADER = """
+import os
+from app.process.serve import Supervisor
+Supervisor({"sleeper": ["python", "-m", "tests.support.teller", "sleep"]}, os.environ).run(
+    ready=lambda: False, on_ready=print
+)
 """
 FAILER = [sys.executable, "-c", "raise SystemExit(3)"]
 
@@ -64,7 +75,7 @@ def test_a_child_that_dies_at_once_is_started_again_after_growing_pauses(failing
     for _ in range(10):
         failing.tend(now)
         assert failing.process is not None
-        failing.process.wait()
+        failing.process.join()
         failing.tend(now)
         assert failing.process is None, "not again before its pause is over"
         pauses.append(failing.start_at - now)
@@ -76,7 +87,7 @@ def test_a_child_that_dies_at_once_is_started_again_after_growing_pauses(failing
 def test_a_child_that_lived_long_is_started_again_soon(failing: Child) -> None:
     failing.tend(0)
     assert failing.process is not None
-    failing.process.wait()
+    failing.process.join()
     failing.pause = PAUSE_S[1]
     failing.tend(3600)
     assert failing.start_at == 3600 + PAUSE_S[0]
@@ -94,3 +105,25 @@ def test_a_child_does_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
         child = int(pid.read_text())
         assert is_alive(child)
     wait_until(lambda: not is_alive(child), "the end of the child")
+
+
+@pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
+def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
+    def name() -> str:
+        """Return what `ps -e` calls the supervisor's child, "" between two of them."""
+        children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
+        with suppress(FileNotFoundError):
+            return "".join(Path(f"/proc/{pid}/comm").read_text().strip() for pid in children)
+        return ""
+
+    supervisor = ChildProcess(
+        "a supervisor",
+        [sys.executable, "-c", RELOADER],
+        log=tmp_path / "log",
+        env=environment(os.environ, ""),
+        ready=lambda: name() == "reprise sleeper",
+    )
+    with supervisor:
+        os.kill(supervisor.pid, signal.SIGHUP)
+        wait_until(lambda: name() == "python", "a new program")
+        assert supervisor.terminate() == 0

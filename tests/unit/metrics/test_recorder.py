@@ -154,6 +154,16 @@ def test_a_thread_flushes_by_itself(client: redis.Redis) -> None:
     assert flushed.wait(60)
 
 
+def test_what_is_closed_flushes_a_last_time_and_has_no_thread(store: MetricStore) -> None:
+    before = threading.active_count()
+    metrics = recorder(store)
+    metrics.count(registry.RATE_LIMITED)
+    assert threading.active_count() == before + 1
+    metrics.close()
+    assert threading.active_count() == before
+    assert store.total().counts(registry.RATE_LIMITED) == {(): 1}
+
+
 @pytest.mark.parametrize("labels", [(), ("a", "b")])
 def test_a_wrong_number_of_labels_is_a_bug(labels: tuple[str, ...]) -> None:
     with pytest.raises(TypeError, match="reprise_spans_total"):

@@ -29,7 +29,7 @@ def decode_json(text: str) -> Any:
     overflows a float, become the text they are written as. Of equal keys the last one counts. NaN is no JSON.
     """
     try:
-        value = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_refuse)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
     if too_deep(value):
@@ -51,6 +51,10 @@ def _number(digits: str) -> float | str:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+# To make one takes longer than to decode what most texts have.
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse)
 
 
 def _storable(value: Any) -> Any:

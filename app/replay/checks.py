@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -56,7 +56,7 @@ PASSED = Comparison("passed")
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Compares the steps of one turn.
+    """Compares the steps of one turn, and each two of them once.
 
     `sources()` reads the texts and values from which a draft may take its own; it is called only if a comparison needs
     them. `judges` is False where no model may settle what the `meaning` of an answer leaves open.
@@ -65,6 +65,10 @@ class Checker:
     tools: Mapping[str, Tool]
     sources: Callable[[], Sources]
     judges: bool = True
+    # By the ids of both steps, which are kept so that no other step gets them.
+    _compared: dict[tuple[int, int], tuple[CaseStep, ProducedStep, Comparison]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def is_plain(self, step: CheckedCall) -> bool:
         """Return True if the check of a call accepts equal arguments alone."""
@@ -76,6 +80,12 @@ class Checker:
 
     def compare(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         """Compare two steps of the same kind and, for tool calls, the same name."""
+        key = id(step), id(produced)
+        if key not in self._compared:
+            self._compared[key] = step, produced, self._comparison(step, produced)
+        return self._compared[key][2]
+
+    def _comparison(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         if step.kind == "tool_call" and produced.kind == "tool_call":
             return self._call(step, produced.arguments)
         if step.kind == "answer" and produced.kind == "answer":

@@ -49,7 +49,9 @@ def test_json_is_kept_but_for_what_no_column_takes(text, value):
     assert decode_json(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "[" * 65 + "]" * 65, '{"a":' * 5000 + "1" + "}" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "\ufeff1", "NaN", "[Infinity]", "[" * 65 + "]" * 65, '{"a":' * 5000 + "1" + "}" * 5000]
+)
 def test_what_is_no_json_or_nests_too_deeply_is_refused(text):
     with pytest.raises(ValueError):
         decode_json(text)

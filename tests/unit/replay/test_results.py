@@ -10,6 +10,7 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.replay.documents import dump, load
 from app.replay.engine import replay
+from app.replay.facts import Facts, compare_facts
 from app.replay.findings import (
     Difference,
     Drift,
@@ -21,12 +22,31 @@ from app.replay.findings import (
     Violation,
 )
 from app.replay.results import conclude, counts, with_verdict
+from app.replay.sources import Sources
 from app.replay.types import TestCase
 from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
 
 
 def verdict(result: Any) -> StepVerdict:
     return StepVerdict("answer", result, "x", "y")
+
+
+@pytest.mark.parametrize("order", ["any", "in_order"])
+def test_two_steps_are_compared_once(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[str, str]] = []
+
+    def noted(expected: str, actual: str, sources: Sources) -> Facts:
+        compared.append((expected, actual))
+        return compare_facts(expected, actual, sources)
+
+    monkeypatch.setattr("app.replay.checks.compare_facts", noted)
+    case = TestCase(
+        turns=(turn("When?", answer("It opens at 9.", answer="meaning"), answer("On May 3.", answer="meaning")),),
+        order=order,
+    )
+    result = replay(case, ports(scripted(says("It opens at 10."))))
+    assert result.status == "failed"
+    assert len(compared) == len(set(compared)) == 2
 
 
 def reviewed(*steps: Any) -> ReplayResult:

@@ -70,7 +70,8 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections that are idle."""
-        self._pools.clear()
+        if "_pools" in vars(self):
+            self._pools.clear()
 
 
 def pieces(response: BaseHTTPResponse) -> Iterator[bytes]:

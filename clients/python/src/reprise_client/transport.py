@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+from reprise_client import tls
 from reprise_client.connection import Connection
 from reprise_client.errors import RepriseError, UnreachableError
 from reprise_client.forks import forks_wait
@@ -31,6 +32,7 @@ _FAILURES = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, Runt
 def _options(connection: Connection, verify: Verify) -> dict[str, Any]:
     # A caller that has a thread or a task for a request has a connection for it.
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+    verify = tls.default() if verify is True else verify
     return {"base_url": connection.base_url, "headers": connection.headers, "verify": verify, "limits": limits}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from reprise_client import tls
 from reprise_client.cli.remote import CouldNotRun
 
 # The first line of the comment, by which it is found again; no reader sees it.
@@ -109,7 +110,7 @@ def _gitlab() -> Forge:
 
 
 def _client(api: str, headers: Mapping[str, str]) -> httpx.Client:
-    return httpx.Client(base_url=api.rstrip("/"), headers=headers, timeout=30)
+    return httpx.Client(base_url=api.rstrip("/"), headers=headers, timeout=30, verify=tls.default())
 
 
 def _variable(name: str) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import click
 import httpx
 
+from reprise_client import tls
+
 TRIES = 8
 RETRIED = (429, 503)
 REJECTED = (400, 413)
@@ -67,7 +69,9 @@ class Remote:
         tries: int = TRIES,
     ) -> None:
         headers = {"Authorization": f"Bearer {api_key}"}
-        self._client = httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport)
+        self._client = httpx.Client(
+            base_url=url.rstrip("/"), headers=headers, timeout=30, transport=transport, verify=tls.default()
+        )
         self._sleep, self._tries = sleep, tries
         self._waiting_told = False
         self.url = url.rstrip("/")

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from reprise_client import tls
 from reprise_client.forks import forks_wait
 
 _AWAY = (408, 429, 502, 503, 504)
@@ -67,7 +68,7 @@ class Endpoint:
         }
         timeout = httpx.Timeout(self.timeout_s, connect=min(self.timeout_s, 5.0))
         with forks_wait:
-            return httpx.Client(headers=headers, timeout=timeout)
+            return httpx.Client(headers=headers, timeout=timeout, verify=tls.default())
 
     def send(self, http: httpx.Client, body: bytes) -> Outcome:
         """Send a compressed batch once."""

@@ -56,6 +56,7 @@ def test_a_killed_process_loses_nothing_that_was_on_disk(run: Run, collector: Co
 
 def test_two_processes_share_a_folder(run: Run, collector: Collector, tmp_path: Path) -> None:
     both = [run("busy", name, collector.url) for name in ("one", "two")]
+    wait_until(lambda: numbers(collector, "one") and numbers(collector, "two"), "spans of both")
     for _ in range(3):
         seen = len(collector.names)
         wait_until(lambda: len(collector.names) > seen, "spans")  # noqa: B023

@@ -35,7 +35,7 @@ class Container(Backends):
     webhook_delivery: WebhookDelivery
 
     def close(self) -> None:
-        """End the threads and connections of this process; its workers must have ended."""
+        """End the threads of this process and the connections that nobody uses; its workers must have ended."""
         self.services.runs.ending.completions.close()
         self.providers.close()
         self.services.webhook_sender.close()

@@ -40,8 +40,9 @@ class RedisClients:
     waiting: redis.Redis
 
     def close(self) -> None:
+        """Close the connections that nobody uses."""
         for client in (self.commands, self.quick, self.waiting):
-            client.connection_pool.disconnect()
+            client.connection_pool.disconnect(inuse_connections=False)
 
 
 class GuardedRedis(redis.Redis):

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from cProfile import Profile
 
 TIMES = 3
 
@@ -27,19 +28,10 @@ def calls_of(work: Callable[[], object], *, at_most: float = 0) -> int:
 
 
 def _calls_of(work: Callable[[], object]) -> int:
-    count = 0
-
-    def on_event(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(on_event)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
+    """Count in C: a function that Python calls for each call takes ten times as long as most of what it counts."""
+    profile = Profile()
+    profile.runcall(work)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 @contextmanager

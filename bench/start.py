@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support.deployment import ROOT, WORKERS, Deployment, environment, worker_command
 from tests.support.http_client import serves
 from tests.support.mariadb import mariadb_server
-from tests.support.process import ChildProcess
+from tests.support.process import ChildProcess, children_of
 from tests.support.redis_server import redis_server
 from tests.support.waiting import free_port, wait_until
 
@@ -65,8 +65,7 @@ def measure_all(home: Path, mysql_url: str, redis_url: str, rounds: int) -> None
 
 def family(pid: int) -> list[int]:
     """Return a process and what it has started, and so on."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in family(int(child)))]
+    return [pid, *(each for child in children_of(pid) for each in family(child))]
 
 
 def shared_mb(pid: int) -> float:

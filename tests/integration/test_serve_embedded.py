@@ -15,6 +15,7 @@ from app import __version__
 from app.process.storing import PROCESSES
 from tests.support.deployment import PATIENT, ROOT, EmbeddedServer, environment, read_assignments
 from tests.support.http_client import Client, serves
+from tests.support.process import children_of
 from tests.support.waiting import LOOPBACK, free_port, wait_until
 
 BODY = b'{"name": "Late", "value": "Hello"}'
@@ -112,8 +113,8 @@ def test_a_lost_dev_env_gets_another_key_and_the_same_demo(tmp_path: Path) -> No
 
 def test_a_dead_serving_process_is_replaced(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
-        (child,) = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-        os.kill(int(child), signal.SIGKILL)
+        (child,) = children_of(server.process.pid)
+        os.kill(child, signal.SIGKILL)
         wait_until(lambda: server.process.output_tail().count("Booting worker") == 2, "another process")
         wait_until(lambda: serves(server.url), "its answer")
         assert server.client().get("/api/v1/prompts").status == 200

@@ -10,7 +10,7 @@ import pytest
 
 from app.process.copies import COPIES
 from app.process.serve import PAUSE_S, Child, answers, environment, procfile
-from tests.support.process import ChildProcess, is_alive
+from tests.support.process import ChildProcess, children_of, is_alive
 from tests.support.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -111,9 +111,8 @@ def test_a_child_does_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
 def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
     def name() -> str:
         """Return what `ps -e` calls the supervisor's child, "" between two of them."""
-        children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
         with suppress(FileNotFoundError):
-            return "".join(Path(f"/proc/{pid}/comm").read_text().strip() for pid in children)
+            return "".join(Path(f"/proc/{pid}/comm").read_text().strip() for pid in children_of(supervisor.pid))
         return ""
 
     supervisor = ChildProcess(

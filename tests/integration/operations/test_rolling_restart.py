@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, text
 
 from tests.support.deployment import WORKERS, Deployment, read_assignments
 from tests.support.http_client import Answer, Client
-from tests.support.process import ChildProcess
+from tests.support.process import ChildProcess, children_of
 from tests.support.waiting import wait_until
 
 SETTINGS = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_METRICS_TOKEN": "watcher"}
@@ -140,15 +140,11 @@ def deployment(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[Deplo
         yield deployment
 
 
-def children(process: ChildProcess) -> set[str]:
-    return set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
-
-
 def reload(process: ChildProcess) -> None:
     """SIGHUP to gunicorn's master: new processes with the new code behind the same socket, then the old ones end."""
-    before = children(process)
+    before = set(children_of(process.pid))
     os.kill(process.pid, signal.SIGHUP)
-    wait_until(lambda: (now := children(process)) and not now & before, f"{process.name} to be reloaded")
+    wait_until(lambda: (now := set(children_of(process.pid))) and not now & before, f"{process.name} to be reloaded")
 
 
 def test_a_rolling_restart_fails_no_request(deployment: Deployment) -> None:

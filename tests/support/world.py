@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,6 +27,7 @@ from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.sign_in_attempts import Origin
+from app.timestamps import Now
 from config.settings import Settings
 from tests.support import protobuf
 from tests.support.backends import empty_servers
@@ -178,6 +179,20 @@ def running(
         worker.stop(timeout=1000 * PATIENCE_S)
         container.close()
         _APPS.pop(id(container), None)
+
+
+def beside(container: Container, *, now: Now | None = None, **settings: Any) -> Container:
+    """Another process's container on the same database and Redis, with a clock or settings of its own.
+
+    It counts by the first container's metrics: its own would start a thread, which only `close` ends.
+    """
+    return bootstrap(
+        replace(container.settings, **settings),
+        now=now or container.now,
+        database=container.database,
+        redis=container.redis,
+        metrics=container.metrics,
+    )
 
 
 @contextmanager

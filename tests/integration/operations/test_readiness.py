@@ -40,7 +40,7 @@ def build(tmp_path: Path, server: fakeredis.FakeServer) -> Iterator[Callable[...
 
     yield build
     for container in built:
-        container.database.engine.dispose()
+        container.close()
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_ready_needs_a_schema(tmp_path: Path, server: fakeredis.FakeServer) -> N
     (tmp_path / "none").mkdir()
     see_all(container)
     answer = TestClient(build_app(container)).simulate_get("/health/ready")
-    container.database.engine.dispose()
+    container.close()
     assert answer.status_code == 503
     assert "reprise db upgrade" in answer.json["error"]
 

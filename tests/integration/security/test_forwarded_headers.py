@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import falcon
 import pytest
 import structlog
@@ -11,9 +9,8 @@ from falcon.testing import Result, TestClient
 
 from app.access import Public
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
 from tests.support.deployment import EmbeddedServer
-from tests.support.world import World
+from tests.support.world import World, beside
 
 PROXY, STRANGER = "10.0.0.1", "203.0.113.7"
 
@@ -29,9 +26,7 @@ class Seen:
 
 
 def behind(world: World, trusted_proxies: str) -> TestClient:
-    container = world.container
-    settings = replace(container.settings, trusted_proxies=trusted_proxies)
-    app = build_app(bootstrap(settings, database=container.database, redis=container.redis))
+    app = build_app(beside(world.container, trusted_proxies=trusted_proxies))
     app.add_route("/seen", Seen())
     return TestClient(app)
 

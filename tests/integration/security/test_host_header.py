@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from falcon.testing import TestClient
 
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
 from tests.integration.web.conftest import HTML, Browser, address
-from tests.support.world import World
+from tests.support.world import World, beside
 
 EVIL = "evil.example"
 
 
 def behind(world: World, **settings: str) -> TestClient:
-    container = world.container
-    known = replace(container.settings, **settings)  # type: ignore[arg-type]
-    return TestClient(build_app(bootstrap(known, database=container.database, redis=container.redis)))
+    return TestClient(build_app(beside(world.container, **settings)))
 
 
 @pytest.mark.parametrize("public_url", ["", "https://reprise.example.com/"])

@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 
 from app.models import users
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
 from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, Origin
 from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import (
@@ -22,7 +21,7 @@ from tests.integration.security.conftest import (
     somewhere,
 )
 from tests.integration.web.conftest import HTML, Browser, address
-from tests.support.world import World
+from tests.support.world import World, beside
 
 
 def hammer_from_everywhere(door: Door, email: str) -> None:
@@ -146,9 +145,8 @@ def test_an_origin_is_forgotten_after_its_time(door: Door) -> None:
 
 
 def test_behind_a_proxy_each_client_has_tries_of_its_own(world: World, admin: Browser) -> None:
-    container, proxy = world.container, "10.255.0.1"
-    settings = replace(container.settings, trusted_proxies=proxy)
-    client = TestClient(build_app(bootstrap(settings, database=container.database, redis=container.redis)))
+    proxy = "10.255.0.1"
+    client = TestClient(build_app(beside(world.container, trusted_proxies=proxy)))
 
     def sign_in(client_address: str, password: str) -> int:
         asked = client.simulate_get("/sign-in", headers=HTML)

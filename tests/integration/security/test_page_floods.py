@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 
 import pytest
 from falcon.testing import Result, TestClient
 
 from app.models.organizations import Role
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
-from tests.support.world import World
+from tests.support.world import World, beside
 
 LIMIT = 5
 
 
 @pytest.fixture
 def client(world: World) -> TestClient:
-    container = world.container
-    settings = replace(container.settings, page_rate_limit=LIMIT, trusted_proxies="10.0.0.1")
-    return TestClient(build_app(bootstrap(settings, database=container.database, redis=container.redis)))
+    return TestClient(build_app(beside(world.container, page_rate_limit=LIMIT, trusted_proxies="10.0.0.1")))
 
 
 @pytest.fixture

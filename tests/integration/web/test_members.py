@@ -10,10 +10,9 @@ from falcon.testing import TestClient
 
 from app.models.organizations import Role
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
 from app.services.accounts.service import INVITATION
 from tests.integration.web.conftest import HTML, PASSWORD, Browser, address
-from tests.support.world import World
+from tests.support.world import World, beside
 
 
 def invite(admin: Browser, email: str, role: str = "member") -> str:
@@ -58,7 +57,7 @@ def test_a_withdrawn_or_expired_link_is_gone(world: World, admin: Browser) -> No
     admin.send(f"{admin.base}/settings/invitations/{ids[-1]}/withdraw")
     container = world.container
     late = container.now() + INVITATION + timedelta(seconds=1)
-    later = bootstrap(container.settings, now=lambda: late, database=container.database, redis=container.redis)
+    later = beside(container, now=lambda: late)
 
     assert Browser(world).open(withdrawn).status_code == 404
     assert Browser(world).open(expired).status_code == 200

@@ -9,11 +9,10 @@ import pytest
 from falcon.testing import TestClient
 
 from app.process.application import build_app
-from app.process.bootstrap import bootstrap
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import SESSION
 from tests.integration.web.conftest import PASSWORD, Browser, address
-from tests.support.world import World
+from tests.support.world import World, beside
 
 
 def test_who_is_not_signed_in_is_asked_to_and_comes_back(world: World, admin: Browser) -> None:
@@ -84,7 +83,7 @@ def test_signing_out_ends_the_session_itself(world: World, admin: Browser) -> No
 def test_a_session_ends_after_its_time(world: World, admin: Browser) -> None:
     container = world.container
     late = container.now() + SESSION + timedelta(seconds=1)
-    later = bootstrap(container.settings, now=lambda: late, database=container.database, redis=container.redis)
+    later = beside(container, now=lambda: late)
 
     answer = TestClient(build_app(later)).simulate_get(f"{admin.base}/prompts", cookies=admin.cookies)
 
@@ -95,7 +94,7 @@ def test_a_session_ends_after_its_time(world: World, admin: Browser) -> None:
 def test_a_clock_that_jumps_signs_nobody_out_for_good(world: World, admin: Browser) -> None:
     container = world.container
     late = container.now() + 2 * SESSION
-    later = bootstrap(container.settings, now=lambda: late, database=container.database, redis=container.redis)
+    later = beside(container, now=lambda: late)
 
     # Who signs in removes what has expired.
     later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, origin=Origin("127.0.0.1"))

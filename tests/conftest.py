@@ -14,7 +14,7 @@ from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
-from tests.support.scheduling import FilesByBackend
+from tests.support.scheduling import FilesByBackend, import_share
 
 # No property fails because the machine is slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -111,6 +111,10 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesByBackend:
     """pytest sorts tests by backend, and groups are handed out in that order, so each process starts a backend once."""
     return FilesByBackend(config, log)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    import_share(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,9 @@ DOCS = ROOT / "docs" / "connect"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise-connect"
 INSTALL_TIMEOUT_S = 400
 # Few retries: where there is no network, ten pages would wait for it one after the other.
-PIP = ["-m", "pip", "--disable-pip-version-check", "--retries", "1"]
+UV = [str(Path(sys.executable).with_name("uv")), "pip"]
+UV_VARIABLES = {"UV_HTTP_RETRIES": "1"}
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1"]
 # One installation serves the pages of a group, each of which pins a part of it.
 TOGETHER = (
     ("anthropic-js", "langgraph-js", "openai-agents-js", "openinference-js"),
@@ -76,8 +78,12 @@ def _make(name: str, content: bytes, home: Path) -> None:
 def _install_python(wanted: Path, home: Path) -> None:
     _run([sys.executable, "-m", "venv", "--without-pip", str(home)])
     # The imports that a program does are fewer than the modules it gets: they compile themselves.
-    options = ["--python", str(home / "bin" / "python"), "install", "--quiet", "--no-compile"]
-    _run([sys.executable, *PIP, *options, "--requirement", str(wanted)])
+    python, pinned = ["--python", str(home / "bin" / "python")], ["--quiet", "--requirement", str(wanted)]
+    try:
+        _run([*UV, "install", *python, *pinned])
+    except NotInstalled:
+        # Only pip's configuration may name an index that can be reached.
+        _run([*PIP, *python, "install", "--no-compile", *pinned])
     # The commands name the folder that they were installed in, which is moved.
     for command in home.joinpath("bin").iterdir():
         if not command.is_symlink() and (content := command.read_bytes()).startswith(b"#!"):
@@ -94,7 +100,8 @@ def _install_node(wanted: Path, home: Path) -> None:
 
 def _run(argv: list[str]) -> None:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False)
+        env = os.environ | UV_VARIABLES
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as slow:
         raise NotInstalled(f"{argv[0]} did not end in {INSTALL_TIMEOUT_S} s") from slow
     if done.returncode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,24 @@ def test_what_can_not_be_had_is_said_and_leaves_nothing(tmp_path: Path, monkeypa
         installed(wanted, tmp_path / "cache")
 
     assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
+
+
+def test_pip_installs_what_only_its_configuration_leads_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with zipfile.ZipFile(tmp_path / "found_by_pip-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("found_by_pip.py", "")
+        wheel.writestr(
+            "found_by_pip-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: found-by-pip\nVersion: 1.0\n"
+        )
+        wheel.writestr("found_by_pip-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("found_by_pip-1.0.dist-info/RECORD", "")
+
+    home = installed(page(tmp_path / "page", "found-by-pip==1.0\n"), tmp_path / "cache")
+
+    subprocess.run([home / "bin" / "python", "-c", "import found_by_pip"], check=True)
 
 
 def test_other_pins_are_another_installation(tmp_path: Path) -> None:

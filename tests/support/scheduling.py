@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
+from collections.abc import Mapping
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.support.waiting import own_place
 
 _ON_SERVICES = re.compile(r"\[(?:.+-)?(?:services|mysql)(?:-.+)?\]$")
 # Packages whose tests share a server, a container or a browser, which takes as long to start as many of them.
@@ -29,16 +33,15 @@ class FilesByBackend(LoadScopeScheduling):  # type: ignore[misc]
         return f"{shared} {'services' if _ON_SERVICES.search(nodeid) else 'embedded'}"
 
 
-def import_share(config: pytest.Config) -> None:
+def import_share(config: pytest.Config, environment: Mapping[str, str] = os.environ) -> None:
     """Import this process's share of all test files.
 
     What one process has compiled, with its assertions rewritten, the others read. In the same order, each would compile
     each file of a fresh clone.
     """
-    process = getattr(config, "workerinput", None)
-    if process is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    number, count = own_place(environment)
+    if count == 1 or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
-    number, count = int(process["workerid"].removeprefix("gw")), process["workercount"]
     files = sorted(path.relative_to(config.rootpath) for path in config.rootpath.glob("tests/**/test_*.py"))
     for file in files[number::count]:
         importlib.import_module(".".join(file.with_suffix("").parts))

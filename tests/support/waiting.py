@@ -34,14 +34,19 @@ def wait_until(condition: Callable[[], T], what: str, timeout_s: float = PATIENC
     return answer
 
 
+def own_place(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
+    """Return this process's number among those that test at the same time, from 0, and how many they are."""
+    number = environment.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return int(number), int(environment.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
 def own_ports(environment: Mapping[str, str] = os.environ) -> Iterator[int]:
     """Yield the ports that this process may use, in any order, again and again.
 
     A server is given its port long before it binds it, so processes that test at the same time share none.
     """
-    workers = int(environment.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    worker = int(environment.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    ports = range(10_000 + worker, 32_000, workers)
+    number, count = own_place(environment)
+    ports = range(10_000 + number, 32_000, count)
     return itertools.cycle(random.sample(ports, len(ports)))
 
 

@@ -28,6 +28,7 @@ from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client
+from tests.support.process import children_of
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -301,15 +302,15 @@ def test_no_batch_is_sent_to_a_process_that_is_not_ready(two: StoringProcesses, 
 
 def test_a_batch_that_takes_longer_than_its_request_is_stored_and_known_when_it_is_sent_again(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, settings={"REPRISE_INGEST_WAIT_S": "1"}) as server:
-        (serving,) = _children(server.process.pid)
+        (serving,) = children_of(server.process.pid)
         assert status_of_a_batch(server) == 200
         body, before = json_batch(server), stored_spans(server)
-        for one in _children(serving):
+        for one in children_of(serving):
             os.kill(one, signal.SIGSTOP)
         try:
             assert [send(server, body).status for _ in range(3)] == [503] * 3
         finally:
-            for one in _children(serving):
+            for one in children_of(serving):
                 os.kill(one, signal.SIGCONT)
         wait_until(lambda: send(server, body).status == 200, "the batch")
         assert stored_spans(server) == before + 1
@@ -317,19 +318,19 @@ def test_a_batch_that_takes_longer_than_its_request_is_stored_and_known_when_it_
 
 def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
-        (serving,) = _children(server.process.pid)
-        storing = _children(serving)
+        (serving,) = children_of(server.process.pid)
+        storing = children_of(serving)
         os.kill(serving, signal.SIGKILL)
         wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in storing), "their end")
-        (next_serving,) = wait_until(lambda: _children(server.process.pid), "the next process that serves")
-        assert not set(wait_until(lambda: _children(next_serving), "the next ones that store")) & set(storing)
+        (next_serving,) = wait_until(lambda: children_of(server.process.pid), "the next process that serves")
+        assert not set(wait_until(lambda: children_of(next_serving), "the next ones that store")) & set(storing)
 
 
 def test_the_copy_of_a_server_has_none_of_its_signals_and_files(tmp_path: Path) -> None:
     """gunicorn writes the number of each signal to a descriptor, which is the database in the copy."""
     with EmbeddedServer(tmp_path) as server:
-        (serving,) = _children(server.process.pid)
-        storing = _children(serving)
+        (serving,) = children_of(server.process.pid)
+        storing = children_of(serving)
         assert len(storing) == PROCESSES
         assert _caught(serving) > {signal.SIGWINCH, signal.SIGTERM}
         for one in storing:
@@ -339,7 +340,7 @@ def test_the_copy_of_a_server_has_none_of_its_signals_and_files(tmp_path: Path) 
             assert {Path(file).name.partition("-")[0] for file in opened} <= {"reprise.db"}, opened
             for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGINT):
                 os.kill(one, number)
-        assert (status_of_a_batch(server), _children(serving)) == (200, storing)
+        assert (status_of_a_batch(server), children_of(serving)) == (200, storing)
 
 
 def json_batch(server: EmbeddedServer) -> bytes:
@@ -370,14 +371,14 @@ def _caught(pid: int) -> set[int]:
 
 def test_a_process_that_dies_in_a_server_is_replaced(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, {"REPRISE_METRICS_TOKEN": "watcher"}) as server:
-        (serving,) = _children(server.process.pid)
-        storing = _children(serving)
+        (serving,) = children_of(server.process.pid)
+        storing = children_of(serving)
         wait_until(lambda: _ready_in_metrics(server) == len(storing), "the metrics of all")
         os.kill(storing[0], signal.SIGKILL)
         wait_until(
-            lambda: len(found := _children(serving)) == len(storing) and storing[0] not in found, "the next process"
+            lambda: len(found := children_of(serving)) == len(storing) and storing[0] not in found, "the next process"
         )
-        assert (status_of_a_batch(server), _children(server.process.pid)) == (200, [serving])
+        assert (status_of_a_batch(server), children_of(server.process.pid)) == (200, [serving])
 
 
 def _ready_in_metrics(server: EmbeddedServer) -> float | None:
@@ -385,9 +386,3 @@ def _ready_in_metrics(server: EmbeddedServer) -> float | None:
     samples = [sample for family in text_string_to_metric_families(body) for sample in family.samples]
     found = {sample.labels["state"]: sample.value for sample in samples if sample.name == STORING_PROCESSES.name}
     return found.get("ready")
-
-
-def _children(pid: int) -> list[int]:
-    """The processes that one has, whichever of its threads started them."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]

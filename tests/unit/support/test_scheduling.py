@@ -22,16 +22,21 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def config_of(root: Path, **of: Any) -> Any:
+def config_of(root: Path, args_source: pytest.Config.ArgsSource = pytest.Config.ArgsSource.TESTPATHS) -> Any:
     for file in FILES:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).touch()
-    return SimpleNamespace(rootpath=root, args_source=pytest.Config.ArgsSource.TESTPATHS, **of)
+    return SimpleNamespace(rootpath=root, args_source=args_source)
+
+
+def process(number: int) -> dict[str, str]:
+    """The variables of one of two processes."""
+    return {"PYTEST_XDIST_WORKER": f"gw{number}", "PYTEST_XDIST_WORKER_COUNT": "2"}
 
 
 def test_the_shares_of_all_processes_are_each_file_of_tests_once(tmp_path: Path, imported: list[str]) -> None:
     for number in range(2):
-        import_share(config_of(tmp_path, workerinput={"workerid": f"gw{number}", "workercount": 2}))
+        import_share(config_of(tmp_path), process(number))
 
     assert sorted(imported) == ["tests.test_a", "tests.unit.test_b", "tests.unit.test_c"]
 
@@ -39,10 +44,7 @@ def test_the_shares_of_all_processes_are_each_file_of_tests_once(tmp_path: Path,
 def test_a_process_of_its_own_and_one_that_is_told_its_files_import_nothing(
     tmp_path: Path, imported: list[str]
 ) -> None:
-    told = config_of(tmp_path, workerinput={"workerid": "gw0", "workercount": 1})
-    told.args_source = pytest.Config.ArgsSource.ARGS
-
-    import_share(told)
-    import_share(config_of(tmp_path))
+    import_share(config_of(tmp_path), {})
+    import_share(config_of(tmp_path, pytest.Config.ArgsSource.ARGS), process(0))
 
     assert imported == []

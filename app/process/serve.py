@@ -104,6 +104,7 @@ class Supervisor:
     def __init__(self, commands: Mapping[str, list[str]], env: Mapping[str, str]) -> None:
         self._children = [Child(name, argv, env, copied=argv[0] != RELOADS) for name, argv in commands.items()]
         self._stopping = False
+        self._reloading = False
 
     def run(self, *, ready: Callable[[], bool], on_ready: Callable[[], None]) -> None:
         """Keep all children running until SIGTERM or SIGINT, then end them together.
@@ -115,10 +116,12 @@ class Supervisor:
         freeze_gc()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGHUP, self._reload)
+        signal.signal(signal.SIGHUP, self._ask_to_reload)
         try:
             announced = False
             while not self._stopping:
+                if self._reloading:
+                    self._reload()
                 for child in self._children:
                     child.tend(time.monotonic())
                 if not announced and ready():
@@ -131,10 +134,15 @@ class Supervisor:
     def _stop(self, _number: int, _frame: object) -> None:
         self._stopping = True
 
-    def _reload(self, number: int, _frame: object) -> None:
+    def _ask_to_reload(self, _number: int, _frame: object) -> None:
+        # A child that is being started now is not known yet, so that it could not be sent the signal.
+        self._reloading = True
+
+    def _reload(self) -> None:
+        self._reloading = False
         for child in self._children:
             child.copied = False
-        self._send(number)
+        self._send(signal.SIGHUP)
 
     def _send(self, number: int) -> None:
         for child in self._children:

@@ -33,9 +33,10 @@ LOCAL_KEYS_MAX = 10_000
 # the sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log
 # counts, and finds its places by doubled steps from the oldest entry, which Redis finds at once, then by halves: its
 # work grows with neither what a request counts for nor what has left the window. Redis' own clock is the only one, so
-# that processes on several machines agree; when it was put back, what is yet to come goes. A request that has a log of
-# its own kind, as those of ingest have, is decided by that alone and counted in both, so that the other log may get
-# longer than its limit.
+# that processes on several machines agree. When it is put back, the log's times go on from the newest one, which keeps
+# them in order and counted; a log whose oldest entry is more than a window ahead is dropped, so that nobody waits for
+# hours. A request that has a log of its own kind, as those of ingest have, is decided by that alone and counted in
+# both, so that the other log may get longer than its limit.
 #
 # KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
 # two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.
@@ -65,7 +66,7 @@ local function first(log, is_it)
     end
     return low
 end
-local function has_left(one) return one.time <= now - window or one.time > now end
+local function has_left(one) return one.time <= now - window or one.time > now + window end
 local function ends(log)
     local oldest = entry(log, -1)
     if oldest and has_left(oldest) then
@@ -76,8 +77,9 @@ local function ends(log)
     return entry(log, 0), oldest
 end
 local function add(log, newest, amount)
-    local sum = (newest and newest.sum or 0) + amount
-    redis.call('LPUSH', log, string.format('%.0f %.0f %.0f', now, amount, sum))
+    local time, sum = now, amount
+    if newest then time, sum = math.max(now, newest.time), newest.sum + amount end
+    redis.call('LPUSH', log, string.format('%.0f %.0f %.0f', time, amount, sum))
     redis.call('EXPIRE', log, ARGV[3])
 end
 for index = 1, count do
@@ -113,7 +115,8 @@ return answers
 class Allowance:
     """The values of the rate limit's headers; in `reset_s` seconds the oldest request that counts leaves the window.
 
-    `epoch` is the project's; it is empty when no project was named or Redis did not answer.
+    `epoch` is the project's; it is empty when no project was named or Redis did not answer. `counted` tells whether
+    Redis counted the request, if it is allowed.
     """
 
     allowed: bool
@@ -121,10 +124,11 @@ class Allowance:
     remaining: int
     reset_s: int
     epoch: bytes = b""
+    counted: bool = True
 
 
 class LocalWindow:
-    """Counts in this process alone, for requests that must be counted while Redis is away.
+    """Counts in this process alone.
 
     Lets `limit` requests of a key through in any `window_s` seconds, and keeps the keys that were used last.
     """
@@ -164,23 +168,55 @@ class _Question(NamedTuple):
     amount: int
 
 
-class RateLimiter:
-    """Counts requests; those that come at the same time in one round trip, each for itself.
+class SharedWindow:
+    """Counts in Redis, for all processes; what is asked at the same time in one round trip, each for itself.
 
-    Requests of ingest count toward the limit, but are refused by `of_ingest` alone. While Redis can't count, it lets
-    requests through, counting those in `uncounted`; without `uncounted` it counts the requests of this process instead.
+    Requests of ingest count toward the limit, but are refused by `ingest_limit` alone.
     """
 
-    def __init__(
-        self, client: redis.Redis, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics | None = None
-    ) -> None:
+    def __init__(self, client: redis.Redis, limit: int, ingest_limit: int) -> None:
         self._client = client
+        self._limit = limit
+        self._ingest_limit = ingest_limit
+        self._script = Script(client, _ASK)
+        self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
+
+    def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
+        """Count a request of the key as so many, unless it is refused; `RedisError` or `Unavailable` without Redis."""
+        return self._ask(_Question(key, project_id, ingest, amount))
+
+    def give_back(self, key: int | str) -> None:
+        """Take back one counted request of the key."""
+        self._client.lpop(keys.rate(key))
+
+    def limit_of(self, ingest: bool) -> int:
+        return self._ingest_limit if ingest else self._limit
+
+    def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
+        logs = [keys.rate(one.key) for one in questions]
+        own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
+        projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
+        limits = [self._limit, self._ingest_limit]
+        amounts = [one.amount for one in questions]
+        answers = self._script(logs + own + projects, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
+        return [
+            Allowance(
+                bool(allowed), self.limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch
+            )
+            for one, (allowed, remaining, reset_us, epoch) in zip(questions, answers, strict=True)
+        ]
+
+
+class RateLimiter:
+    """Limits requests. While Redis can't count, it lets them through and counts those in `uncounted`."""
+
+    def __init__(
+        self, client: redis.Redis, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
+    ) -> None:
         self.limit = per_minute
         self.ingest_limit = of_ingest or per_minute
         self._uncounted = uncounted
-        self._local = LocalWindow(per_minute, WINDOW_S)
-        self._script = Script(client, _ASK)
-        self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
+        self._shared = SharedWindow(client, self.limit, self.ingest_limit)
 
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
         """Count a request of the key (an API key's id, or another name) as so many; tells whether it is allowed.
@@ -188,43 +224,44 @@ class RateLimiter:
         One that is refused counts for nothing. Of more than the limit none is ever allowed.
         """
         try:
-            return self._ask(_Question(key, project_id, ingest, amount))
+            return self._shared.hit(key, project_id, ingest, amount)
         except (redis.RedisError, Unavailable):
-            self._note_outage()
-            limit = self._limit_of(ingest)
-            if self._uncounted:
-                return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0)
-            allowed, reset_s = self._local.hit(key)
-            return Allowance(allowed, limit, 0, reset_s)
-
-    def _limit_of(self, ingest: bool) -> int:
-        return self.ingest_limit if ingest else self.limit
-
-    def give_back(self, key: int | str) -> None:
-        """Take back one counted request of the key."""
-        try:
-            self._client.lpop(keys.rate(key))
-        except redis.RedisError:
-            self._note_outage()
-        self._local.give_back(key)
-
-    def _note_outage(self) -> None:
-        if self._uncounted:
             log.warning("rate_limit_not_counted")
             self._uncounted.count(RATE_LIMIT_NOT_COUNTED)
-        else:
-            log.warning("rate_limit_counted_in_this_process_alone")
+            limit = self._shared.limit_of(ingest)
+            return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0, counted=False)
 
-    def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
-        logs = [keys.rate(one.key) for one in questions]
-        own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
-        projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
-        limits = [self.limit, self.ingest_limit]
-        amounts = [one.amount for one in questions]
-        answers = self._script(logs + own + projects, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
-        return [
-            Allowance(
-                bool(allowed), self._limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch
-            )
-            for one, (allowed, remaining, reset_us, epoch) in zip(questions, answers, strict=True)
-        ]
+
+class TryLimiter:
+    """Limits tries of passwords, which nobody may have for free while Redis is away or its clock is changed.
+
+    A try must be allowed by this process, which counts those that it let through, and by Redis, where it answers.
+    """
+
+    def __init__(self, client: redis.Redis, per_minute: int) -> None:
+        self._limit = per_minute
+        self._shared = SharedWindow(client, per_minute, per_minute)
+        self._own = LocalWindow(per_minute, WINDOW_S)
+
+    def hit(self, key: str) -> Allowance:
+        """Count a try of the key, unless it is refused."""
+        allowed, reset_s = self._own.hit(key)
+        if not allowed:
+            return Allowance(allowed=False, limit=self._limit, remaining=0, reset_s=reset_s, counted=False)
+        try:
+            allowance = self._shared.hit(key)
+        except (redis.RedisError, Unavailable):
+            log.warning("rate_limit_counted_in_this_process_alone")
+            return Allowance(allowed=True, limit=self._limit, remaining=0, reset_s=reset_s, counted=False)
+        if not allowance.allowed:
+            self._own.give_back(key)
+        return allowance
+
+    def give_back(self, key: str, allowance: Allowance) -> None:
+        """Take back the try of the key for which `allowance` was given; Redis counts it on where it does not answer."""
+        self._own.give_back(key)
+        if allowance.counted:
+            try:
+                self._shared.give_back(key)
+            except redis.RedisError:
+                log.warning("rate_limit_not_given_back")

@@ -26,7 +26,7 @@ from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED, WakingBroker
 from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import Epochs
 from app.redis_store.metric_store import MetricStore
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import TryLimiter
 from app.services.accounts.keys import KeyService
 from app.services.accounts.passwords import TryLimits
 from app.services.accounts.projects import AuditService, Owners, ProjectService
@@ -222,9 +222,9 @@ def _add_accounts(parts: Parts, backends: Backends) -> None:
     client, secret_key = backends.redis.quick, backends.settings.secret_key
     parts.make(
         TryLimits,
-        account_and_origin=RateLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
-        origin=RateLimiter(client, TRIES_OF_ORIGIN),
-        account=RateLimiter(client, TRIES_OF_ACCOUNT),
+        account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
+        origin=TryLimiter(client, TRIES_OF_ORIGIN),
+        account=TryLimiter(client, TRIES_OF_ACCOUNT),
     )
     parts.make(KnownOrigins, secret_key=secret_key)
     parts.make(CredentialService, secret_key=secret_key, from_settings=backends.settings.vendor_credentials)

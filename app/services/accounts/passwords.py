@@ -17,7 +17,7 @@ from app.encryption import digest
 from app.errors import Invalid, RateLimited, Unauthorized, Unavailable
 from app.models import users
 from app.models.users import User
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import Allowance, TryLimiter
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, Origin, SignInJournal
 
 MINIMUM, MAXIMUM = 10, 1000
@@ -91,11 +91,11 @@ class TryLimits:
     signed in before; in a browser that it signed in with, which is counted by itself, `origin` does not apply either.
     """
 
-    account_and_origin: RateLimiter
-    origin: RateLimiter
-    account: RateLimiter
+    account_and_origin: TryLimiter
+    origin: TryLimiter
+    account: TryLimiter
 
-    def of(self, account: str, origin: Origin, known: Familiarity) -> list[tuple[RateLimiter, str]]:
+    def of(self, account: str, origin: Origin, known: Familiarity) -> list[tuple[TryLimiter, str]]:
         """Return the limiters that apply, each with the key to count."""
         if known.device:
             return [(self.account_and_origin, f"sign-in:{account}:device:{digest(origin.device).hex()}")]
@@ -141,12 +141,11 @@ class PasswordChecks:
                 raise WrongPassword("This is not your password.")
 
     @contextmanager
-    def _counted(self, limits: list[tuple[RateLimiter, str]]) -> Iterator[None]:
+    def _counted(self, limits: list[tuple[TryLimiter, str]]) -> Iterator[None]:
         """Count a try before the block, and uncount it unless the block raises `WrongPassword`."""
         with ExitStack() as uncount:
             for limiter, key in limits:
-                _take(limiter, key)
-                uncount.callback(limiter.give_back, key)
+                uncount.callback(limiter.give_back, key, _take(limiter, key))
             try:
                 yield
             except WrongPassword:
@@ -154,8 +153,9 @@ class PasswordChecks:
                 raise
 
 
-def _take(limiter: RateLimiter, key: str) -> None:
+def _take(limiter: TryLimiter, key: str) -> Allowance:
     allowance = limiter.hit(key)
     if not allowance.allowed:
         seconds = max(1, allowance.reset_s)
         raise RateLimited(f"Too many tries to sign in. Try again in {seconds} s.", seconds)
+    return allowance

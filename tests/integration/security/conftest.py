@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 
 from app.errors import RateLimited, RepriseError, Unauthorized, Unavailable
 from app.metrics import Metrics
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import TryLimiter
 from app.services.accounts.passwords import PasswordChecks, Passwords, TryLimits
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal
@@ -73,9 +73,9 @@ def door_to(world: World) -> Door:
     passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     origins = KnownOrigins(now=container.now, secret_key=container.settings.secret_key)
     limits = TryLimits(
-        account_and_origin=RateLimiter(client, OF_ACCOUNT_AND_ORIGIN),
-        origin=RateLimiter(client, OF_ORIGIN),
-        account=RateLimiter(client, OF_ACCOUNT),
+        account_and_origin=TryLimiter(client, OF_ACCOUNT_AND_ORIGIN),
+        origin=TryLimiter(client, OF_ORIGIN),
+        account=TryLimiter(client, OF_ACCOUNT),
     )
     shared = {"database": container.database, "now": container.now, "passwords": passwords}
     checks = PasswordChecks(

@@ -11,7 +11,7 @@ from fakeredis._core._database import Database
 from app.redis_store import keys
 from app.redis_store.in_process import in_process_client
 from app.redis_store.keys import QueueKeys
-from app.redis_store.rate import RateLimiter
+from app.redis_store.rate import SharedWindow
 from app.redis_store.slots import ModelSlots
 from app.shares import Quota
 from tests.support.waiting import wait_until
@@ -117,10 +117,10 @@ def test_no_client_waits_for_keys_that_are_only_read(key: str) -> None:
 
 
 def test_nobody_is_woken_by_what_nobody_waits_for(client: redis.Redis, woken: list[Database]) -> None:
-    limiter = RateLimiter(client, per_minute=60)
+    window = SharedWindow(client, 60, 60)
     slots = ModelSlots(client, quota=Quota.of(4, 25))
 
-    limiter.hit(1)
+    window.hit(1)
     with slots.of("model", 1, timeout_s=1):
         client.set(keys.epoch(1), b"epoch")
     client.hset(QUEUE.messages, "1:a", b"message")
@@ -142,13 +142,13 @@ def test_a_transaction_that_watches_a_key_sees_its_change(client: redis.Redis) -
 
 
 def test_a_script_is_compiled_when_it_is_first_executed(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    limiter = RateLimiter(client, per_minute=60)
-    limiter.hit(1)
+    window = SharedWindow(client, 60, 60)
+    window.hit(1)
     compiled: list[bytes] = []
     runtime = client.connection_pool.connection_kwargs["server"]._lua_runtime
     monkeypatch.setattr(runtime, "compile", compiled.append, raising=False)
 
-    assert [limiter.hit(key).remaining for key in (1, 1, 2)] == [58, 57, 59]
+    assert [window.hit(key).remaining for key in (1, 1, 2)] == [58, 57, 59]
     assert compiled == []
 
 

@@ -1,10 +1,6 @@
 """The window of one process."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import fakeredis
-
-from app.redis_store.rate import LOCAL_KEYS_MAX, LocalWindow, RateLimiter
+from app.redis_store.rate import LOCAL_KEYS_MAX, LocalWindow
 
 
 class Clock:
@@ -42,16 +38,3 @@ def test_its_memory_is_bounded() -> None:
         window.hit(number)
 
     assert len(window._times) == LOCAL_KEYS_MAX
-
-
-def test_a_limiter_without_metrics_counts_without_redis() -> None:
-    server = fakeredis.FakeServer()
-    with fakeredis.FakeRedis(server=server, version=(7,)) as client:
-        limiter = RateLimiter(client, 3)
-        server.connected = False
-        with ThreadPoolExecutor(10) as pool:
-            allowed = list(pool.map(lambda _: limiter.hit("a").allowed, range(20)))
-        limiter.give_back("a")
-
-        assert sum(allowed) == 3
-        assert limiter.hit("a").allowed

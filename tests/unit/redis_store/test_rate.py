@@ -56,17 +56,7 @@ def test_keys_are_counted_apart(client):
     assert limiter(client).hit(2).allowed
 
 
-def test_what_is_given_back_makes_room_for_another(client):
-    asked = limiter(client, per_minute=1)
-    asked.hit("a")
-
-    asked.give_back("a")
-    asked.give_back("nobody's")
-
-    assert [asked.hit("a").allowed, asked.hit("a").allowed] == [True, False]
-
-
-def test_a_clock_that_is_put_back_blocks_nobody_until_it_has_caught_up(client):
+def test_a_clock_that_is_put_back_by_hours_blocks_nobody_until_it_has_caught_up(client):
     hour_us = 3600 * 1_000_000
     put(client, *(now_us(client) + hour_us - n for n in range(3)))
 
@@ -74,6 +64,19 @@ def test_a_clock_that_is_put_back_blocks_nobody_until_it_has_caught_up(client):
 
     assert (answer.allowed, answer.remaining) == (True, 2)
     assert 0 < answer.reset_s <= WINDOW_S
+
+
+def test_a_clock_that_is_put_back_a_little_forgets_nothing(client):
+    ahead_us = now_us(client) + 30 * 1_000_000
+    put(client, ahead_us, ahead_us - 1)
+    asked = limiter(client, per_minute=4)
+
+    answers = [asked.hit(7) for _ in range(3)]
+
+    assert [answer.allowed for answer in answers] == [True, True, False]
+    assert WINDOW_S < answers[-1].reset_s <= WINDOW_S + 30
+    times = [int(entry.split()[0]) for entry in client.lrange(LOG, 0, -1)]
+    assert times == [ahead_us] * 3 + [ahead_us - 1]
 
 
 def test_a_request_that_left_the_window_makes_room_for_another(client):

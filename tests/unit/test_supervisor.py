@@ -32,6 +32,20 @@ Supervisor({"sleeper": ["python", "-m", "tests.support.teller", "sleep"]}, os.en
     ready=lambda: False, on_ready=print
 )
 """
+# Tells the supervisor to reload before it knows the process that it has just begun.
+EARLY_RELOADER = f"""
+import os, signal
+from app.process import copies
+start = copies.start
+
+def start_and_reload(*args, copied):
+    process = start(*args, copied=copied)
+    if copied:
+        os.kill(os.getpid(), signal.SIGHUP)
+    return process
+
+copies.start = start_and_reload
+{RELOADER}"""
 FAILER = [sys.executable, "-c", "raise SystemExit(3)"]
 
 
@@ -107,22 +121,42 @@ def test_a_child_does_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
     wait_until(lambda: not is_alive(child), "the end of the child")
 
 
+def child_of(supervisor: ChildProcess) -> str:
+    """Return what the supervisor's child is: a "copy" of it, a "program", or "" while it begins."""
+    found = ""
+    with suppress(FileNotFoundError):
+        for pid in children_of(supervisor.pid):
+            process = Path(f"/proc/{pid}")
+            if process.joinpath("comm").read_text() == "reprise sleeper\n":
+                found = "copy"
+            elif process.joinpath("cmdline").read_bytes().startswith(b"python\0-m\0"):
+                found = "program"
+    return found
+
+
 @pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
 def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
-    def name() -> str:
-        """Return what `ps -e` calls the supervisor's child, "" between two of them."""
-        with suppress(FileNotFoundError):
-            return "".join(Path(f"/proc/{pid}/comm").read_text().strip() for pid in children_of(supervisor.pid))
-        return ""
-
     supervisor = ChildProcess(
         "a supervisor",
         [sys.executable, "-c", RELOADER],
         log=tmp_path / "log",
         env=environment(os.environ, ""),
-        ready=lambda: name() == "reprise sleeper",
+        ready=lambda: child_of(supervisor) == "copy",
     )
     with supervisor:
         os.kill(supervisor.pid, signal.SIGHUP)
-        wait_until(lambda: name() == "python", "a new program")
+        wait_until(lambda: child_of(supervisor) == "program", "a new program")
+        assert supervisor.terminate() == 0
+
+
+@pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
+def test_a_process_that_is_being_started_is_reloaded_too(tmp_path: Path) -> None:
+    supervisor = ChildProcess(
+        "a supervisor",
+        [sys.executable, "-c", EARLY_RELOADER],
+        log=tmp_path / "log",
+        env=environment(os.environ, ""),
+        ready=lambda: child_of(supervisor) == "program",
+    )
+    with supervisor:
         assert supervisor.terminate() == 0

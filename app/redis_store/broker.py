@@ -38,7 +38,10 @@ RESULT_TTL_MS = 600_000
 # Far longer than the clocks of senders and workers differ, which are compared here. Whether work is out of date is told
 # by the row of a run or replay, and by the body of a batch, which Redis keeps for a minute.
 MAX_AGE_MS = 7 * 86_400_000
-WAKE_S = 1
+# So often a consumer that holds delayed messages looks whether one is due, and one that is full if a thread is free.
+LOOK_S = 1
+# So often a consumer that nothing wakes asks Redis for messages, and tells it that its process lives.
+BEAT_S = 3
 REPORT_S = 5
 # The shortest time between fetches: under load several messages at a time cost little more than one.
 FETCH_S = 0.005
@@ -105,6 +108,7 @@ class WakingBroker(RedisBroker):
         self.organization_share = organization_share
         self.on_deferred = on_deferred
         self._queues: dict[str, OrganizationQueue] = {}
+        self._delayed: dict[str, threading.Event] = {}
         # The ids of a queue's messages that are in work here: they stay when a consumer loses its connection.
         self.held: defaultdict[str, set[str]] = defaultdict(set)
 
@@ -119,14 +123,28 @@ class WakingBroker(RedisBroker):
             self._queues[name] = OrganizationQueue(self.client, queue=name, consumer=self.broker_id)
         return self._queues[name]
 
+    def delayed(self, queue_name: str) -> threading.Event:
+        """Return the event that is set when this process has put a message into a queue of delayed ones."""
+        return self._delayed.setdefault(queue_name, threading.Event())
+
+    def stop_consuming(self) -> None:
+        """Let consumers take no more messages, and end what they wait for."""
+        self.stopping = True
+        for event in list(self._delayed.values()):
+            event.set()
+        for queue in list(self._queues.values()):
+            with suppress(redis.RedisError):
+                queue.ack([], wake=True)
+
     def do_enqueue(self, queue_name: str, message_id: str, data: bytes) -> None:
         if queue_name.endswith(".DQ"):
             self._dispatch("enqueue")(queue_name, message_id, data)  # type: ignore[no-untyped-call]
+            self.delayed(queue_name).set()
         else:
             self.queue(queue_name).put(message_id, data)
 
     def _should_do_maintenance(self, command: str) -> int:
-        """Return 1 for each fetch: consumers do one a second, and only a fetch finds dead workers of its own queue."""
+        """Return 1 for each fetch: consumers do few, and only a fetch finds dead workers of its own queue."""
         return int(command == "fetch")
 
 
@@ -165,7 +183,8 @@ class _WakingConsumer(_Consumer):
 
     def _fetch_next(self) -> list[Message[object]]:
         self._report()
-        self._wait()
+        if not self._wait() and time.monotonic() < self._next_heartbeat:
+            return []
         self._pace()
         self._heartbeat()
         return self._fetch()
@@ -180,15 +199,16 @@ class _WakingConsumer(_Consumer):
         self._client.zadd(key, {self.broker.broker_id: now})
         self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait for messages, and for a thread that is free for them; returns whether there may be both."""
         if self.broker.stopping:
-            time.sleep(WAKE_S / 4)
-        elif len(self._held) >= self._quota.capacity:
+            self._queue.leave()
+            time.sleep(LOOK_S / 4)
+            return False
+        if len(self._held) >= self._quota.capacity:
             self._freed.clear()
-            if len(self._held) >= self._quota.capacity:
-                self._freed.wait(WAKE_S)
-        elif not self._more:
-            self._queue.wait(WAKE_S)
+            return len(self._held) < self._quota.capacity or self._freed.wait(LOOK_S)
+        return self._more or self._queue.wait(BEAT_S)
 
     def _pace(self) -> None:
         time.sleep(max(0.0, self._next_fetch - time.monotonic()))
@@ -199,8 +219,8 @@ class _WakingConsumer(_Consumer):
 
         It also puts back the messages of dead workers.
         """
-        if self.broker.stopping or time.monotonic() >= self._next_heartbeat:
-            self._next_heartbeat = time.monotonic() + WAKE_S
+        if time.monotonic() >= self._next_heartbeat:
+            self._next_heartbeat = time.monotonic() + BEAT_S
             self.broker.do_fetch(self.queue_name, 0)
 
     def _fetch(self) -> list[Message[object]]:
@@ -251,6 +271,7 @@ class _WakingConsumer(_Consumer):
         for message in put_back:
             self._release(message)
         if put_back:
+            self._queue.leave()
             self._queue.wake_for(message.options["redis_message_id"] for message in put_back)
 
     def close(self) -> None:
@@ -262,25 +283,32 @@ class _WakingConsumer(_Consumer):
 
 
 class _DelayedConsumer(_Consumer):
-    """Fetches messages that wait for their time, as soon as there are any."""
+    """Fetches messages that wait for their time, which are retries: those of this process as soon as there are any.
+
+    Those of others, which may have died, are fetched with the heartbeat.
+    """
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
-        # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
-        self._waiting = redis.Redis(connection_pool=broker.client.connection_pool)
-        self._key = keys.QueueKeys(queue_name).arrived
+        self._arrived = broker.delayed(queue_name)
+        # The first fetch waits for nothing.
+        self._arrived.set()
+        self._next_heartbeat = 0.0
 
     def _fetch_next(self) -> list[Message[object]]:
-        self._wait()
+        if not self._wait() and time.monotonic() < self._next_heartbeat:
+            return []
+        self._next_heartbeat = time.monotonic() + BEAT_S
         # To ask for none is a heartbeat.
         free = 0 if self.broker.stopping else max(0, self.prefetch - self.outstanding_message_count)
         # Redis may have lost a message's body (a flush) and kept its id.
         return [Message.decode(data) for data in self.broker.do_fetch(self.queue_name, free) if data is not None]
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait for messages; returns whether there may be some that this process can hold."""
         if self.broker.stopping or self.outstanding_message_count >= self.prefetch:
-            time.sleep(WAKE_S / 4)
-            return
-        with suppress(redis.TimeoutError):
-            # Rotating the list loses nothing, and blocks while it is empty. (fakeredis does not block in BLMOVE.)
-            self._waiting.brpoplpush(self._key, self._key, WAKE_S)
+            time.sleep(LOOK_S / 4)
+            return False
+        arrived = self._arrived.wait(LOOK_S if self.outstanding_message_count else BEAT_S)
+        self._arrived.clear()
+        return arrived

@@ -13,7 +13,7 @@ NAMESPACE = "dramatiq"
 OF_ORGANIZATION, WAKE = ":of:", ":wake:"
 
 
-# How keys begin until whose change no client blocks. Of those of queues, `may_be_waited_for` names the others.
+# How keys begin until whose change no client blocks. Of those of queues, clients wait for `WAKE` alone.
 _NOT_WAITED_FOR = (b"requests:", b"reprise:metrics:", b"reprise:slots:", b"reprise:workers:", b"project:", b"batch:")
 _OF_QUEUES, _WAKE = f"{NAMESPACE}:".encode(), WAKE.encode()
 
@@ -21,7 +21,7 @@ _OF_QUEUES, _WAKE = f"{NAMESPACE}:".encode(), WAKE.encode()
 def may_be_waited_for(key: bytes) -> bool:
     """Return whether a client may block until the key changes; True for a key that is not known here."""
     if key.startswith(_OF_QUEUES):
-        return _WAKE in key or key.endswith(b".DQ")
+        return _WAKE in key
     return not key.startswith(_NOT_WAITED_FOR)
 
 

@@ -63,7 +63,7 @@ class HandBack(Middleware):
         broker.stopping = False  # type: ignore[attr-defined]
 
     def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
-        broker.stopping = True  # type: ignore[attr-defined]
+        broker.stop_consuming()  # type: ignore[attr-defined]
 
 
 class IdleThreads(Middleware):
@@ -80,6 +80,10 @@ class IdleThreads(Middleware):
             worker.work_queue.end_sleep()
 
 
+# The threads of a worker that ends look so often whether they shall.
+END_S = 0.05
+
+
 class _WorkQueue(PriorityQueue[Any]):
     _sleeping = True
 
@@ -88,11 +92,11 @@ class _WorkQueue(PriorityQueue[Any]):
         self.not_empty = LastComeFirst(self.mutex)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Wait for an item, however long `timeout` is, until `end_sleep`; then do as the parent."""
+        """Wait for an item, however long `timeout` is, until `end_sleep`; from then on for a moment at most."""
         if block:
             with self.not_empty:
                 self.not_empty.wait_for(lambda: self._qsize() or not self._sleeping)
-        return super().get(block, timeout)
+        return super().get(block, min(timeout or END_S, END_S))
 
     def end_sleep(self) -> None:
         """Wake all threads, which then look if they shall end."""

@@ -235,16 +235,16 @@ class OrganizationQueue:
         # Redis may have lost a message's body (a flush) and kept its id.
         return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
 
-    def wait(self, timeout_s: int) -> None:
-        """Wait until there may be messages to fetch, or the time is over.
+    def wait(self, timeout_s: int) -> bool:
+        """Wait until there may be messages to fetch, and return True, or until the time is over.
 
         Redis ends a wait by its wall clock, which may be put back meanwhile: the socket's time-out then ends the wait,
         and the next fetch finds out whether Redis answers.
         """
         try:
-            self._waiting.blpop([self._keys.wake(self._consumer)], timeout_s)
+            return self._waiting.blpop([self._keys.wake(self._consumer)], timeout_s) is not None
         except redis.TimeoutError:
-            return
+            return True
 
     def ack(self, message_ids: Sequence[str], *, wake: bool) -> None:
         """Delete messages that are done; `wake` this process if it has a free thread again for messages it refused."""
@@ -256,5 +256,5 @@ class OrganizationQueue:
         self._wake([self._keys.arrived, self._keys.idle], list(message_ids))
 
     def leave(self) -> None:
-        """Remove this process from the idle ones."""
+        """Remove this process from the idle ones, so that messages wake others."""
         self._client.hdel(self._keys.idle, self._consumer)

@@ -57,11 +57,6 @@ def test_fakeredis_is_the_version_whose_undocumented_parts_are_used() -> None:
             id="an idle process",
         ),
         pytest.param(
-            lambda client: client.brpoplpush(QueueKeys("runs.DQ").arrived, QueueKeys("runs.DQ").arrived, WAIT_S),
-            lambda client: client.rpush(QueueKeys("runs.DQ").arrived, 1),
-            id="a delayed message",
-        ),
-        pytest.param(
             lambda client: client.xread({keys.run_events(1): "0"}, block=WAIT_S * 1000),
             lambda client: client.xadd(keys.run_events(1), {"kind": "text"}),
             id="a follower of a run",
@@ -105,6 +100,7 @@ def test_a_client_that_waits_is_woken(
         keys.batch_message("1"),
         keys.batch_stored("1"),
         QUEUE.arrived,
+        QueueKeys("runs.DQ").arrived,
         QUEUE.messages,
         QUEUE.idle,
         QUEUE.organizations,

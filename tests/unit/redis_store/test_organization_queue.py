@@ -22,7 +22,7 @@ from app.redis_store.organization_queue import OrganizationQueue
 from app.redis_store.queues import read_queues
 from app.shares import Quota
 from tests.support.redis_server import RedisServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 THREADS = 5  # four places, and one more for others
 QUEUE = "runs"
@@ -117,13 +117,40 @@ def test_a_thread_that_becomes_free_during_a_fetch_is_not_left_idle(
             monkeypatch.setattr(queue, "fetch", fetch)
             return fetched or fetch(*args)
 
+        def wait(_timeout_s: int) -> bool:
+            woken.append(bool(client.keys("*:wake:*")))
+            return woken[-1] or len(woken) == 1  # the first, as after a message that another process has taken
+
         monkeypatch.setattr(queue, "fetch", fetch_while_one_ends)
-        monkeypatch.setattr(queue, "wait", lambda timeout_s: woken.append(bool(client.keys("*:wake:*"))))
+        monkeypatch.setattr(queue, "wait", wait)
         first, second = next(consumer), next(consumer)
 
         assert (first is None, second is None) == (True, False)
-        # The first wait may end by its time.
-        assert all(woken[1:])
+
+
+def test_a_consumer_that_nothing_wakes_asks_for_messages_only_with_its_heartbeat(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked = 1000.0, list[str]()
+    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 0.01)
+    monkeypatch.setattr("app.redis_store.broker.time.monotonic", lambda: now)
+    with process(client, start=False) as idle:
+        consumers = [idle.broker.consume(name, prefetch=2 * THREADS) for name in (QUEUE, f"{QUEUE}.DQ")]
+        queue, fetch, do_fetch = idle.broker.queue(QUEUE), idle.broker.queue(QUEUE).fetch, idle.broker.do_fetch
+        monkeypatch.setattr(queue, "fetch", lambda *args: asked.append("messages") or fetch(*args))
+        monkeypatch.setattr(idle.broker, "do_fetch", lambda name, *args: asked.append(name) or do_fetch(name, *args))
+
+        for beat in range(3):
+            now += beat
+            asked.clear()
+            assert [next(consumer) for consumer in consumers * 5] == [None] * 10
+            assert asked == [QUEUE, "messages", f"{QUEUE}.DQ"]
+
+        asked.clear()
+        idle.send(1)
+        idle.broker.enqueue(idle.actor.message(2), delay=1)
+        assert [next(consumer).args for consumer in consumers] == [(1,), (2,)]
+        assert asked == ["messages", f"{QUEUE}.DQ"]
 
 
 def test_organizations_that_flood_a_queue_share_its_threads_alike(client: redis.Redis) -> None:
@@ -187,7 +214,8 @@ def test_what_a_process_leaves_behind_wakes_another_one(client: redis.Redis) -> 
     assert client.exists(f"dramatiq:{QUEUE}:wake:second")
 
 
-def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis) -> None:
+def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 2 * PATIENCE_S)
     with process(client, start=False) as stopped, process(client, start=False) as alive:
         stopped.send(1)
         consumer = stopped.broker.consume(QUEUE, prefetch=2 * THREADS)
@@ -196,6 +224,23 @@ def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis) -> N
         alive.worker.start()
         consumer.requeue([taken])
         wait_until(lambda: alive.begun, "the message that was put back")
+
+
+def test_a_process_that_stops_ends_what_its_consumers_wait_for_and_is_woken_no_more(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 2 * PATIENCE_S)
+    idle = f"dramatiq:{QUEUE}:idle"
+    with process(client, start=False) as stopped:
+        consumers = [stopped.broker.consume(name, prefetch=2 * THREADS) for name in (QUEUE, f"{QUEUE}.DQ")]
+        assert [next(consumer) for consumer in consumers] == [None, None]
+        assert client.hlen(idle) == 1
+        with ThreadPoolExecutor(2) as threads:
+            waits = [threads.submit(next, consumer) for consumer in consumers]
+            stopped.broker.stop_consuming()
+            assert [wait.result(PATIENCE_S) for wait in waits] == [None, None]
+        assert [next(consumer) for consumer in consumers] == [None, None]
+        assert client.hlen(idle) == 0
 
 
 def test_what_a_dead_process_had_begun_goes_on_whichever_queue_was_asked_last(client: redis.Redis) -> None:

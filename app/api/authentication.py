@@ -11,7 +11,8 @@ import falcon
 from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
 from app.models.api_keys import ApiKey
-from app.redis_store.rate import WINDOW_S, Allowance, RateLimiter
+from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.rate import Allowance, RateLimiter
 from app.services.accounts.keys import KeyService
 
 OF_INGEST = "batches and scores"

@@ -105,7 +105,7 @@ def bootstrap(
         )
     services = wiring.build(backends)
     declared = actors.declare(backends.broker, services)
-    limiter = partial(RateLimiter, backends.redis.quick, uncounted=backends.metrics)
+    limiter = partial(RateLimiter, backends.redis, uncounted=backends.metrics)
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
         limiter=limiter(settings.rate_limit, of_ingest=settings.ingest_rate_limit),

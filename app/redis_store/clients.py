@@ -13,6 +13,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from app.breaker import OutageBreaker
+from app.redis_store.own_counts import OwnCounts
 from config.servers import Sentinels
 
 COMMAND_S = 5
@@ -32,12 +33,14 @@ UNCOPIED_BYTES = 64 * 1024
 class RedisClients:
     """`commands` answers or fails within seconds, `quick` within half a second: for what goes on without Redis.
 
-    `waiting` may block, and gives a Redis that hangs a little longer.
+    `waiting` may block, and gives a Redis that hangs a little longer. `own` has what a process without a Redis counts
+    by itself.
     """
 
     commands: redis.Redis
     quick: redis.Redis
     waiting: redis.Redis
+    own: OwnCounts | None = None
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
@@ -107,7 +110,7 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
         from app.redis_store.in_process import in_process_client
 
         client = in_process_client()
-        return RedisClients(client, client, client)
+        return RedisClients(client, client, client, OwnCounts())
     return RedisClients(
         commands=_client(GuardedRedis, url, timeout_s=COMMAND_S, connect_s=CONNECT_S),
         quick=_client(GuardedRedis, url, timeout_s=QUICK_S, connect_s=QUICK_S),

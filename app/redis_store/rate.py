@@ -1,16 +1,14 @@
 """The rate limits, per API key above all: a moving window in Redis that all processes share, asked in one round trip.
 
-The same round trip brings the epoch of the key's project along (see `app/redis_store/epochs.py`).
+The same round trip brings the epoch of the key's project along (see `app/redis_store/epochs.py`). The embedded mode's
+one process has windows and epochs of its own.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import redis
@@ -21,13 +19,12 @@ from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store import keys
+from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import EPOCH_S, new_epoch
+from app.redis_store.own_counts import WINDOW_S, OwnCounts
 from app.redis_store.scripts import Script
 
 log = structlog.get_logger(__name__)
-WINDOW_S = 60
-# Keys that a process counts by itself.
-LOCAL_KEYS_MAX = 10_000
 
 # The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and
 # the sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log
@@ -127,40 +124,6 @@ class Allowance:
     counted: bool = True
 
 
-class LocalWindow:
-    """Counts in this process alone.
-
-    Lets `limit` requests of a key through in any `window_s` seconds, and keeps the keys that were used last.
-    """
-
-    def __init__(self, limit: int, window_s: int, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._limit = limit
-        self._window_s = window_s
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._times: OrderedDict[int | str, deque[float]] = OrderedDict()
-
-    def hit(self, key: int | str) -> tuple[bool, int]:
-        """Return whether one more goes through, and in how many seconds the oldest one leaves the window."""
-        now = self._monotonic()
-        with self._lock:
-            times = self._times.setdefault(key, deque())
-            self._times.move_to_end(key)
-            if len(self._times) > LOCAL_KEYS_MAX:
-                self._times.popitem(last=False)
-            while times and times[0] <= now - self._window_s:
-                times.popleft()
-            allowed = len(times) < self._limit
-            if allowed:
-                times.append(now)
-            return allowed, math.ceil(times[0] + self._window_s - now)
-
-    def give_back(self, key: int | str) -> None:
-        with self._lock:
-            if times := self._times.get(key):
-                times.pop()
-
-
 class _Question(NamedTuple):
     key: int | str
     project_id: int | None
@@ -168,35 +131,48 @@ class _Question(NamedTuple):
     amount: int
 
 
-class SharedWindow:
+class Window:
+    """Limits of a minute. Requests of ingest count toward `limit`, but are refused by `ingest_limit` alone."""
+
+    def __init__(self, limit: int, ingest_limit: int | None = None) -> None:
+        self.limit = limit
+        self.ingest_limit = ingest_limit or limit
+
+    def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
+        """Count a request of the key as so many, unless it is refused."""
+        raise NotImplementedError
+
+    def give_back(self, key: int | str) -> None:
+        """Take back the newest counted request of the key."""
+        raise NotImplementedError
+
+    def limit_of(self, ingest: bool) -> int:
+        return self.ingest_limit if ingest else self.limit
+
+
+class SharedWindow(Window):
     """Counts in Redis, for all processes; what is asked at the same time in one round trip, each for itself.
 
-    Requests of ingest count toward the limit, but are refused by `ingest_limit` alone.
+    Raises `redis.RedisError` or `Unavailable` while Redis does not count.
     """
 
-    def __init__(self, client: redis.Redis, limit: int, ingest_limit: int) -> None:
+    def __init__(self, client: redis.Redis, limit: int, ingest_limit: int | None = None) -> None:
+        super().__init__(limit, ingest_limit)
         self._client = client
-        self._limit = limit
-        self._ingest_limit = ingest_limit
         self._script = Script(client, _ASK)
         self._ask: Coalescer[_Question, Allowance] = Coalescer(self._ask_redis)
 
     def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
-        """Count a request of the key as so many, unless it is refused; `RedisError` or `Unavailable` without Redis."""
         return self._ask(_Question(key, project_id, ingest, amount))
 
     def give_back(self, key: int | str) -> None:
-        """Take back one counted request of the key."""
         self._client.lpop(keys.rate(key))
-
-    def limit_of(self, ingest: bool) -> int:
-        return self._ingest_limit if ingest else self._limit
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
         logs = [keys.rate(one.key) for one in questions]
         own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
         projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
-        limits = [self._limit, self._ingest_limit]
+        limits = [self.limit, self.ingest_limit]
         amounts = [one.amount for one in questions]
         answers = self._script(logs + own + projects, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
         return [
@@ -207,16 +183,47 @@ class SharedWindow:
         ]
 
 
+class OwnWindow(Window):
+    """Counts in this process as the script counts in Redis."""
+
+    def __init__(self, counts: OwnCounts, limit: int, ingest_limit: int | None = None) -> None:
+        super().__init__(limit, ingest_limit)
+        self._counts = counts
+
+    def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
+        counts, limit = self._counts, self.limit_of(ingest)
+        with counts.lock:
+            now = counts.monotonic()
+            caller = counts.caller(key, now)
+            log = caller.ingest if ingest else caller.every
+            leaves, allowed = log.oldest(), log.total + amount <= limit
+            if not allowed:
+                leaves = log.makes_room(limit - amount)
+            else:
+                log.add(now, amount)
+                if ingest:
+                    caller.every.add(now, amount)
+            remaining = max(0, limit - log.total)
+            epoch = b"" if project_id is None else counts.epoch(project_id, new_epoch)
+        reset_s = math.ceil((now if leaves is None else leaves) + WINDOW_S - now)
+        return Allowance(allowed, limit, remaining, reset_s, epoch)
+
+    def give_back(self, key: int | str) -> None:
+        with self._counts.lock:
+            self._counts.caller(key, self._counts.monotonic()).every.take_back()
+
+
 class RateLimiter:
     """Limits requests. While Redis can't count, it lets them through and counts those in `uncounted`."""
 
     def __init__(
-        self, client: redis.Redis, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
+        self, clients: RedisClients, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
     ) -> None:
-        self.limit = per_minute
-        self.ingest_limit = of_ingest or per_minute
         self._uncounted = uncounted
-        self._shared = SharedWindow(client, self.limit, self.ingest_limit)
+        self._window: Window = SharedWindow(clients.quick, per_minute, of_ingest)
+        if clients.own:
+            self._window = OwnWindow(clients.own, per_minute, of_ingest)
+        self.limit, self.ingest_limit = self._window.limit, self._window.ingest_limit
 
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
         """Count a request of the key (an API key's id, or another name) as so many; tells whether it is allowed.
@@ -224,11 +231,11 @@ class RateLimiter:
         One that is refused counts for nothing. Of more than the limit none is ever allowed.
         """
         try:
-            return self._shared.hit(key, project_id, ingest, amount)
+            return self._window.hit(key, project_id, ingest, amount)
         except (redis.RedisError, Unavailable):
             log.warning("rate_limit_not_counted")
             self._uncounted.count(RATE_LIMIT_NOT_COUNTED)
-            limit = self._shared.limit_of(ingest)
+            limit = self._window.limit_of(ingest)
             return Allowance(allowed=True, limit=limit, remaining=limit, reset_s=0, counted=False)
 
 
@@ -239,20 +246,19 @@ class TryLimiter:
     """
 
     def __init__(self, client: redis.Redis, per_minute: int) -> None:
-        self._limit = per_minute
-        self._shared = SharedWindow(client, per_minute, per_minute)
-        self._own = LocalWindow(per_minute, WINDOW_S)
+        self._shared = SharedWindow(client, per_minute)
+        self._own = OwnWindow(OwnCounts(), per_minute)
 
     def hit(self, key: str) -> Allowance:
         """Count a try of the key, unless it is refused."""
-        allowed, reset_s = self._own.hit(key)
-        if not allowed:
-            return Allowance(allowed=False, limit=self._limit, remaining=0, reset_s=reset_s, counted=False)
+        own = self._own.hit(key)
+        if not own.allowed:
+            return own
         try:
             allowance = self._shared.hit(key)
         except (redis.RedisError, Unavailable):
             log.warning("rate_limit_counted_in_this_process_alone")
-            return Allowance(allowed=True, limit=self._limit, remaining=0, reset_s=reset_s, counted=False)
+            return replace(own, counted=False)
         if not allowance.allowed:
             self._own.give_back(key)
         return allowance

@@ -208,7 +208,7 @@ class Parts:
 def build(backends: Backends) -> Services:
     """Build every service, so that no request has to make one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
-    epochs = Epochs(backends.redis.quick)
+    epochs = Epochs(backends.redis.quick, backends.redis.own)
     parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})
     _add_accounts(parts, backends)
     _add_data(parts, backends)

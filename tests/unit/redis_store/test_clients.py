@@ -97,7 +97,7 @@ def test_a_pipeline_that_times_out_spares_the_others_too(clients: RedisClients, 
 
 def test_the_rate_limit_lets_all_through_and_waits_for_the_first_alone(clients: RedisClients, hanging: Hanging) -> None:
     uncounted = Metrics()
-    limiter = RateLimiter(clients.quick, 1, uncounted=uncounted)
+    limiter = RateLimiter(clients, 1, uncounted=uncounted)
 
     assert all(limiter.hit(1).allowed for _ in range(50))
     assert uncounted.pending() == {(RATE_LIMIT_NOT_COUNTED, (), ""): 50}

@@ -113,7 +113,7 @@ def test_no_client_waits_for_keys_that_are_only_read(key: str) -> None:
 
 
 def test_nobody_is_woken_by_what_nobody_waits_for(client: redis.Redis, woken: list[Database]) -> None:
-    window = SharedWindow(client, 60, 60)
+    window = SharedWindow(client, 60)
     slots = ModelSlots(client, quota=Quota.of(4, 25))
 
     window.hit(1)
@@ -138,7 +138,7 @@ def test_a_transaction_that_watches_a_key_sees_its_change(client: redis.Redis) -
 
 
 def test_a_script_is_compiled_when_it_is_first_executed(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    window = SharedWindow(client, 60, 60)
+    window = SharedWindow(client, 60)
     window.hit(1)
     compiled: list[bytes] = []
     runtime = client.connection_pool.connection_kwargs["server"]._lua_runtime

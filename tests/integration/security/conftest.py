@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -90,5 +91,8 @@ def door_to(world: World) -> Door:
 
 
 @pytest.fixture
-def door(world: World) -> Door:
-    return door_to(world)
+def door(world: World) -> Iterator[Door]:
+    door = door_to(world)
+    yield door
+    # Half a second later the database may be gone.
+    door.journal.flush()

@@ -146,7 +146,8 @@ def test_an_origin_is_forgotten_after_its_time(door: Door) -> None:
 
 def test_behind_a_proxy_each_client_has_tries_of_its_own(world: World, admin: Browser) -> None:
     proxy = "10.255.0.1"
-    client = TestClient(build_app(beside(world.container, trusted_proxies=proxy)))
+    container = beside(world.container, trusted_proxies=proxy)
+    client = TestClient(build_app(container))
 
     def sign_in(client_address: str, password: str) -> int:
         asked = client.simulate_get("/sign-in", headers=HTML)
@@ -161,3 +162,4 @@ def test_behind_a_proxy_each_client_has_tries_of_its_own(world: World, admin: Br
 
     assert answers == [401] * TRIES_OF_ACCOUNT_AND_ORIGIN + [429]
     assert sign_in(somewhere(), "correct+horse+battery") == 303
+    container.services.sign_ins.journal.flush()

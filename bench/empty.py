@@ -12,6 +12,7 @@ import falcon
 import orjson
 from marshmallow import Schema
 
+from app.metrics import Metrics
 from app.redis_store.clients import connect
 from app.redis_store.rate import RateLimiter
 from app.schemas.base import load
@@ -46,7 +47,7 @@ class Checked(Limited):
 application: falcon.App[falcon.Request, falcon.Response] = falcon.App()
 application.add_route("/", Empty())
 if url := os.environ.get("BENCH_REDIS_URL"):
-    limiter = RateLimiter(connect(url, waiters=1, longest_wait_s=1).quick, 100_000_000)
+    limiter = RateLimiter(connect(url, waiters=1, longest_wait_s=1), 100_000_000, uncounted=Metrics())
     application.add_route("/limited", Limited(limiter))
     application.add_route("/render", Checked(limiter, RenderSchema()))
     application.add_route("/run", Checked(limiter, RunRequest()))

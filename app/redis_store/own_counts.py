@@ -19,9 +19,9 @@ CALLERS_MAX = 10_000
 
 
 class Log:
-    """What was let through within the window, oldest first; finds its places by halves.
+    """Keeps the requests that were let through within the window, oldest first, and finds places among them by halves.
 
-    `total` is for how much that counts.
+    `total` is for how much they count together.
     """
 
     __slots__ = ("_left", "_start", "_sums", "_times")

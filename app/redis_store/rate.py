@@ -196,10 +196,9 @@ class OwnWindow(Window):
             now = counts.monotonic()
             caller = counts.caller(key, now)
             log = caller.ingest if ingest else caller.every
-            leaves, allowed = log.oldest(), log.total + amount <= limit
-            if not allowed:
-                leaves = log.makes_room(limit - amount)
-            else:
+            allowed = log.total + amount <= limit
+            leaves = log.oldest() if allowed else log.makes_room(limit - amount)
+            if allowed:
                 log.add(now, amount)
                 if ingest:
                     caller.every.add(now, amount)
@@ -220,9 +219,11 @@ class RateLimiter:
         self, clients: RedisClients, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
     ) -> None:
         self._uncounted = uncounted
-        self._window: Window = SharedWindow(clients.quick, per_minute, of_ingest)
-        if clients.own:
-            self._window = OwnWindow(clients.own, per_minute, of_ingest)
+        self._window: Window = (
+            OwnWindow(clients.own, per_minute, of_ingest)
+            if clients.own
+            else SharedWindow(clients.quick, per_minute, of_ingest)
+        )
         self.limit, self.ingest_limit = self._window.limit, self._window.ingest_limit
 
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:

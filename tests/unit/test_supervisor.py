@@ -134,16 +134,21 @@ def child_of(supervisor: ChildProcess) -> str:
     return found
 
 
-@pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
-def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
+def supervisor_of(program: str, log: Path, kind: str) -> ChildProcess:
+    """Return a supervisor that is ready once its child is of this kind."""
     supervisor = ChildProcess(
         "a supervisor",
-        [sys.executable, "-c", RELOADER],
-        log=tmp_path / "log",
+        [sys.executable, "-c", program],
+        log=log,
         env=environment(os.environ, ""),
-        ready=lambda: child_of(supervisor) == "copy",
+        ready=lambda: child_of(supervisor) == kind,
     )
-    with supervisor:
+    return supervisor
+
+
+@pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
+def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
+    with supervisor_of(RELOADER, tmp_path / "log", "copy") as supervisor:
         os.kill(supervisor.pid, signal.SIGHUP)
         wait_until(lambda: child_of(supervisor) == "program", "a new program")
         assert supervisor.terminate() == 0
@@ -151,12 +156,5 @@ def test_what_starts_after_a_reload_is_no_copy(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not COPIES, reason="copies are made on Linux")
 def test_a_process_that_is_being_started_is_reloaded_too(tmp_path: Path) -> None:
-    supervisor = ChildProcess(
-        "a supervisor",
-        [sys.executable, "-c", EARLY_RELOADER],
-        log=tmp_path / "log",
-        env=environment(os.environ, ""),
-        ready=lambda: child_of(supervisor) == "program",
-    )
-    with supervisor:
+    with supervisor_of(EARLY_RELOADER, tmp_path / "log", "program") as supervisor:
         assert supervisor.terminate() == 0

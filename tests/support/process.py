@@ -82,6 +82,8 @@ class ChildProcess:
     def pause(self) -> None:
         """Stop the group where it is: its connections stay open and answer nothing."""
         self._signal(signal.SIGSTOP)
+        for member in _group(self.pid):
+            _wait_for_stop(member)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
@@ -118,11 +120,27 @@ class ChildProcess:
         return status
 
 
+def pause(*pids: int) -> None:
+    """Stop processes where they are, as SIGSTOP does, and wait until they have stopped.
+
+    The signal is taken by one thread; until that thread has its turn on a processor, the others go on and answer.
+    """
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        _wait_for_stop(pid)
+
+
+def resume(*pids: int) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process runs, which need not be a child of this one; a zombie does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+        return _state(Path(f"/proc/{pid}")) != "Z"
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -130,3 +148,36 @@ def children_of(pid: int) -> list[int]:
     """Return the processes that a process has started, by any of its threads, and that it has not waited for."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def _wait_for_stop(pid: int) -> None:
+    threads = Path(f"/proc/{pid}/task")
+    wait_until(lambda: all(_is_still(thread) for thread in threads.iterdir()), f"process {pid} to stop")
+
+
+def _is_still(thread: Path) -> bool:
+    """Return whether a thread is stopped, or has ended."""
+    try:
+        return _state(thread) in "TZ"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def _group(leader: int) -> list[int]:
+    """Return the processes of a group; proc_pid_stat(5) gives the group two fields after the state."""
+    members = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if int(_stat(process)[2]) == leader:
+                members.append(int(process.name))
+    return members
+
+
+def _state(task: Path) -> str:
+    """Return the state of a process or a thread: a letter, "T" where it is stopped."""
+    return _stat(task)[0]
+
+
+def _stat(task: Path) -> list[str]:
+    """Return the fields of a process or a thread after its name, which may hold anything."""
+    return (task / "stat").read_text().rpartition(")")[2].split()

@@ -28,7 +28,7 @@ from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client
-from tests.support.process import children_of
+from tests.support.process import children_of, pause, resume
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -148,7 +148,7 @@ def test_a_batch_goes_to_the_process_with_the_fewest_in_work_and_to_none_that_ha
 ) -> None:
     first, _ = two.processes
     died = first.pid
-    os.kill(died, signal.SIGSTOP)
+    pause(died)
     answers: queue.SimpleQueue[Receipt | str] = queue.SimpleQueue()
     held = threading.Thread(target=lambda: answers.put(outcome(two, world, batch(world))))
     held.start()
@@ -170,7 +170,7 @@ def test_a_process_that_hangs_and_one_that_is_started_again_are_told(
     assert two.states() == {"ready": 2, "starting": 0, "hanging": 0}
 
     monkeypatch.setattr("app.process.storing.HANGS_S", 0.1)
-    os.kill(first.pid, signal.SIGSTOP)
+    pause(first.pid)
     held = threading.Thread(target=outcome, args=(first, world, batch(world)))
     held.start()
     wait_until(lambda: two.states() == {"ready": 1, "starting": 0, "hanging": 1}, "the batch to be late")
@@ -182,7 +182,7 @@ def test_a_process_that_hangs_and_one_that_is_started_again_are_told(
         patched.setattr("app.process.storing.start_new", refuse)
         os.kill(second.pid, signal.SIGKILL)
         wait_until(lambda: two.states() == {"ready": 0, "starting": 1, "hanging": 1}, "its end to be known")
-    os.kill(first.pid, signal.SIGCONT)
+    resume(first.pid)
     held.join()
     wait_until(lambda: two.states() == {"ready": 2, "starting": 0, "hanging": 0}, "both")
 
@@ -194,7 +194,7 @@ def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_i
     body = batch(world)
     assert store(storing, world, batch(world))[0].outcome == "stored"
     died = storing.pid
-    os.kill(died, signal.SIGSTOP)
+    pause(died)
     answers: queue.SimpleQueue[Receipt | str] = queue.SimpleQueue()
     asking = threading.Thread(target=lambda: answers.put(outcome(storing, world, body)))
     asking.start()
@@ -217,7 +217,7 @@ def test_a_process_that_hangs_is_replaced_and_its_batch_stored_once_when_it_is_s
     storing.start(kept)
     wait_until(lambda: storing.load == 0, "the process")
     body, hanging = batch(world, spans), storing.pid
-    os.kill(hanging, signal.SIGSTOP)
+    pause(hanging)
     assert outcome(storing, world, body) == LATE
     storing.batch_s = BODY_S
     wait_until(lambda: isinstance(outcome(storing, world, body), Receipt), "a process that stores it")
@@ -230,14 +230,14 @@ def test_a_process_that_hangs_is_replaced_and_its_batch_stored_once_when_it_is_s
 def test_a_batch_waits_for_a_process_that_takes_longer_to_start_than_a_batch_may(world: World, kept: Kept) -> None:
     storing = StoringProcess(world.container.settings, batch_s=1)
     starting, answers = storing.pid, queue.SimpleQueue[Receipt | str]()
-    os.kill(starting, signal.SIGSTOP)
+    pause(starting)
     storing.start(kept)
     asking = threading.Thread(target=lambda: answers.put(outcome(storing, world, batch(world))))
     asking.start()
     with suppress(queue.Empty):
         raise AssertionError(answers.get(timeout=1.5))
     storing.batch_s = BODY_S
-    os.kill(starting, signal.SIGCONT)
+    resume(starting)
     asking.join()
     assert answers.get() == Receipt("stored", stored=1)
     assert storing.pid == starting
@@ -248,7 +248,7 @@ def test_a_batch_waits_for_a_process_that_takes_longer_to_start_than_a_batch_may
 def test_a_process_that_never_begins_is_replaced(world: World, kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     storing = StoringProcess(world.container.settings)
     hanging = storing.pid
-    os.kill(hanging, signal.SIGSTOP)
+    pause(hanging)
     with monkeypatch.context() as patched:
         patched.setattr("app.process.storing.START_S", 0.1)
         storing.start(kept)
@@ -265,7 +265,7 @@ def test_a_process_that_hangs_is_ended_with_its_user(world: World, kept: Kept, m
     storing = StoringProcess(world.container.settings)
     storing.start(kept)
     wait_until(lambda: storing.load == 0, "the process")
-    os.kill(storing.pid, signal.SIGSTOP)
+    pause(storing.pid)
     storing.stop()
     assert not Path(f"/proc/{storing.pid}").exists()
 
@@ -305,13 +305,11 @@ def test_a_batch_that_takes_longer_than_its_request_is_stored_and_known_when_it_
         (serving,) = children_of(server.process.pid)
         assert status_of_a_batch(server) == 200
         body, before = json_batch(server), stored_spans(server)
-        for one in children_of(serving):
-            os.kill(one, signal.SIGSTOP)
+        pause(*children_of(serving))
         try:
             assert [send(server, body).status for _ in range(3)] == [503] * 3
         finally:
-            for one in children_of(serving):
-                os.kill(one, signal.SIGCONT)
+            resume(*children_of(serving))
         wait_until(lambda: send(server, body).status == 200, "the batch")
         assert stored_spans(server) == before + 1
 

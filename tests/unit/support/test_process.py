@@ -1,12 +1,17 @@
 """Child processes are waited for, hurt and ended as asked."""
 
+import os
+import select
+import signal
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.deployment import WORKERS, environment, procfile
-from tests.support.process import ChildProcess, is_alive
+from tests.support.process import ChildProcess, is_alive, pause, resume
 from tests.support.waiting import NotReady, accepts, free_port, wait_until
 
 # Says the process id of a child of its own, then both sleep on.
@@ -15,6 +20,20 @@ import os, subprocess, sys
 child = subprocess.Popen(["sleep", "600"])
 print(child.pid, flush=True)
 child.wait()
+"""
+
+# Answers what it reads from its parent in a thread beside others, as servers do.
+ANSWERING = """
+import socket, sys, threading, time
+def answer():
+    while received := connection.recv(1):
+        connection.send(received)
+connection = socket.socket(fileno=int(sys.argv[1]))
+for _ in range(3):
+    threading.Thread(target=lambda: [time.sleep(0.001) for _ in range(600_000)], daemon=True).start()
+answering = threading.Thread(target=answer)
+answering.start()
+answering.join()
 """
 
 OBEYING = """
@@ -52,6 +71,35 @@ def test_a_kill_reaches_what_the_program_started(tmp_path: Path) -> None:
         child.kill()
         wait_until(lambda: not is_alive(grandchild), "the end of the grandchild")
     assert not child.alive
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_paused_process_answers_nothing_until_it_is_resumed() -> None:
+    ours, theirs = socket.socketpair()
+    argv = [sys.executable, "-c", ANSWERING, str(theirs.fileno())]
+    with ours, theirs, subprocess.Popen(argv, pass_fds=[theirs.fileno()]) as process:
+        try:
+            for _ in range(50):
+                ours.send(b"?")
+                assert ours.recv(1) == b"?"
+                pause(process.pid)
+                ours.send(b"!")
+                assert not select.select([ours], [], [], 0.01)[0]
+                resume(process.pid)
+                assert ours.recv(1) == b"!"
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_pause_stops_what_the_program_started_and_passes_over_what_has_ended(tmp_path: Path) -> None:
+    with python(FORKING, tmp_path) as child:
+        grandchild = int(wait_until(child.output_tail, "the child's line"))
+        child.pause()
+        assert {Path(f"/proc/{one}/stat").read_text().split()[2] for one in (child.pid, grandchild)} == {"T"}
+        os.kill(grandchild, signal.SIGKILL)
+        wait_until(lambda: not is_alive(grandchild), "the end of the grandchild")
+        child.pause()
 
 
 def test_a_program_may_end_in_its_own_way(tmp_path: Path) -> None:

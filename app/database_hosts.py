@@ -30,6 +30,8 @@ WATCH_S, ANSWER_S, UNANSWERED = 1.0, 2, 2
 # Galera's "not prepared for application use" of a node that lost the others, and refusals of a server that is
 # read-only: another server takes the statement.
 UNFIT = frozenset({1047, 1290, 1792, 1836})
+# Errors of servers; those of the client library, as "can't connect" and "lost connection", begin at 2000.
+OF_SERVERS = range(1000, 2000)
 # Statements wait until the node has all that was committed on any node before them: SELECT, UPDATE and DELETE, INSERT.
 SYNC_WAIT = 1 + 2 + 4
 
@@ -107,6 +109,8 @@ class DatabaseHosts:
                     self._open(dialect, address, args, options).close()
                     unanswered[address] = 0
                 except dialect.loaded_dbapi.Error as error:
+                    if _answered(error):
+                        continue
                     unanswered[address] = unanswered.get(address, 0) + 1
                     if unanswered[address] >= UNANSWERED:
                         log.warning("database_host_left", host=address[0], port=address[1], error=str(error))
@@ -136,8 +140,17 @@ def _prepare(connection: Any, dbapi: Any) -> None:
             cursor.execute(f"SET SESSION wsrep_sync_wait = {SYNC_WAIT}")
 
 
+def _answered(error: Exception) -> bool:
+    """Return whether a server that serves refused a connection, as when it has too many of them."""
+    return _code(error) in OF_SERVERS and _code(error) not in UNFIT
+
+
 def _leave_unfit(context: Any) -> None:
     """Have the pool replace the connections to a server that takes no statements any more."""
-    arguments = getattr(context.original_exception, "args", ())
-    if arguments and arguments[0] in UNFIT:
+    if _code(context.original_exception) in UNFIT:
         context.is_disconnect = True
+
+
+def _code(error: BaseException | None) -> object:
+    """Return the number of an error of the driver, None where it has none."""
+    return next(iter(getattr(error, "args", ())), None)

@@ -202,9 +202,11 @@ def build_database(
     if is_sqlite(url):
         return Database(build_engine(url, pool_size=pool_size), on_lock_retry=on_lock_retry)
     half = max(1, pool_size // 2)
+    engine = build_engine(url, pool_size=half)
+    hosts = engine.get_execution_options().get(HOSTS)
     return Database(
-        build_engine(url, pool_size=half),
-        reader=build_engine(url, pool_size=half, queries_only=True),
+        engine,
+        reader=build_engine(url, pool_size=half, queries_only=True, hosts=hosts),
         on_lock_retry=on_lock_retry,
         on_pool_timeout=on_pool_timeout,
     )

@@ -30,12 +30,18 @@ COMMITTED = "committed"
 
 
 def build_engine(
-    url: str, *, pool_size: int = 16, queries_only: bool = False, statement_s: int | None = STATEMENT_S
+    url: str,
+    *,
+    pool_size: int = 16,
+    queries_only: bool = False,
+    statement_s: int | None = STATEMENT_S,
+    hosts: DatabaseHosts | None = None,
 ) -> Engine:
     """Return an engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
 
     The connection that was used last is used next, as it is warm on both sides. A URL of MySQL may have several hosts,
-    see `DatabaseHosts`. `queries_only`: each statement for itself, which saves the rollback after it.
+    see `DatabaseHosts`; `hosts` are those of another engine for the same URL, so that one thread watches them for both.
+    `queries_only`: each statement for itself, which saves the rollback after it.
     """
     if is_sqlite(url):
         engine = create_engine(
@@ -54,7 +60,8 @@ def build_engine(
         return engine
     first, addresses = hosts_of(url, MYSQL_PORT)
     parsed = make_url(first).set(drivername="mysql+mysqldb").update_query_dict({"charset": "utf8mb4"})
-    hosts = DatabaseHosts(addresses) if len(addresses) > 1 else None
+    if len(addresses) > 1 and not hosts:
+        hosts = DatabaseHosts(addresses)
     return mysql_engine(parsed, pool_size=pool_size, queries_only=queries_only, statement_s=statement_s, hosts=hosts)
 
 

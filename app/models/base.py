@@ -139,6 +139,11 @@ def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
 
 
+def lock_count() -> Column[Any]:
+    """Return the column that `queries.lock_row` changes."""
+    return Column("lock_count", Integer, nullable=False, server_default="0")
+
+
 def earlier_now(connection: Connection, now: datetime) -> datetime:
     """Return `now`, or the database's time if that is earlier, for what must not end because one clock is ahead."""
     if connection.dialect.name == "sqlite":

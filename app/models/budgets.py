@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, case, func, select, update
 
+from app.models import queries
 from app.models.experiment_replays import experiment_replays
 from app.models.experiments import experiments
 from app.models.replays import UNFINISHED, replays
@@ -29,7 +30,7 @@ def find_max_cost(connection: Connection, *, experiment_id: int) -> float | None
 
 def lock_budget(connection: Connection, *, experiment_id: int) -> None:
     """Make other calls of the experiment wait with their reservations until the commit."""
-    connection.execute(select(experiments.c.id).where(experiments.c.id == experiment_id).with_for_update())
+    queries.lock_row(connection, experiments, experiment_id)
 
 
 def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -> Spending:

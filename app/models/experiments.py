@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from app.experiments.types import Verdict
-from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
+from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, lock_count, new_table
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import columns_of, count_rows, find_row, in_order, list_rows
 from app.models.replays import UNFINISHED, CandidateKind
@@ -71,6 +71,7 @@ experiments = new_table(
     Column("models", Json, nullable=False),
     # What it found about each test case, which outlives its replays; NULL until it has ended.
     Column("result", LongJson),
+    lock_count(),
     Index("ix_experiments_prompt_id_id", "prompt_id", "id"),
     Index("ix_experiments_project_id_created_at", "project_id", "created_at"),
     Index("ix_experiments_status_created_at", "status", "created_at"),

@@ -26,13 +26,14 @@ from sqlalchemy.engine import Dialect
 
 from app.errors import require
 from app.models import queries
-from app.models.base import BigInt, Timestamp, binary, exact, new_table, reference
+from app.models.base import BigInt, Timestamp, binary, exact, lock_count, new_table, reference
 from app.models.users import users
 
 organizations = new_table(
     "organizations",
     Column("name", String(128), nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    lock_count(),
 )
 
 
@@ -68,7 +69,7 @@ def list_projects(connection: Connection) -> list[Project]:
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
     """Lock the organization until the commit, so that changes of its members and invitations wait for each other."""
-    connection.execute(select(organizations.c.id).where(organizations.c.id == organization_id).with_for_update())
+    queries.lock_row(connection, organizations, organization_id)
 
 
 def find_project(connection: Connection, project_id: int) -> Project | None:
@@ -149,13 +150,6 @@ def list_members(connection: Connection, *, organization_id: int) -> list[Member
     """List the members in the order in which they joined."""
     statement = _MEMBER.where(memberships.c.organization_id == organization_id).order_by(memberships.c.id)
     return queries.list_rows(connection, Member, statement)
-
-
-def lock_roles(connection: Connection, *, organization_id: int) -> dict[int, Role]:
-    """Return the role of each member by user id, locked until the commit: two admins can't both step down at once."""
-    c = memberships.c
-    statement = select(c.user_id, c.role).where(c.organization_id == organization_id).order_by(c.id).with_for_update()
-    return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 @dataclass(frozen=True, slots=True)

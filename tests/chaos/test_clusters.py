@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
+from sqlalchemy import Connection
 
+from app.db import Database, LockConflict, build_database
+from app.models import budgets, organizations
 from tests.chaos.faults import CLUSTER_FAULTS
 from tests.chaos.load import SPANS
 from tests.chaos.system import TRACES, ClusterSystem, running_cluster
@@ -38,6 +42,38 @@ def test_an_acknowledged_batch_is_read_at_once_from_another_node(system: Cluster
         acknowledged(client, batch)
 
         assert conversation in client.get("/api/v1/sessions").body.decode()
+
+
+def test_a_lock_is_seen_by_the_other_nodes(system: ClusterSystem) -> None:
+    """Of two that lock the same row on two nodes, for a rule about other rows, one is refused and may try again."""
+    path = f"/api/v1/prompts/{system.prompt_id}/experiments"
+    asked = system.client().post(path, {"testCaseIds": [system.test_case_id]})
+    assert asked.status == 202, asked.body
+    [(organization_id,)] = system.rows("SELECT id FROM {db}.organizations")
+    first, second = (on_one_node(system, node) for node in (0, 1))
+    locks = (
+        partial(organizations.lock_organization, organization_id=organization_id),
+        partial(budgets.lock_budget, experiment_id=int(asked.json()["id"])),
+    )
+    for lock in locks:
+        with pytest.raises(LockConflict):
+            locked_twice(first, second, lock)
+    for database in (first, second):
+        for lock in locks:
+            database.retrying(lock)
+        database.dispose()
+
+
+def locked_twice(first: Database, second: Database, lock: Callable[[Connection], None]) -> None:
+    with first.write() as late, second.write() as early:
+        for connection in (late, early):
+            lock(connection)
+
+
+def on_one_node(system: ClusterSystem, node: int) -> Database:
+    """The system's database, connected to one node alone."""
+    url = system.mariadb.nodes[node].url(system.database)
+    return build_database(url, pool_size=2, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
 
 
 def acknowledged(client: Client, batch: bytes) -> None:

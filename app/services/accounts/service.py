@@ -71,17 +71,20 @@ class AccountService:
 
     def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
         """`Conflict` if it would leave the organization without an admin."""
-        with self.database.write() as connection:
+
+        def change(connection: Connection) -> None:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
             key = {"organization_id": organization_id, "user_id": user_id}
             update_rows(connection, organizations.memberships, key, role=role)
             email = self._email(connection, user_id)
             self._note(connection, organization_id, actor, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
+        self.database.retrying(change)
+
     def remove(self, *, organization_id: int, user_id: int, actor: Actor) -> None:
         """Remove the member from the organization, and end their sign-ins and invitations; prompts and keys stay."""
-        with self.database.write() as connection:
-            organizations.lock_organization(connection, organization_id)
+
+        def remove(connection: Connection) -> None:
             self._lock_member(connection, organization_id, user_id, stays_admin=False)
             delete_rows(connection, organizations.memberships, organization_id=organization_id, user_id=user_id)
             delete_rows(connection, users.sign_ins, user_id=user_id)
@@ -89,10 +92,13 @@ class AccountService:
             organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
             self._note(connection, organization_id, actor, Action.MEMBER_REMOVED, email)
 
+        self.database.retrying(remove)
+
     def invite(self, *, organization_id: int, email: str, role: Role, actor: Actor) -> str:
         """Return the token of a new link that is valid for a week and shown once; earlier links for the e-mail end."""
         email, token, now = checked_email(email), new_token(), self.now()
-        with self.database.write() as connection:
+
+        def invite(connection: Connection) -> None:
             # Two admins who invite the same person at once wait for each other; the second link is valid.
             organizations.lock_organization(connection, organization_id)
             if email in {m.email for m in organizations.list_members(connection, organization_id=organization_id)}:
@@ -102,6 +108,8 @@ class AccountService:
             values |= {"organization_id": organization_id, "digest": digest(token)}
             insert_row(connection, organizations.invitations, **values)
             self._note(connection, organization_id, actor, Action.INVITATION_CREATED, email, role=role)
+
+        self.database.retrying(invite)
         return token
 
     def invitations(self, *, organization_id: int) -> list[Invitation]:
@@ -113,7 +121,7 @@ class AccountService:
         return require(invitations.get(invitation_id), "There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
-        with self.database.write() as connection:
+        def withdraw(connection: Connection) -> None:
             # First, as by those who accept: the other way round the two would wait for each other.
             organizations.lock_organization(connection, organization_id)
             email = organizations.withdraw_invitation(
@@ -121,6 +129,8 @@ class AccountService:
             )
             email = require(email, "There is no such invitation.")
             self._note(connection, organization_id, actor, Action.INVITATION_WITHDRAWN, email)
+
+        self.database.retrying(withdraw)
 
     def invitation(self, token: str) -> Invitation:
         """Return the invitation of a link; `NotFound` if it was used or withdrawn, or has expired."""
@@ -183,8 +193,15 @@ class AccountService:
         values = {"organization_id": organization_id, "user_id": user_id, "role": role, "created_at": self.now()}
         insert_row(connection, organizations.memberships, **values)
 
-    def _lock_member(self, connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
-        roles = organizations.lock_roles(connection, organization_id=organization_id)
+    @staticmethod
+    def _lock_member(connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
+        """Return the role of a member, whom no one else changes until the commit.
+
+        `Conflict` for the only admin who would not stay one: two admins can't both step down at once.
+        """
+        organizations.lock_organization(connection, organization_id)
+        members = organizations.list_members(connection, organization_id=organization_id)
+        roles = {member.user_id: member.role for member in members}
         if user_id not in roles:
             raise NotFound("There is no such member.")
         if not stays_admin and [one for one, role in roles.items() if role is Role.ADMIN] == [user_id]:

@@ -146,8 +146,9 @@ class ReplayService:
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """Cancel the replay; its worker notices before the next call of a model. `Conflict` when it has ended."""
-        with self.database.write() as connection:
-            cancelled = replays.cancel_replay(connection, project_id=project_id, replay_id=replay_id, now=self.now())
+        cancel = partial(replays.cancel_replay, project_id=project_id, replay_id=replay_id, now=self.now())
+        # The worker, too, writes the row, each second.
+        cancelled = self.database.retrying(cancel, single=True)
         view = self.get(project_id=project_id, replay_id=replay_id)
         if not cancelled:
             raise Conflict(f"The replay has ended: {view.row.status}.")

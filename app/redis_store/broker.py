@@ -38,9 +38,9 @@ RESULT_TTL_MS = 600_000
 # Far longer than the clocks of senders and workers differ, which are compared here. Whether work is out of date is told
 # by the row of a run or replay, and by the body of a batch, which Redis keeps for a minute.
 MAX_AGE_MS = 7 * 86_400_000
-# So often a consumer that holds delayed messages looks whether one is due, and one that is full if a thread is free.
+# How often a consumer that holds delayed messages looks whether one is due, and how long a full one waits for a thread.
 LOOK_S = 1
-# So often a consumer that nothing wakes asks Redis for messages, and tells it that its process lives.
+# How often a consumer that nothing wakes asks Redis for messages, and tells it that its process lives.
 BEAT_S = 3
 REPORT_S = 5
 # The shortest time between fetches: under load several messages at a time cost little more than one.
@@ -134,6 +134,7 @@ class WakingBroker(RedisBroker):
             event.set()
         for queue in list(self._queues.values()):
             with suppress(redis.RedisError):
+                queue.leave()
                 queue.ack([], wake=True)
 
     def do_enqueue(self, queue_name: str, message_id: str, data: bytes) -> None:
@@ -310,5 +311,6 @@ class _DelayedConsumer(_Consumer):
             time.sleep(LOOK_S / 4)
             return False
         arrived = self._arrived.wait(LOOK_S if self.outstanding_message_count else BEAT_S)
-        self._arrived.clear()
+        if arrived:  # a message that arrives after the time-out is told by the next wait
+            self._arrived.clear()
         return arrived

@@ -13,7 +13,7 @@ NAMESPACE = "dramatiq"
 OF_ORGANIZATION, WAKE = ":of:", ":wake:"
 
 
-# How keys begin until whose change no client blocks. Of those of queues, clients wait for `WAKE` alone.
+# Prefixes of keys that no client waits for. Of those of queues, clients wait for `WAKE` alone.
 _NOT_WAITED_FOR = (b"requests:", b"reprise:metrics:", b"reprise:slots:", b"reprise:workers:", b"project:", b"batch:")
 _OF_QUEUES, _WAKE = f"{NAMESPACE}:".encode(), WAKE.encode()
 

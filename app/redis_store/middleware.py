@@ -80,7 +80,7 @@ class IdleThreads(Middleware):
             worker.work_queue.end_sleep()
 
 
-# The threads of a worker that ends look so often whether they shall.
+# How often the threads of a worker look whether it ends.
 END_S = 0.05
 
 

@@ -1,7 +1,7 @@
 """Moving windows and epochs of a process that shares them with no other, such as the embedded mode's.
 
-Redis' script counts the same. Where Redis is in the process as well, that takes half of the time in which a prompt is
-read.
+Redis' script counts the same. Where Redis is in the process as well, the script takes half of the time in which a
+prompt is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CALLERS_MAX = 10_000
 
 
 class Log:
-    """Keeps the requests that were let through within the window, oldest first, and finds places among them by halves.
+    """Keeps the requests that were let through within the window, oldest first, and finds places by binary search.
 
     `total` is for how much they count together.
     """
@@ -30,7 +30,7 @@ class Log:
         self._times: list[float] = []
         # Of each entry the sum of all that was ever counted up to it.
         self._sums: list[int] = []
-        # The entries before it have left the window, and this is their sum.
+        # The index of the oldest entry in the window, and the sum of all that was ever counted before it.
         self._start = self._left = 0
 
     @property
@@ -100,7 +100,7 @@ class OwnCounts:
         return found
 
     def _forget(self, now: float) -> None:
-        """Forget callers of whom nothing counts, two for one that comes, and another one where there are too many."""
+        """Forget at most two callers: those of whom nothing counts, and at `CALLERS_MAX` who asked longest ago."""
         for _ in range(min(2, len(self._callers))):
             key, caller = next(iter(self._callers.items()))
             newest = caller.every.newest()

@@ -112,8 +112,8 @@ return answers
 class Allowance:
     """The values of the rate limit's headers; in `reset_s` seconds the oldest request that counts leaves the window.
 
-    `epoch` is the project's; it is empty when no project was named or Redis did not answer. `counted` tells whether
-    Redis counted the request, if it is allowed.
+    `epoch` is the project's; it is empty when no project was named or Redis did not answer. `counted` is False where
+    Redis should have counted the request and did not answer.
     """
 
     allowed: bool
@@ -139,7 +139,7 @@ class Window:
         self.ingest_limit = ingest_limit or limit
 
     def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
-        """Count a request of the key as so many, unless it is refused."""
+        """Count a request of the key as `amount` requests, unless it is refused."""
         raise NotImplementedError
 
     def give_back(self, key: int | str) -> None:
@@ -227,9 +227,9 @@ class RateLimiter:
         self.limit, self.ingest_limit = self._window.limit, self._window.ingest_limit
 
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
-        """Count a request of the key (an API key's id, or another name) as so many; tells whether it is allowed.
+        """Count a request of the key (an API key's id, or another name) as `amount`, and return whether it is allowed.
 
-        One that is refused counts for nothing. Of more than the limit none is ever allowed.
+        One that is refused is not counted. An `amount` above the limit is always refused.
         """
         try:
             return self._window.hit(key, project_id, ingest, amount)
@@ -265,7 +265,7 @@ class TryLimiter:
         return allowance
 
     def give_back(self, key: str, allowance: Allowance) -> None:
-        """Take back the try of the key for which `allowance` was given; Redis counts it on where it does not answer."""
+        """Take back the try of the key for which `allowance` was given; a Redis that does not answer keeps it."""
         self._own.give_back(key)
         if allowance.counted:
             try:

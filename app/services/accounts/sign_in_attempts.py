@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import hmac
 import threading
@@ -118,8 +119,11 @@ class _Window:
     entries: dict[int, int] = field(default_factory=dict)
     changed: bool = True
 
+    def has_ended(self, now: datetime) -> bool:
+        """Return whether the minute is over and all that failed in it is written."""
+        return not self.changed and self.since + WINDOW <= now
+
     def details(self) -> dict[str, str]:
-        self.changed = False
         return {"address": self.address} | {name: str(count) for name, count in sorted(self.counts.items())}
 
 
@@ -127,7 +131,8 @@ class _Window:
 class SignInJournal:
     """Writes at most one audit entry a minute for an account in each process, and counts failed tries in it.
 
-    A process that is killed loses the entries of the last half second; the log has their lines.
+    Entries that the database refuses are written with the next one. A process that is killed loses the entries of the
+    last half second; the log has their lines.
     """
 
     database: Database
@@ -152,13 +157,19 @@ class SignInJournal:
     def flush(self) -> None:
         """Write the failed tries that are not in the audit log yet."""
         with self._flushing:
-            for user_id, window, details in self._unwritten():
-                window.entries |= self.database.retrying(partial(self._write, user_id, window, details))
+            for user_id, window in self._unwritten():
+                with self._lock:
+                    window.changed, details = False, window.details()
+                try:
+                    window.entries |= self.database.retrying(partial(self._write, user_id, window, details))
+                except BaseException:
+                    window.changed = True
+                    raise
 
     def _note(self, user: User, address: str, failure: Failure) -> None:
         with self._lock:
             window = self._windows.get(user.id)
-            if window is None or window.since + WINDOW <= self.now():
+            if window is None or window.has_ended(self.now()):
                 window = self._windows[user.id] = _Window(user.email, self.now())
             window.address, window.changed = address, True
             window.counts[failure] += 1
@@ -166,15 +177,17 @@ class SignInJournal:
                 self._timer = threading.Timer(FLUSH_S, self._flush_in_background)
                 self._timer.daemon = True
                 self._timer.start()
+                # The timer ends with the process, which may end first.
+                atexit.register(self._flush_in_background)
 
-    def _unwritten(self) -> list[tuple[int, _Window, dict[str, str]]]:
-        """Return the windows with failures that were not written; windows that are past are dropped."""
+    def _unwritten(self) -> list[tuple[int, _Window]]:
+        """Return the windows with failures that were not written; those that have ended are dropped."""
         with self._lock:
             self._timer = None
-            changed = [(user_id, one, one.details()) for user_id, one in self._windows.items() if one.changed]
+            atexit.unregister(self._flush_in_background)
             now = self.now()
-            self._windows = {user_id: one for user_id, one in self._windows.items() if one.since + WINDOW > now}
-            return changed
+            self._windows = {user_id: one for user_id, one in self._windows.items() if not one.has_ended(now)}
+            return [(user_id, one) for user_id, one in self._windows.items() if one.changed]
 
     def _write(
         self, user_id: int, window: _Window, details: Mapping[str, str], connection: Connection

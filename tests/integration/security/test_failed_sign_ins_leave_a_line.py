@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import structlog
 
+from app.errors import Unavailable
 from app.metrics.registry import SIGN_INS
 from app.models.audit_log import AuditEntry
 from app.models.organizations import Role
+from app.services.accounts import sign_in_attempts
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
@@ -76,6 +80,55 @@ def test_however_many_tries_fail_the_audit_log_has_one_entry_that_counts(door: D
 
 def counted(world: World) -> int:
     return sum(int(entry.details.get(name, 0)) for entry in entries(world) for name in ("wrong", "refused"))
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failed tries are written when a test says so."""
+    monkeypatch.setattr(sign_in_attempts, "FLUSH_S", 3600)
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_a_try_that_was_not_written_when_its_minute_ended_is_counted(door: Door) -> None:
+    email, began = door.account(), door.world.container.now()
+    for second in (0, 59.8, 60.1, 60.2):
+        door.journal.now = lambda second=second: began + timedelta(seconds=second)
+        if second == 59.8:
+            door.journal.flush()
+        door.hammer(email, somewhere(), 1)
+    door.journal.flush()
+    door.hammer(email, somewhere(), 1)
+    door.journal.flush()
+
+    assert sorted(entry.details["wrong"] for entry in entries(door.world)) == ["1", "4"]
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_tries_that_the_database_refused_are_written_with_the_next_one(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for email in (door.account(), door.account()):
+        door.hammer(email, somewhere(), 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(door.journal.database, "retrying", Mock(side_effect=Unavailable("It is away.")))
+        with pytest.raises(Unavailable):
+            door.journal.flush()
+    door.hammer(door.account(), somewhere(), 1)
+    door.journal.flush()
+
+    assert sorted(entry.details["wrong"] for entry in entries(door.world)) == ["1", "2", "2"]
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_a_process_that_ends_writes_its_tries_first(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_exit = Mock()
+    monkeypatch.setattr(sign_in_attempts, "atexit", at_exit)
+    door.hammer(door.account(), somewhere(), 2)
+    [(flush,)] = [call.args for call in at_exit.register.call_args_list]
+    flush()
+
+    assert counted(door.world) == 2
+    at_exit.unregister.assert_called_once_with(flush)
 
 
 def test_every_organization_of_the_account_has_the_entry_and_no_other(door: Door) -> None:

@@ -11,8 +11,10 @@ import pytest
 from app.metrics import Metrics, registry
 from app.redis_store.broker import QUEUES, WakingBroker, build_broker, workers_seen
 from app.redis_store.clients import connect
+from app.redis_store.keys import QueueKeys
 from app.redis_store.middleware import QueueMetrics
 from app.redis_store.queues import QueueState, read_queues
+from app.shares import Quota
 from tests.support.waiting import wait_until
 
 Counted = dict[tuple[str, ...], int]
@@ -122,6 +124,25 @@ def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, clien
         stop.join()
         worker.stop()
         other.close()
+
+
+def test_messages_wake_no_worker_that_stops(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
+    idle = QueueKeys("spans").idle
+    broker.queue("spans").fetch(Quota.within(1, 100), {})
+    assert client.hkeys(idle) == [broker.broker_id.encode()]
+    broker.stop_consuming()
+    assert client.hkeys(idle) == []
+
+
+def test_a_delayed_message_that_arrives_when_the_wait_has_ended_is_told_by_the_next_one(
+    broker: WakingBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer, arrived = broker.consume("spans.DQ"), broker.delayed("spans.DQ")
+    arrived.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(arrived, "wait", lambda _timeout_s: (False, arrived.set())[0])
+        assert not consumer._wait()
+    assert consumer._wait()
 
 
 def test_messages_that_are_done_together_are_gone(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:

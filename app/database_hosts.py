@@ -112,8 +112,9 @@ class DatabaseHosts:
                     if _answered(error):
                         continue
                     unanswered[address] = unanswered.get(address, 0) + 1
-                    if unanswered[address] >= UNANSWERED:
+                    if unanswered[address] == UNANSWERED:
                         log.warning("database_host_left", host=address[0], port=address[1], error=str(error))
+                    if unanswered[address] >= UNANSWERED:
                         self._leave(address)
 
     def _leave(self, address: Address) -> None:

@@ -1,8 +1,8 @@
-"""What it costs that statements on a Galera node wait for what other nodes committed: `python -m bench.galera`.
+"""What a Galera cluster costs, and that statements wait for what other nodes committed: `python -m bench.galera`.
 
-Two instances of Reprise on databases of one cluster of three nodes, both on the same node: one is given all nodes, so
-that its connections set `wsrep_sync_wait`, and the other one only that node, so that they do not. Rounds of both
-alternate in one run.
+Three instances of Reprise, whose rounds alternate in one run. Two are on databases of one cluster of three nodes, both
+on the same node: one is given all nodes, so that its connections set `wsrep_sync_wait`, and the other one only that
+node, so that they do not. The third is on a MariaDB of its own with the same settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sqlalchemy import text
@@ -23,7 +23,8 @@ from app.engines import build_engine
 from bench.ingest import SETTINGS, Sender, make
 from bench.load import Request, one_by_one, percentile_ms, rate
 from tests.support.deployment import Deployment
-from tests.support.galera import galera_cluster, missing
+from tests.support.galera import BUFFER_POOL, galera_cluster, missing
+from tests.support.mariadb import mariadb_server
 from tests.support.redis_server import redis_server
 
 CONNECTIONS = 16
@@ -86,18 +87,19 @@ def deployed(folder: Path, mysql_url: str, redis_url: str) -> Deployment:
     )
 
 
-def show(rounds: int, waiting: Instance, without: Instance, batches: int) -> None:
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+def show(rounds: int, waiting: Instance, others: Mapping[str, Instance], batches: int) -> None:
+    """Print what each instance reached, and the ratio of the one that waits to each of the others."""
+    found: dict[str, list[list[float]]] = defaultdict(list)
     for _ in range(rounds):
-        for (name, ours), theirs in zip(
-            waiting.measures(batches).items(), without.measures(batches).values(), strict=True
-        ):
-            found[name].append((ours(), theirs()))
-    print(f"Three nodes of Galera, {rounds} rounds:{'':11} with wsrep_sync_wait   without    ratio")
-    for name, pairs in found.items():
-        ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
-        ratio = statistics.median(one / other for one, other in pairs)
-        print(f"  {name:40} {ours:14.1f} {theirs:14.1f}    {ratio:5.2f}")
+        sides = [instance.measures(batches) for instance in (waiting, *others.values())]
+        for name in sides[0]:
+            found[name].append([measures[name]() for measures in sides])
+    print(f"{rounds} rounds; {'with wsrep_sync_wait':>53}{''.join(f'{name:>14}    ratio' for name in others)}")
+    for name, reached in found.items():
+        ours, *theirs = (statistics.median(side) for side in zip(*reached, strict=True))
+        ratios = [statistics.median(each[0] / each[n + 1] for each in reached) for n in range(len(others))]
+        compared = "".join(f"{one:14.1f}    {ratio:5.2f}" for one, ratio in zip(theirs, ratios, strict=True))
+        print(f"  {name:40} {ours:20.1f}{compared}")
 
 
 def main() -> None:
@@ -106,16 +108,23 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=24)
     parsed = parser.parse_args()
     if reason := missing():
-        print(f"Galera is not measured: {reason}")
-        return
-    with tempfile.TemporaryDirectory() as name, galera_cluster() as cluster, redis_server() as redis:
+        raise SystemExit(f"Galera is not measured: {reason}")
+    with (
+        tempfile.TemporaryDirectory() as name,
+        galera_cluster() as cluster,
+        mariadb_server(buffer_pool=BUFFER_POOL) as mariadb,
+        redis_server() as redis,
+    ):
+        alone = mariadb.url(mariadb.create_database())
         all_nodes, one_node = cluster.url(cluster.create_database()), cluster.url(cluster.create_database())
         one_node = f"{one_node.partition(',')[0]}/{one_node.rpartition('/')[2]}"
         with (
             deployed(Path(name) / "waiting", all_nodes, redis.url(0)) as waiting,
             deployed(Path(name) / "without", one_node, redis.url(1)) as without,
+            deployed(Path(name) / "alone", alone, redis.url(2)) as on_one,
         ):
-            show(parsed.rounds, Instance(waiting, all_nodes), Instance(without, one_node), parsed.batches)
+            others = {"without": Instance(without, one_node), "one MariaDB": Instance(on_one, alone)}
+            show(parsed.rounds, Instance(waiting, all_nodes), others, parsed.batches)
 
 
 if __name__ == "__main__":

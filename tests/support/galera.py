@@ -19,6 +19,7 @@ from tests.support.waiting import LOOPBACK, NotReady, free_port, wait_until
 
 PROVIDERS = tuple(Path(folder) / "galera/libgalera_smm.so" for folder in ("/usr/lib", "/usr/lib64"))
 NODES = 3
+BUFFER_POOL = "32M"
 
 
 def missing() -> str | None:
@@ -40,7 +41,7 @@ class GaleraNode(MariaDB):
         address = f"{LOOPBACK}:{group[place]}"
         provider = f"base_port={group[place]};gmcast.listen_addr=tcp://{address};ist.recv_addr={LOOPBACK}:{free_port()}"
         # fmt: off
-        super().__init__(folder, buffer_pool="32M", options=[
+        super().__init__(folder, buffer_pool=BUFFER_POOL, options=[
             "--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", "--wsrep-on=ON",
             f"--wsrep-provider={next(path for path in PROVIDERS if path.exists())}",
             f"--wsrep-cluster-address=gcomm://{','.join(f'{LOOPBACK}:{port}' for port in group)}",

@@ -5,66 +5,92 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from sqlalchemy import make_url, text
+import structlog
+from sqlalchemy import text
 
 from app import database_hosts
 from app.database_hosts import UNANSWERED, DatabaseHosts
 from app.db import Database, build_database
-from tests.support.mariadb import MariaDB
+from app.errors import Unavailable
+from tests.support.mariadb import PASSWORD, USER, MariaDB
 from tests.support.waiting import LOOPBACK, free_port, wait_until
 
 pytestmark = pytest.mark.services
-USER = "with_one_connection"
+LIMITED = "limited"
+
+
+def beside_one_that_is_down(url: str) -> Database:
+    server, _, name = url.rpartition("/")
+    url = f"{server},{LOOPBACK}:{free_port()}/{name}"
+    return build_database(url, pool_size=2, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
 
 
 @pytest.fixture
-def database(mariadb: MariaDB, mysql_url: str) -> Iterator[Database]:
-    """On a server that serves and one that is down."""
-    built = build_database(
-        mysql_url.replace(f":{mariadb.port}/", f":{mariadb.port},{LOOPBACK}:{free_port()}/"),
-        pool_size=2,
-        on_lock_retry=lambda: None,
-        on_pool_timeout=lambda: None,
-    )
+def database(mysql_url: str) -> Iterator[Database]:
+    built = beside_one_that_is_down(mysql_url)
     yield built
     built.dispose()
 
 
 @pytest.fixture
-def only_one(mariadb: MariaDB, mysql_url: str) -> Iterator[str]:
-    """The URL of the database for a user who may have one connection."""
-    name = make_url(mysql_url).database
-    mariadb.execute(f"CREATE USER {USER}@'%' IDENTIFIED BY 'secret' WITH MAX_USER_CONNECTIONS 1")
-    mariadb.execute(f"GRANT ALL ON {name}.* TO {USER}@'%'")
-    yield f"mysql://{USER}:secret@{LOOPBACK}:{mariadb.port},{LOOPBACK}:{free_port()}/{name}"
-    mariadb.execute(f"DROP USER {USER}@'%'")
+def of_one_connection(mysql_url: str, mariadb: MariaDB) -> Iterator[Database]:
+    """The database for a user who may have one connection."""
+    mariadb.execute(f"CREATE USER {LIMITED}@'%' IDENTIFIED BY '{PASSWORD}' WITH MAX_USER_CONNECTIONS 1")
+    mariadb.execute(f"GRANT ALL ON {mysql_url.rpartition('/')[2]}.* TO {LIMITED}@'%'")
+    built = beside_one_that_is_down(mysql_url.replace(f"//{USER}:", f"//{LIMITED}:"))
+    yield built
+    built.dispose()
+    mariadb.execute(f"DROP USER {LIMITED}@'%'")
 
 
-def test_a_server_that_takes_no_more_connections_keeps_those_that_it_has(
-    only_one: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from MySQLdb import Error  # compiled, so not on every machine
+@pytest.fixture
+def errors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the errors by which connections were refused; servers are asked a hundred times a second."""
+    import MySQLdb  # compiled, so not on every machine
 
-    refused: list[object] = []
+    found: list[int] = []
     opened = DatabaseHosts._open
 
     def noted(*args: Any) -> Any:
         try:
             return opened(*args)
-        except Error as error:
-            refused.append(error.args[0])
+        except MySQLdb.Error as error:
+            found.append(error.args[0])
             raise
 
     monkeypatch.setattr(DatabaseHosts, "_open", staticmethod(noted))
     monkeypatch.setattr(database_hosts, "WATCH_S", 0.01)
-    database = build_database(only_one, pool_size=2, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
-    with database.write() as connection:
-        wait_until(lambda: len(refused) > UNANSWERED + 1, "the server to be asked again and again")
-        assert set(refused) == {1226}
+    return found
+
+
+def test_a_server_that_takes_no_more_connections_keeps_those_that_it_has(
+    of_one_connection: Database, errors: list[int]
+) -> None:
+    with of_one_connection.write() as connection:
+        wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to refuse further ones")
+        assert set(errors) == {1226}
         assert connection.scalar(text("SELECT 7")) == 7
-    database.dispose()
+
+
+def test_a_server_that_does_not_answer_is_left_and_told_of_once(
+    database: Database, errors: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from MySQLdb import OperationalError
+
+    lost = Mock(side_effect=OperationalError(2013, "Lost connection to server during query"))
+
+    def use() -> None:
+        with database.write() as connection:
+            monkeypatch.setattr(database_hosts, "_prepare", lost)
+            wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to be asked again and again")
+            connection.execute(text("SELECT 7"))
+
+    with structlog.testing.capture_logs() as logs, pytest.raises(Unavailable):
+        use()
+    assert [line["event"] for line in logs].count("database_host_left") == 1
 
 
 def test_the_hosts_of_both_engines_are_watched_by_one_thread(database: Database) -> None:

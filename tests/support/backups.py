@@ -16,12 +16,11 @@ from app.models import metadata
 from app.process.application import build_app
 from tests.support.checked_client import CheckedClient
 from tests.support.conversations import RecordedTurn, export
+from tests.support.everything import Project
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
 TURNS = (RecordedTurn("Where is my parcel?", "On its way."), RecordedTurn("Thanks!", "You are welcome."))
-# A turn without tool calls is one span.
-ROWS_OF_ONE = {"sessions": 1, "turns": len(TURNS), "spans": len(TURNS)}
 
 
 def content(database: Database) -> dict[str, list[tuple[Any, ...]]]:
@@ -45,8 +44,9 @@ class Writer:
     `stored` has the names of those that were acknowledged, in their order.
     """
 
-    world: World
+    project: Project
     prompt_id: int
+    prefix: str = "c"
     stored: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -72,22 +72,11 @@ class Writer:
     def send(self, name: str) -> None:
         """Store one conversation of this name."""
         batch = export(self.prompt_id, name, TURNS, start_ns=1_760_000_000_000_000_000)
-        assert self.world.send(batch).status_code == 200
+        assert self.project.send(batch).status_code == 200
         self.stored.append(name)
 
     def _write(self) -> None:
         for number in itertools.count():
             if self._stop.is_set():
                 return
-            self.send(f"c-{number}")
-
-
-def conversations(world: World) -> set[str]:
-    """Return the names of a project's stored conversations, each of which must be there as a whole."""
-    sessions = metadata.tables["sessions"].c
-    with world.container.database.read() as connection:
-        of_project = select(sessions.conversation_id).where(sessions.project_id == world.project_id)
-        names = set(connection.scalars(of_project))
-    stored = {table: world.count(table) for table in ROWS_OF_ONE}
-    assert stored == {table: rows * len(names) for table, rows in ROWS_OF_ONE.items()}
-    return names
+            self.send(f"{self.prefix}-{number}")

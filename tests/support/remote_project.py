@@ -36,7 +36,7 @@ class RemoteProject:
     """Speaks to a running server as the project of a key; keeps its connection."""
 
     def __init__(self, url: str, key: str) -> None:
-        self.url = url
+        self.url, self.key = url, key
         self.session = requests.Session()
         self.session.trust_env = False
         self.session.headers["Authorization"] = f"Bearer {key}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from app.models import schema
 from app.process import home
 from app.services.data import backup
 from config.settings import declared
-from tests.support.backups import Writer, content, conversations, on
+from tests.support.backups import TURNS, Writer, content
+from tests.support.deployment import EmbeddedServer, environment, run_to_end
 from tests.support.everything import everything
+from tests.support.remote_project import RemoteProject
 from tests.support.world import World, new_world, running, settings_for
 
 Reprise = Callable[..., Result]
@@ -61,24 +64,46 @@ def nothing(*_: int) -> None:
     """Takes what is told of the progress."""
 
 
-def test_a_backup_under_load_brings_back_all_that_was_acknowledged_before(
-    served: World, tmp_path: Path, reprise: Reprise
-) -> None:
-    made, file, target = everything(served), tmp_path / "backup.db", tmp_path / "restored"
-    with Writer(served, served.prompt()) as writer:
-        acknowledged = set(writer.stored)
-        assert reprise(tmp_path / "served", "backup", file).exit_code == 0
-        writer.wait_for_more()
-        before = set(writer.stored)
+def stored(project: RemoteProject, prompt_id: int) -> list[str]:
+    """Return the names of a prompt's stored conversations, each of which must be there as a whole."""
+    lines = project.get(f"/api/v1/prompts/{prompt_id}/exports/sessions").text.splitlines()
+    sessions = [json.loads(line) for line in lines]
+    for session in sessions:
+        assert [len(turn["spans"]) for turn in session["turns"]] == [1] * len(TURNS), session["conversationId"]
+    return sorted(session["conversationId"] for session in sessions)
+
+
+def test_a_backup_beside_a_server_under_load_brings_back_all_that_was_acknowledged_before(tmp_path: Path) -> None:
+    file, target = tmp_path / "backup.db", tmp_path / "restored"
+    with EmbeddedServer(tmp_path / "served") as server, ExitStack() as load:
+        made = everything(project := RemoteProject.administering(server))
+        prompt_id = project.post("/api/v1/prompts", json={"name": "Under load", "value": "Help."}).json["prompt"]["id"]
+        exporters = [load.enter_context(Writer(RemoteProject.of(server), prompt_id, prefix)) for prefix in "abc"]
+        acknowledged = names(exporters)
+        run_to_end(["reprise", "backup", str(file)], environment(server.home))
+        for exporter in exporters:
+            exporter.wait_for_more()
+        before = names(exporters)
     assert file.stat().st_mode & 0o777 == 0o600
 
-    assert reprise(target, "restore", file).exit_code == 0
+    run_to_end(["reprise", "restore", str(file)], environment(target))
 
-    with running(settings_for(target)) as container:
-        again = on(container, served)
-        assert acknowledged <= conversations(again) - {"Quetzalcoatlus"} <= before
+    with closing(sqlite3.connect(target / home.DATABASE)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with EmbeddedServer(target) as restored:
+        again = RemoteProject(restored.url, project.key)
         assert again.get(f"/api/v1/sessions/{made['session_id']}").status_code == 200
         assert again.get(f"/api/v1/prompts/{made['prompt_id']}").status_code == 200
+        there = stored(again, prompt_id)
+        assert len(there) == len(set(there))
+        assert acknowledged <= set(there) <= before
+        for name in before:
+            Writer(again, prompt_id).send(name)
+        assert stored(again, prompt_id) == sorted(before), "what is sent again is stored once"
+
+
+def names(exporters: list[Writer]) -> set[str]:
+    return {name for exporter in exporters for name in exporter.stored}
 
 
 def test_what_is_stored_while_pages_are_copied_is_no_part_of_the_backup(

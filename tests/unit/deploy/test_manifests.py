@@ -13,6 +13,7 @@ from app.metrics import registry
 from app.redis_store.broker import QUEUES
 from app.services.webhooks.deliveries import BUDGET_S
 from app.webhooks.sender import TIMEOUT_S
+from config.servers import MYSQL_PORT, SENTINEL_PORT, Sentinels, hosts_of
 from config.settings import declared
 from tests.support.deployment import procfile
 
@@ -94,6 +95,18 @@ def test_secrets_are_files_and_never_in_the_environment() -> None:
     given = {Path(value).name for name, value in OURS["web"]["environment"].items() if name.endswith("_FILE")}
     assert given == set(OURS["web"]["secrets"])
     assert given <= set(COMPOSE["secrets"])
+
+
+def test_the_example_secret_shows_several_servers_as_the_documentation_does() -> None:
+    example = (DEPLOY / "kubernetes" / "secret.example.yaml").read_text()
+    several = yaml.safe_load(re.sub(r"^  # (?=\w+_url: )", "  ", example, flags=re.M))["stringData"]
+    assert set(several) == set(of_kind("Secret")[0]["stringData"])
+    _, hosts = hosts_of(several["database_url"], MYSQL_PORT)
+    assert hosts == [(f"db{number}", MYSQL_PORT) for number in (1, 2, 3)]
+    sentinels = [(f"sentinel{number}", SENTINEL_PORT) for number in (1, 2, 3)]
+    assert Sentinels.in_url(several["redis_url"]) == Sentinels(sentinels, "reprise", 0, None, "CHANGE-ME")
+    documented = (DEPLOY.parent / "docs" / "deploy.md").read_text().replace(":secret@", ":CHANGE-ME@")
+    assert f"DATABASE_URL={several['database_url']}\nREDIS_URL={several['redis_url']}\n" in documented
 
 
 @pytest.mark.parametrize("image", IMAGES.values())

@@ -72,7 +72,9 @@ class MariaDB(ChildProcess):
         """Run one statement as the superuser, outside any database; its rows."""
         import MySQLdb  # Compiled, so not on every machine: see `missing`.
 
-        with contextlib.closing(MySQLdb.connect(unix_socket=str(self.socket), user="root")) as connection:
+        # Without autocommit a change would be undone at the end of the connection.
+        connecting = MySQLdb.connect(unix_socket=str(self.socket), user="root", autocommit=True)
+        with contextlib.closing(connecting) as connection:
             cursor = connection.cursor()
             cursor.execute(sql)
             return list(cursor.fetchall())

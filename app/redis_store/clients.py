@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.connection import HiredisRespSerializer, PythonRespSerializer
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import Sentinel, SentinelManagedConnection
 
 from app.breaker import OutageBreaker
 from app.redis_store.own_counts import OwnCounts
@@ -92,6 +92,18 @@ class CommandPacker(HiredisRespSerializer):
         return list(super().pack(*command))
 
 
+class SentinelConnection(SentinelManagedConnection):
+    """Closes when an answer did not come in time, which would be taken for that of the next command.
+
+    Other connections of redis-py do so by themselves: see its pull request 4292.
+    """
+
+    def read_response(
+        self, disable_decoding: bool = False, *, disconnect_on_error: bool | None = True, **options: Any
+    ) -> Any:
+        return super().read_response(disable_decoding, disconnect_on_error=disconnect_on_error, **options)
+
+
 def _encoded(part: Any) -> bytes:
     return part if isinstance(part, bytes) else str(part).encode()
 
@@ -145,6 +157,7 @@ def _client(
     return sentinel.master_for(  # type: ignore[no-any-return]
         sentinels.service,
         redis_class=kind,
+        connection_class=SentinelConnection,
         db=sentinels.database,
         username=sentinels.username,
         password=sentinels.password,

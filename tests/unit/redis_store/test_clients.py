@@ -17,6 +17,7 @@ from app.redis_store.clients import UNCOPIED_BYTES, CommandPacker, GuardedRedis,
 from app.redis_store.rate import RateLimiter
 from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
+from tests.support.sentinel import watched_redis
 from tests.support.waiting import free_port
 
 
@@ -138,6 +139,20 @@ def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer
     # A Redis that was restarted knows no scripts: it says so, and is sent this one.
     assert Script(client, f"return '{secrets.token_hex(4)}'")()
     client.close()
+
+
+def test_an_answer_of_a_watched_redis_that_comes_too_late_is_nobody_s(needs_redis: None) -> None:
+    with watched_redis() as watched, watched.client() as other:
+        client = connect(watched.url(), waiters=1, longest_wait_s=1).commands
+        connection = client.connection_pool.get_connection()
+        connection.send_command("BLPOP", "list", 0)
+        with pytest.raises(redis.TimeoutError):
+            connection.read_response(timeout=0.01)
+        client.connection_pool.release(connection)
+
+        other.set("key", "value")
+        assert client.get("key") == b"value"
+        client.close()
 
 
 def test_the_embedded_mode_has_one_redis_for_all() -> None:

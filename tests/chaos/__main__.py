@@ -44,6 +44,7 @@ def _try_all(
         return True
     chosen += chooser.choices(chosen, k=rounds)
     wrong: list[str] = []
+    looks = 0
     print(f"\n| {' | '.join(Trial.HEADINGS)} |\n|{'---|' * len(Trial.HEADINGS)}")
     with tempfile.TemporaryDirectory(prefix="reprise-chaos-") as folder, running(Path(folder)) as system:
         for name in chosen:
@@ -54,8 +55,10 @@ def _try_all(
             )
             print(f"| {' | '.join(trial.cells())} |", flush=True)
             wrong += [f"{name}: {each}" for each in trial.wrong]
+            looks += trial.looks
         [(spans,)] = system.rows("SELECT COUNT(*) FROM {db}.spans")
-    print(f"\n{spans:,} spans, each acknowledged one of them there once" if not wrong else "\n" + "\n".join(wrong))
+    kept = f"{spans:,} spans, each acknowledged one of them there once; {looks:,} answers, none of them stale"
+    print("\n" + "\n".join(wrong or [kept]))
     return not wrong
 
 

@@ -26,6 +26,7 @@ class Trial:
     name: str
     batches: int
     retries: int
+    looks: int
     ready_after_s: float
     longest_gap_s: float
     settled_after_s: float
@@ -83,6 +84,8 @@ def run_trial(
     longest_gap_s = promised.longest_gap_s()
     if longest_gap_s > ready_within_s + (0 if survives else during_s):
         wrong.append(f"no batch was acknowledged for {longest_gap_s:.1f} s")
+    if promised.stale:
+        wrong.append(f"{len(promised.stale)} of {promised.looks} answers were stale, first without {promised.stale[0]}")
     wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
         wrong.append(f"{ended} runs were ended although nobody had died")
@@ -90,6 +93,7 @@ def run_trial(
         name,
         len(promised.traces),
         promised.retries,
+        promised.looks,
         ready_after_s,
         longest_gap_s,
         settled_after_s,

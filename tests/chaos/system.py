@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -48,6 +48,10 @@ class System(Generic[DatabaseServer, RedisKind]):
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query whose tables are named `{db}.table`."""
         return self.mariadb.execute(sql.replace("{db}", self.database))
+
+    def on_each_server(self) -> list[AnySystem]:
+        """The system once for each database server, with that server alone for `rows`."""
+        return [replace(self, mariadb=each) for each in self.mariadb.each()]
 
     def ready(self) -> bool:
         """Every web process says that the database, Redis and workers on all queues are there."""

@@ -86,7 +86,9 @@ def run_trial(
         wrong.append(f"no batch was acknowledged for {longest_gap_s:.1f} s")
     if promised.stale:
         wrong.append(f"{len(promised.stale)} of {promised.looks} answers were stale, first without {promised.stale[0]}")
-    wrong += _lost_or_doubled(system, promised) + _answered_twice(system)
+    for place, one in enumerate(system.on_each_server()):
+        wrong += [f"on server {place}: {each}" for each in _lost_or_doubled(one, promised)]
+    wrong += _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
         wrong.append(f"{ended} runs were ended although nobody had died")
     return Trial(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import re
 import shutil
@@ -110,6 +111,13 @@ class GaleraCluster:
         """The URL with all nodes, in their order from the `first` on."""
         ordered = self.nodes[first:] + self.nodes[:first]
         return f"mysql://{USER}:{PASSWORD}@{','.join(f'{LOOPBACK}:{node.port}' for node in ordered)}/{name}"
+
+    def each(self) -> list[Self]:
+        """The cluster once for each node, with that node alone."""
+        alone = [copy.copy(self) for _ in self.nodes]
+        for one, node in zip(alone, self.nodes, strict=True):
+            one.nodes = [node]
+        return alone
 
     def create_database(self) -> str:
         """The name of a new, empty database."""

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support.process import ChildProcess
 from tests.support.waiting import LOOPBACK, NotReady, free_port
@@ -78,6 +78,10 @@ class MariaDB(ChildProcess):
             cursor = connection.cursor()
             cursor.execute(sql)
             return list(cursor.fetchall())
+
+    def each(self) -> list[Self]:
+        """Itself, as the only server: see `GaleraCluster`."""
+        return [self]
 
     def create_database(self) -> str:
         """The name of a new, empty database."""

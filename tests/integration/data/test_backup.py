@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,10 +152,10 @@ def test_the_position_is_found_in_what_mariadb_and_mysql_note(noted: str, tmp_pa
 
 @pytest.mark.services
 def test_mysql_is_restored_to_the_moment_before_a_mistake(
-    mariadb: MariaDB, redis_server: RedisServer, tmp_path: Path
+    mariadb: MariaDB, redis_server: RedisServer, require: Callable[[str | None], None], tmp_path: Path
 ) -> None:
-    if not all(map(shutil.which, ("mariadb", "mariadb-dump", "mariadb-binlog"))):
-        pytest.skip("the clients of MariaDB are not installed")
+    has_all = all(map(shutil.which, ("mariadb", "mariadb-dump", "mariadb-binlog")))
+    require(None if has_all else "the clients of MariaDB are not installed")
     (tmp_path / "logs").mkdir()
     with mariadb_server(flush_log=2, options=BINARY_LOG) as source, redis_server.database() as redis_url:
         source.execute("CREATE DATABASE reprise")

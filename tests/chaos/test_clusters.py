@@ -2,46 +2,100 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.db import Database, LockConflict, build_database
+from app.metrics import Metrics, registry
 from app.models import budgets, organizations
 from tests.chaos.faults import CLUSTER_FAULTS
-from tests.chaos.load import SPANS
-from tests.chaos.system import TRACES, ClusterSystem, running_cluster
+from tests.chaos.system import ClusterSystem, running_cluster
 from tests.chaos.trial import READY_AT_ALL_S, run_trial
 from tests.support import galera
-from tests.support.exports import export, span
-from tests.support.http_client import Client
+from tests.support.galera import GaleraCluster
 from tests.support.waiting import wait_until
 
-SHORT = ("a node that hangs", "a node cut off from the others", "a node and Redis's primary killed")
+CONFLICTS = 20
 
 
 @pytest.fixture(scope="module")
-def system(needs_redis: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSystem]:
-    if reason := galera.missing():
-        pytest.skip(reason)
+def system(
+    needs_redis: None, require: Callable[[str | None], None], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterSystem]:
+    require(galera.missing())
     with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
         yield running
 
 
-def test_an_acknowledged_batch_is_read_at_once_from_another_node(system: ClusterSystem) -> None:
-    """Workers write through the second node, the web reads through the first."""
-    client = system.client()
-    for _ in range(50):
-        conversation = secrets.token_hex(8)
-        attributes = {"service.prompt.id": system.prompt_id, "gen_ai.conversation.id": conversation}
-        trace_id = secrets.token_hex(16)
-        batch = export(*(span(attributes, traceId=trace_id, spanId=f"{n + 1:016x}") for n in range(SPANS)))
-        acknowledged(client, batch)
+class Process:
+    """A process that prefers one of the nodes, with what it does to the one row of a table."""
 
-        assert conversation in client.get("/api/v1/sessions").body.decode()
+    def __init__(self, cluster: GaleraCluster, name: str, *, first: int) -> None:
+        self.metrics = Metrics()
+        self.database: Database = build_database(
+            cluster.url(name, first=first),
+            pool_size=4,
+            on_lock_retry=lambda: self.metrics.count(registry.LOCK_RETRIES),
+            on_pool_timeout=lambda: None,
+        )
+
+    def add(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Add 1 to the row; `meanwhile` happens once between the statement and its commit."""
+        left = [meanwhile]
+
+        def work(connection: Connection) -> None:
+            connection.execute(text("UPDATE counted SET number = number + 1"))
+            while left:
+                left.pop()()
+
+        self.database.retrying(work)
+
+    def read(self) -> int:
+        with self.database.read() as connection:
+            return int(connection.execute(text("SELECT number FROM counted")).scalar_one())
+
+
+@pytest.fixture
+def processes(system: ClusterSystem) -> Iterator[list[Process]]:
+    """One of each node, on a row that is 0."""
+    cluster = system.mariadb
+    name = cluster.create_database()
+    made = [Process(cluster, name, first=place) for place in range(len(cluster.nodes))]
+    with made[0].database.write() as connection:
+        connection.execute(text("CREATE TABLE counted (id INT PRIMARY KEY, number INT)"))
+        connection.execute(text("INSERT INTO counted VALUES (1, 0)"))
+    yield made
+    for process in made:
+        process.database.dispose()
+
+
+def test_a_node_that_is_behind_answers_when_it_has_what_another_one_committed(
+    system: ClusterSystem, processes: list[Process]
+) -> None:
+    reader, writer = processes[:2]
+    behind = system.mariadb.nodes[0]
+    assert reader.read() == 0
+    with ThreadPoolExecutor(1) as pool:
+        with behind.held():
+            writer.add()
+            found = pool.submit(reader.read)
+            wait_until(lambda: found.done() or behind.runs("SELECT number FROM counted"), "the question to be asked")
+            assert not found.done()
+        assert found.result() == 1
+
+
+def test_a_change_that_another_node_makes_at_the_same_time_is_made_after_it(processes: list[Process]) -> None:
+    loser, winner = processes[:2]
+    for _ in range(CONFLICTS):
+        loser.add(meanwhile=winner.add)
+
+    assert [process.read() for process in processes] == [2 * CONFLICTS] * len(processes)
+    assert loser.metrics.pending() == {(registry.LOCK_RETRIES, (), ""): CONFLICTS}
+    assert not winner.metrics.pending()
 
 
 def test_a_lock_is_seen_by_the_other_nodes(system: ClusterSystem) -> None:
@@ -76,18 +130,7 @@ def on_one_node(system: ClusterSystem, node: int) -> Database:
     return build_database(url, pool_size=2, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
 
 
-def acknowledged(client: Client, batch: bytes) -> None:
-    """Send the batch as exporters do: again while the answer is 503."""
-
-    def stored() -> bool:
-        answer = client.post(TRACES, body=batch, headers={"Content-Type": "application/json"})
-        assert answer.status in {200, 503}, answer.body
-        return answer.status == 200
-
-    wait_until(stored, "the batch to be stored")
-
-
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", CLUSTER_FAULTS)
 def test_every_promise_is_kept_while_a_server_is_gone(system: ClusterSystem, name: str) -> None:
     # How soon it is ready again, and all has ended, is measured where nothing else runs.
     trial = run_trial(

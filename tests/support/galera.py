@@ -81,6 +81,19 @@ class GaleraNode(MariaDB):
         """Cut the node off from the others, or let it find them again; its clients reach it all the time."""
         self.execute(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate={int(isolated)}'")
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """It applies nothing that other nodes commit, for the length of the block."""
+        import MySQLdb
+
+        with contextlib.closing(MySQLdb.connect(unix_socket=str(self.socket), user="root")) as connection:
+            connection.query("FLUSH TABLES WITH READ LOCK")
+            yield
+
+    def runs(self, statement: str) -> bool:
+        """Return True while a connection executes a statement."""
+        return (statement,) in self.execute("SELECT info FROM information_schema.processlist")
+
     def serves(self) -> bool:
         """Return True if it takes statements and has the others around it."""
         import MySQLdb

@@ -60,6 +60,11 @@ def submit() -> Iterator[Callable[..., Future[Receipt | None]]]:
         yield pool.submit
 
 
+def until_waiting(here: BatchesHere, message: Message[dict[str, object]], count: int) -> None:
+    waiting = here._in_work[message.message_id]._waiters
+    wait_until(lambda: len(waiting) == count, f"{count} requests that wait for the batch")
+
+
 def test_a_batch_is_stored_and_its_receipt_returned(actor: Actor, here: BatchesHere) -> None:
     actor.go_on.release()
     message = actor.message("a")
@@ -88,6 +93,7 @@ def test_a_batch_that_finds_no_place_in_time_waits_on_without_its_request(
     message = actor.message("second")
     assert here.store(message, 0) is None
     joined = submit(here.join, message, PATIENCE_S)
+    until_waiting(here, message, 1)
     actor.go_on.release(2)
     assert [first.result(PATIENCE_S), joined.result(PATIENCE_S)] == [STORED, STORED]
     assert actor.begun == ["first", "second"]
@@ -123,6 +129,7 @@ def test_the_same_batch_of_another_request_gets_the_receipt_of_the_first(
     first = submit(here.store, message, PATIENCE_S)
     wait_until(lambda: actor.begun, "the batch")
     joined = submit(here.join, message, PATIENCE_S)
+    until_waiting(here, message, 2)
     actor.go_on.release()
     assert (first.result(PATIENCE_S), joined.result(PATIENCE_S)) == (STORED, STORED)
 
@@ -135,7 +142,7 @@ def test_one_that_has_joined_learns_at_once_that_the_first_has_failed(
     first = submit(here.store, message, PATIENCE_S)
     wait_until(lambda: actor.begun, "the batch")
     joined = submit(here.join, message, PATIENCE_S)
-    wait_until(joined.running, "the other request")
+    until_waiting(here, message, 2)
     actor.go_on.release()
     assert joined.result(PATIENCE_S) is None
     with pytest.raises(ZeroDivisionError):

@@ -25,6 +25,7 @@ def ends(server):
     def listen():
         listening.append(RunCompletions(fakeredis.FakeRedis(server=server, version=(7,))))
         listening[-1].listen()
+        wait_until(listening[-1]._listening.is_set, "it to listen")
         return listening[-1]
 
     yield listen
@@ -36,6 +37,7 @@ def test_all_who_wait_for_a_run_hear_of_its_end_in_every_process(ends):
     worker, webs = ends(), [ends(), ends()]
     with ThreadPoolExecutor(4) as pool:
         waiting = [pool.submit(web.wait, 7, LONG_S) for web in webs for _ in range(2)]
+        wait_until(lambda: all(len(web._waiting.get(7, ())) == 2 for web in webs), "those who wait")
         worker.announce(7, b"record")
 
         assert [one.result(LONG_S) for one in waiting] == [Announcement(7, b"record")] * 4
@@ -53,6 +55,7 @@ def test_all_ends_that_are_announced_at_once_are_heard(ends):
     worker, web = ends(), ends()
     with ThreadPoolExecutor(40) as pool:
         waiting = [pool.submit(web.wait, run_id, LONG_S) for run_id in range(20)]
+        wait_until(lambda: len(web._waiting) == 20, "those who wait")
         list(pool.map(worker.announce, range(20), map(bytes, range(20))))
 
         assert [one.result(LONG_S) for one in waiting] == [Announcement(run_id, bytes(run_id)) for run_id in range(20)]

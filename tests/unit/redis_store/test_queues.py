@@ -230,6 +230,7 @@ def test_threads_that_have_nothing_to_do_sleep_until_there_is_a_message_or_the_e
     actor = store(broker, began.set)
     worker = dramatiq.Worker(broker, queues={"spans"}, worker_threads=4, worker_timeout=10)
     worker.start()
+    wait_until(lambda: len(worker.work_queue.not_empty._waiters) == 4, "all four to sleep")
     queue_size = type(worker.work_queue)._qsize
     monkeypatch.setattr(type(worker.work_queue), "_qsize", lambda queue: looked.release() or queue_size(queue))
 

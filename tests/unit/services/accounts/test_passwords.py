@@ -52,6 +52,7 @@ def test_of_a_flood_as_many_as_may_wait_are_compared_and_the_others_refused_at_o
     with ThreadPoolExecutor(100) as pool:
         done = [pool.submit(compare, number) for number in range(100)]
         wait_until(lambda: len(refused) == 100 - CONCURRENT - WAITING // 2, "the refusals")
+        wait_until(lambda: hasher.now == CONCURRENT, "as many as may")
         hasher.go.set()
         assert not any(one.result() for one in done)
 

@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from dramatiq.threading import raise_thread_exception
@@ -57,6 +57,19 @@ def until_asked(source):
 
 def until_waiting(coalescer, count):
     wait_until(lambda: len(coalescer._waiting) == count, f"{count} who wait")
+
+
+class Late(Coalescer):
+    """The time of those who wait is over when `is_over` says so of their ticket."""
+
+    def __init__(self, ask, is_over):
+        super().__init__(ask, wait_s=0)
+        self.is_over, self.late = is_over, 0
+
+    def _give_up(self, ticket):
+        wait_until(lambda: self.is_over(ticket), "the end of its time")
+        self.late += 1
+        super()._give_up(ticket)
 
 
 def test_who_comes_alone_asks_alone():
@@ -148,13 +161,14 @@ def test_whose_thread_is_ended_when_it_is_to_ask_leaves_that_to_the_next(pool, s
 
 
 def test_whose_thread_is_ended_in_the_line_is_never_called(pool, source):
-    threads = []
-    double = Coalescer(source, wait_s=3)
+    threads, ended_from_outside = [], threading.Event()
+    double = Late(source, lambda _ticket: ended_from_outside.is_set())
     first = pool.submit(double, 0)
     until_asked(source)
     ended = in_a_known_thread(pool, double, "ended", threads)
     until_waiting(double, 1)
     raise_thread_exception(threads[0], TimeIsUp)
+    ended_from_outside.set()
     with pytest.raises(TimeIsUp):
         ended.result(60)
     source.gate.release(100)
@@ -190,15 +204,13 @@ def test_who_waits_too_long_gives_up_and_keeps_nobody_from_asking(pool, source):
 
 
 def test_who_is_asked_for_waits_for_the_answer_however_long_it_takes(pool, source):
-    double = Coalescer(source, wait_s=1)
+    double = Late(source, lambda ticket: ticket not in double._waiting)
     first = pool.submit(double, 0)
     until_asked(source)
     others = [pool.submit(double, number) for number in (1, 2)]
     until_waiting(double, 2)
     source.gate.release()
-    wait_until(lambda: len(source.asked) == 2, "the question of both")
-
-    assert not wait(others, timeout=1.5).done
+    wait_until(lambda: len(source.asked) == 2 and double.late == 2, "the question of both, who are late")
     source.gate.release()
     assert [first.result(), *(other.result() for other in others)] == [0, 2, 4]
 

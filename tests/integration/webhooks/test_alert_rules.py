@@ -104,7 +104,8 @@ def test_costs_of_traced_calls_and_of_runs_are_told_apart(world: World, hook: Ho
     prompt_id = committed(world)
     price = {"model": "acme-priced", "promptPrice": 3, "completionPrice": 0}
     assert world.post("/api/v1/model-prices", json=price).status_code == 201
-    costs = {"threshold": 2, "windowMinutes": 1440}
+    # Of two days: the call may be of the day before its cost is summed.
+    costs = {"threshold": 2, "windowMinutes": 2 * 1440}
     observed, runs = rule(world, metric="observedCost", **costs), rule(world, metric="cost", **costs)
     session(world, prompt_id, model="acme-priced")
     evaluate(world)

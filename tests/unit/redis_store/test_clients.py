@@ -18,7 +18,7 @@ from app.redis_store.rate import RateLimiter
 from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
 from tests.support.sentinel import watched_redis
-from tests.support.waiting import free_port
+from tests.support.waiting import free_port, wait_until
 
 
 class Hanging:
@@ -27,6 +27,7 @@ class Hanging:
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._accepted: list[socket.socket] = []
+        self._peers: list[object] = []
         self._thread = threading.Thread(target=self._accept)
 
     @property
@@ -35,14 +36,19 @@ class Hanging:
 
     @property
     def asked(self) -> int:
-        return len(self._accepted)
+        """The connections before one that is made now: they are accepted in their order."""
+        with socket.create_connection(self._listening.getsockname()) as now:
+            wait_until(lambda: now.getsockname() in self._peers, "the last one")
+            return self._peers.index(now.getsockname())
 
     def _accept(self) -> None:
         while True:
             try:
-                self._accepted.append(self._listening.accept()[0])
+                connection, peer = self._listening.accept()
             except OSError:
                 return
+            self._accepted.append(connection)
+            self._peers.append(peer)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -64,7 +70,10 @@ def hanging() -> Iterator[Hanging]:
 
 @pytest.fixture
 def clients(hanging: Hanging) -> Iterator[RedisClients]:
+    """No time passes for them in which Redis would be asked again."""
     clients = connect(hanging.url, waiters=1, longest_wait_s=1)
+    for client in (clients.commands, clients.quick):
+        guarded(client).breaker.monotonic = lambda: 0.0
     yield clients
     for client in (clients.commands, clients.quick, clients.waiting):
         client.close()

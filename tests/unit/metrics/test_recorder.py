@@ -150,8 +150,10 @@ def test_a_thread_flushes_by_itself(client: redis.Redis) -> None:
         def add(self, increments: object) -> None:
             flushed.set()
 
-    Metrics(Store(client), every_s=0.001).count(registry.RATE_LIMITED)
+    metrics = Metrics(Store(client), every_s=0.001)
+    metrics.count(registry.RATE_LIMITED)
     assert flushed.wait(60)
+    metrics.close()
 
 
 def test_what_is_closed_flushes_a_last_time_and_has_no_thread(store: MetricStore) -> None:

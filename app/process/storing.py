@@ -129,6 +129,7 @@ class StoringProcess:
 
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
         child = self._child
+        child.begun.wait()
         try:
             return child.store(project_id, body, form, note, batch_s=self.batch_s)
         except BlockingIOError as error:
@@ -178,7 +179,7 @@ class _Child:
         *,
         counts: bool,
     ) -> None:
-        self._begun = threading.Event()
+        self.begun = threading.Event()
         self._ended = False
         self._taken: list[float] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
@@ -196,7 +197,7 @@ class _Child:
     @property
     def ready(self) -> bool:
         """True once the process has begun, until it has ended."""
-        return self._begun.is_set() and not self._ended
+        return self.begun.is_set() and not self._ended
 
     @property
     def in_work(self) -> int:
@@ -219,11 +220,10 @@ class _Child:
     def store(
         self, project_id: int, body: bytes, form: BatchForm, note: bytes, *, batch_s: int
     ) -> tuple[Receipt, bytes]:
-        """Have a batch stored.
+        """Have a batch stored by a process that has begun.
 
         Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it takes longer than `batch_s`.
         """
-        self._begun.wait()
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -251,7 +251,7 @@ class _Child:
                 self.kill()
             while True:
                 method, *values = self._metrics.recv()
-                self._begun.set()
+                self.begun.set()
                 if method == "add":
                     store.add(*values)
                 else:
@@ -270,7 +270,7 @@ class _Child:
         """Wait for the end of the process; returns its exit status."""
         status = self._process.wait()
         self._ended = True
-        self._begun.set()  # for those who wait for it
+        self.begun.set()  # for those who wait for it
         for connection in (self._control, self._metrics):
             connection.close()
         with suppress(queue.Empty):

@@ -96,6 +96,11 @@ def store(
     return storing(world.project_id, body, BatchForm(), note)
 
 
+def refuse(_: socket.socket) -> subprocess.Popen[bytes]:
+    """Start no process, as a system without memory for it."""
+    raise BlockingIOError("Resource temporarily unavailable")
+
+
 @EMBEDDED_CONTAINER
 def test_a_batch_is_stored_by_the_process_and_told_in_its_metrics(
     storing: StoringProcess, world: World, kept: Kept
@@ -174,9 +179,6 @@ def test_a_process_that_hangs_and_one_that_is_started_again_are_told(
     held = threading.Thread(target=outcome, args=(first, world, batch(world)))
     held.start()
     wait_until(lambda: two.states() == {"ready": 1, "starting": 0, "hanging": 1}, "the batch to be late")
-
-    def refuse(_: socket.socket) -> subprocess.Popen[bytes]:
-        raise BlockingIOError("Resource temporarily unavailable")
 
     with monkeypatch.context() as patched:
         patched.setattr("app.process.storing.start_new", refuse)
@@ -278,9 +280,7 @@ def test_a_process_that_could_not_be_started_is_started_later(
 
     def refuse_twice(control: socket.socket) -> subprocess.Popen[bytes]:
         tries.append(1)
-        if len(tries) <= 2:
-            raise BlockingIOError("Resource temporarily unavailable")
-        return start_new(control)
+        return refuse(control) if len(tries) <= 2 else start_new(control)
 
     wait_until(lambda: storing.load == 0, "the first process")
     monkeypatch.setattr("app.process.storing.start_new", refuse_twice)
@@ -290,12 +290,16 @@ def test_a_process_that_could_not_be_started_is_started_later(
 
 
 @EMBEDDED_CONTAINER
-def test_no_batch_is_sent_to_a_process_that_is_not_ready(two: StoringProcesses, world: World) -> None:
+def test_no_batch_is_sent_to_a_process_that_is_not_ready(
+    two: StoringProcesses, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = two.processes
-    os.kill(first.pid, signal.SIGKILL)
-    wait_until(lambda: first.load == math.inf, "its end to be known")
     pid = second.pid
-    assert store(two, world, batch(world))[0].outcome == "stored"
+    with monkeypatch.context() as patched:
+        patched.setattr("app.process.storing.start_new", refuse)
+        os.kill(first.pid, signal.SIGKILL)
+        wait_until(lambda: first.load == math.inf, "its end to be known")
+        assert store(two, world, batch(world))[0].outcome == "stored"
     assert second.pid == pid
     wait_until(lambda: first.load == 0, "the next process")
 
@@ -303,7 +307,8 @@ def test_no_batch_is_sent_to_a_process_that_is_not_ready(two: StoringProcesses, 
 def test_a_batch_that_takes_longer_than_its_request_is_stored_and_known_when_it_is_sent_again(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, settings={"REPRISE_INGEST_WAIT_S": "1"}) as server:
         (serving,) = children_of(server.process.pid)
-        assert status_of_a_batch(server) == 200
+        first = json_batch(server)
+        wait_until(lambda: send(server, first).status == 200, "the first batch")
         body, before = json_batch(server), stored_spans(server)
         pause(*children_of(serving))
         try:
@@ -320,7 +325,10 @@ def test_the_process_ends_with_the_one_that_uses_it(tmp_path: Path) -> None:
         storing = children_of(serving)
         os.kill(serving, signal.SIGKILL)
         wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in storing), "their end")
-        (next_serving,) = wait_until(lambda: children_of(server.process.pid), "the next process that serves")
+        # The one that was killed is among them until it has been waited for.
+        (next_serving,) = wait_until(
+            lambda: [one for one in children_of(server.process.pid) if one != serving], "the next process that serves"
+        )
         assert not set(wait_until(lambda: children_of(next_serving), "the next ones that store")) & set(storing)
 
 

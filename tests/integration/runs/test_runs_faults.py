@@ -44,6 +44,16 @@ def claim(world, run_id, token="dead"):
         return run_rows.find_claimed(connection, run_ids=[run_id], token=token)
 
 
+def sweep_until_interrupted(world, run_id):
+    """Of a worker that is alive, as one of this process is: each of its heartbeats gives it its time again."""
+
+    def interrupted():
+        sweep_runs(world)
+        return status(world, run_id) == "failed"
+
+    wait_until(interrupted, "the interruption")
+
+
 def make_older(world, run_id, by_s):
     table = run_rows.runs
     with world.container.database.write() as connection:
@@ -142,7 +152,7 @@ def test_an_answer_after_the_interruption_changes_nothing(world, upstream, servi
     worker = threading.Thread(target=service.execute, args=(run_id,))
     worker.start()
     wait_until(lambda: status(world, run_id) == "running", "the claim")
-    sweep_runs(world)
+    sweep_until_interrupted(world, run_id)
     answer.set()
     worker.join()
 

@@ -15,7 +15,7 @@ from app.services.runs.sweeper import RunSweeper
 from tests.integration.runs.asking import prompt, run
 from tests.support.counting import Since
 from tests.support.sweeping import sweep_runs
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 # No other test runs it: runs that earlier tests left behind are swept here too, and counted under their models.
 MODEL = "gpt-4.1-mini"
@@ -49,7 +49,7 @@ def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(wo
         looks.append(run_id)
         return service.get(project_id=project_id, run_id=run_id)
 
-    follower = replace(world.container.run_follower, read_run=read_run)
+    follower = replace(world.container.run_follower, read_run=read_run, look_s=PATIENCE_S)
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(list, follower.follow(project_id=world.project_id, run_id=run_.run_id))
         wait_until(lambda: looks, "the follower to find the run in work")

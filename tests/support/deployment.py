@@ -121,9 +121,10 @@ class Deployment:
     """The Procfile's processes on MySQL and Redis: `web` servers, each on its port, `workers` for every queue, a clock.
 
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
-    and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`; `processes`
-    are those of each worker, of all queues or by queue, and of each web server, as "web"; `threads` are those of each
-    process of a queue's workers. Where neither says a number, it is the default or `worker_command`'s.
+    and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`, and for one
+    web server by its name, "web.1"; `processes` are those of each worker, of all queues or by queue, and of each web
+    server, as "web"; `threads` are those of each process of a queue's workers. Where neither says a number, it is the
+    default or `worker_command`'s.
     """
 
     name = "services"
@@ -190,11 +191,12 @@ class Deployment:
         self._started.close()
 
     def _web(self, number: int, port: int) -> ChildProcess:
+        name = f"web.{number}"
         return ChildProcess(
-            f"web.{number}",
+            name,
             self._commands["web"],
-            log=self.home / f"web.{number}.log",
-            env={**self.env, **self._of_kind.get("web", {}), "PORT": str(port)},
+            log=self.home / f"{name}.log",
+            env={**self.env, **self._of_kind.get("web", {}), **self._of_kind.get(name, {}), "PORT": str(port)},
             cwd=ROOT,
             ready=lambda: serves(f"http://{LOOPBACK}:{port}"),
         )

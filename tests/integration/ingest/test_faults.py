@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from sqlalchemy import delete
 from app.models.spans import spans
 from app.redis_store.batches import Mailbox
 from app.services.traces.form import BatchForm
-from tests.support.deployment import Deployment
+from tests.support.deployment import PATIENT, Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client
 from tests.support.mariadb import MariaDB, mariadb_server
@@ -29,7 +29,7 @@ SPANS = 20
 
 @dataclass(frozen=True)
 class System:
-    """A deployment with servers of its own, which a test may kill."""
+    """A deployment with servers of its own, which a test may kill; its second web server waits long for a batch."""
 
     mariadb: MariaDB
     redis: RedisServer
@@ -86,7 +86,13 @@ def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.Temp
         redis_server() as redis,
         redis.database() as redis_url,
         Deployment(
-            tmp_path_factory.mktemp("faults"), mysql_url=mysql_url, redis_url=redis_url, web=1, workers=1, processes=1
+            tmp_path_factory.mktemp("faults"),
+            mysql_url=mysql_url,
+            redis_url=redis_url,
+            web=2,
+            workers=1,
+            processes=1,
+            of_kind={"web.1": PATIENT},
         ) as deployment,
     ):
         client = deployment.client()
@@ -134,8 +140,9 @@ def test_redis_flushed_in_the_middle_loses_nothing(system: System) -> None:
 
 def test_a_resend_while_the_first_is_in_work_joins_it(system: System) -> None:
     before, batch = system.spans(), system.batch()
+    patient = replace(system, client=system.deployment.client(web=1))
 
-    answers = while_the_database_hangs(system, lambda: None, batch, batch, batch)
+    answers = while_the_database_hangs(patient, lambda: None, batch, batch, batch)
 
     assert [answer.status for answer in answers] == [200, 200, 200]
     assert system.spans() == before + SPANS

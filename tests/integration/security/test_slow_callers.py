@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.deployment import EmbeddedServer
-from tests.support.waiting import LOOPBACK
+from tests.support.waiting import LOOPBACK, wait_until
 
 PROMPTS = "/api/v1/prompts"
 THREADS = 4
@@ -21,24 +21,26 @@ SETTINGS = {
     "REPRISE_WEB_THREADS": str(THREADS),
     "REPRISE_WEB_PROCESSES": "1",
     "REPRISE_RATE_LIMIT": "1000000",
-    "REPRISE_HEAD_S": "1",
+    "REPRISE_HEAD_S": "300",
     "REPRISE_SILENCE_S": "1",
     "REPRISE_MIN_BYTES_PER_S": "100000",
 }
-PATIENT = SETTINGS | {"REPRISE_HEAD_S": "300"}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """Embedded alone: gunicorn takes connections by the same settings in front of every database."""
+    """Embedded alone: gunicorn takes connections by the same settings in front of every database.
+
+    Waits for heads longer than any test.
+    """
     with EmbeddedServer(tmp_path_factory.mktemp("server"), SETTINGS) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """Waits for heads longer than any test."""
-    with EmbeddedServer(tmp_path_factory.mktemp("patient"), PATIENT) as server:
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """Gives a head a second."""
+    with EmbeddedServer(tmp_path_factory.mktemp("hasty"), SETTINGS | {"REPRISE_HEAD_S": "1"}) as server:
         yield server
 
 
@@ -110,12 +112,12 @@ def answers(server: EmbeddedServer) -> int:
     return server.client().get(f"{PROMPTS}?limit=1").status
 
 
-def test_slow_heads_take_no_thread(patient: EmbeddedServer) -> None:
-    whole = head(patient, method="GET", path=f"{PROMPTS}?limit=1")
-    with connected(patient) as slow:
+def test_slow_heads_take_no_thread(server: EmbeddedServer) -> None:
+    whole = head(server, method="GET", path=f"{PROMPTS}?limit=1")
+    with connected(server) as slow:
         for connection in slow:
             connection.sendall(whole[:-1])
-        assert answers(patient) == 200
+        assert answers(server) == 200
 
         # Nobody was cut off meanwhile.
         for connection in slow:
@@ -123,21 +125,21 @@ def test_slow_heads_take_no_thread(patient: EmbeddedServer) -> None:
         assert [first_answer(connection) for connection in slow] == [200] * SLOW
 
 
-def test_connections_that_say_nothing_take_no_thread(patient: EmbeddedServer) -> None:
-    with connected(patient) as silent:
-        assert answers(patient) == 200
+def test_connections_that_say_nothing_take_no_thread(server: EmbeddedServer) -> None:
+    with connected(server) as silent:
+        assert answers(server) == 200
         for connection in silent:
-            connection.sendall(head(patient, method="GET", path="/health/live"))
+            connection.sendall(head(server, method="GET", path="/health/live"))
         assert [first_answer(connection) for connection in silent] == [200] * SLOW
 
 
-def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patient: EmbeddedServer) -> None:
-    request = head(patient, method="GET", path="/health/live")
-    with connected(patient) as slow:
+def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(server: EmbeddedServer) -> None:
+    request = head(server, method="GET", path="/health/live")
+    with connected(server) as slow:
         for connection in slow:
             connection.sendall(request + request[:-1])
         assert [first_answer(connection) for connection in slow] == [200] * SLOW
-        assert answers(patient) == 200
+        assert answers(server) == 200
 
         for connection in slow:
             connection.sendall(request[-1:])
@@ -145,22 +147,38 @@ def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(patie
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["silent", "dribbling"])
-def test_a_head_has_its_time_as_a_whole(server: EmbeddedServer, begun: bytes) -> None:
-    with connected(server) as slow:
+def test_a_head_has_its_time_as_a_whole(hasty: EmbeddedServer, begun: bytes) -> None:
+    with connected(hasty) as slow:
         for connection in slow:
             connection.sendall(begun)
         with again_and_again(send_a_byte if begun else lambda _: None, slow):
             assert [rest(connection) for connection in slow] == [b""] * SLOW
 
 
-def test_the_head_of_a_later_request_has_its_time_too(server: EmbeddedServer) -> None:
-    request = head(server, method="GET", path="/health/live")
-    with connected(server) as slow:
-        for connection in slow:
-            connection.sendall(request)
-        assert [first_answer(connection) for connection in slow] == [200] * SLOW
+def test_the_head_of_a_later_request_has_its_time_too(hasty: EmbeddedServer) -> None:
+    request = head(hasty, method="GET", path="/health/live")
+    slow: list[socket.socket] = []
+    with contextlib.ExitStack() as stack:
+
+        def one_more_is_answered() -> bool:
+            connection = stack.enter_context(connect(hasty))
+            with contextlib.suppress(ConnectionError):  # this process took longer than a head may
+                connection.sendall(request)
+                assert first_answer(connection) == 200
+                slow.append(connection)
+            return len(slow) == SLOW
+
+        wait_until(one_more_is_answered, "the first requests")
         with again_and_again(send_a_byte, slow):
             assert [rest(connection) for connection in slow] == [b""] * SLOW
+
+
+def test_who_falls_silent_in_the_middle_of_a_header_is_cut_off_without_a_word_in_the_log(hasty: EmbeddedServer) -> None:
+    with connected(hasty, 1) as [connection]:
+        connection.sendall(b"GET / HTTP/1.1\r\nHos")
+
+        assert rest(connection) == b""
+    assert "Socket error" not in hasty.process.output_tail()
 
 
 @pytest.mark.parametrize(

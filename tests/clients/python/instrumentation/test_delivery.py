@@ -36,7 +36,7 @@ def test_spans_go_to_the_address_of_the_prompt_with_the_key(start: Instrument, c
     instrumentation = start()
     record("one", "two")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
 
     path, headers, _ = collector.requests[0]
     assert path == "/api/public/prompts/17/otel/v1/traces"
@@ -49,7 +49,7 @@ def test_nothing_stays_on_disk_that_is_stored(start: Instrument, tmp_path: Path)
     instrumentation = start()
     record("one")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
 
     assert batches_in(tmp_path) == []
 
@@ -68,7 +68,7 @@ def test_what_is_recorded_while_reprise_is_away_is_sent_in_order_when_it_is_back
     collector.stop()
     for name in ("one", "two", "three"):
         record(name)
-        assert not instrumentation.flush()
+        assert not instrumentation.flush(60)
     assert len(batches_in(tmp_path)) == 3
 
     collector.start()
@@ -83,7 +83,7 @@ def test_a_batch_that_can_not_be_taken_now_is_sent_again(start: Instrument, coll
     collector.replies.append(Reply(status, {"message": "not now"}))
     instrumentation = start()
     record("one")
-    instrumentation.flush()
+    instrumentation.flush(60)
 
     wait_until(lambda: collector.names == ["one"], "the span")
 
@@ -92,7 +92,7 @@ def test_an_answer_that_is_not_that_of_reprise_loses_nothing(start: Instrument, 
     collector.always = Reply(200, {"login": "please"})
     instrumentation = start()
     record("one")
-    assert not instrumentation.flush()
+    assert not instrumentation.flush(60)
     collector.always = Reply()
 
     wait_until(instrumentation.flush, "the span")
@@ -102,11 +102,11 @@ def test_the_time_that_reprise_asks_for_is_waited(start: Instrument, collector: 
     collector.always = Reply(429, {"message": "too many"}, {"Retry-After": "100"})
     instrumentation = start()
     record("one")
-    assert not instrumentation.flush()
+    assert not instrumentation.flush(60)
     asked = len(collector.requests)
 
     for _ in range(3):
-        assert not instrumentation.flush()
+        assert not instrumentation.flush(60)
 
     assert len(collector.requests) == asked
 
@@ -133,7 +133,7 @@ def test_a_prompts_batches_go_to_no_other_prompt(start: Instrument, collector: C
 
     second = start(prompt=18)
 
-    assert second.flush()
+    assert second.flush(60)
     assert collector.requests == []
     assert len(batches_in(tmp_path)) == 1
 
@@ -146,7 +146,7 @@ def test_what_reprise_refuses_is_dropped_with_one_warning_in_its_words(
     instrumentation = start()
     for name in ("one", "two"):
         record(name)
-        instrumentation.flush()
+        instrumentation.flush(60)
 
     assert batches_in(tmp_path) == []
     assert warnings(caplog) == [f"Reprise refused 1 spans, which are dropped: {status}: There is no such prompt."]
@@ -158,7 +158,7 @@ def test_a_batch_at_which_the_server_fails_again_and_again_does_not_hold_up_the_
     collector.replies.extend([Reply(500, {"message": "bug"})] * delivery.STRIKES)
     instrumentation = start()
     record("poison")
-    instrumentation.flush()
+    instrumentation.flush(60)
     record("one")
 
     wait_until(lambda: collector.names == ["one"], "the batch after it")
@@ -172,7 +172,7 @@ def test_rejected_spans_are_told_once_in_the_words_of_reprise(
     instrumentation = start()
     for name in ("one", "two"):
         record(name)
-        instrumentation.flush()
+        instrumentation.flush(60)
 
     assert warnings(caplog) == ["Reprise rejected 1 of 1 spans: span 0123456789abcdef has no name"]
 
@@ -184,7 +184,7 @@ def test_the_oldest_go_when_more_waits_than_may(
     instrumentation = start(limits=Limits(max_batches=3))
     for number in range(10):
         record(f"span {number}")
-        instrumentation.flush()
+        instrumentation.flush(60)
     assert len(batches_in(tmp_path)) == 3
 
     collector.start()
@@ -201,7 +201,7 @@ def test_a_folder_that_can_not_be_written_costs_no_span(
     collector.replies.append(Reply(503))
     instrumentation = start(spool_dir=tmp_path / "file")
     record("one")
-    instrumentation.flush()
+    instrumentation.flush(60)
 
     wait_until(instrumentation.flush, "the span")
     assert collector.names == ["one"]
@@ -213,14 +213,14 @@ def test_what_a_process_did_not_finish_writing_is_not_sent(
 ) -> None:
     instrumentation = start()
     record("one")
-    instrumentation.flush()
+    instrumentation.flush(60)
     [folder] = (tmp_path / "spool").iterdir()
     unfinished = folder / "00000000000000000001-1-0123456789abcdef.json.gz.tmp"
     unfinished.write_bytes(b"half a ba")
     os.utime(unfinished, (0, 0))
     (folder / "somebody else's file").write_text("hello")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
 
     assert len(collector.requests) == 1
 
@@ -229,7 +229,7 @@ def test_only_the_owner_may_read_what_was_said(start: Instrument, collector: Col
     collector.stop()
     instrumentation = start()
     record("one")
-    instrumentation.flush()
+    instrumentation.flush(60)
 
     [batch] = batches_in(tmp_path)
     assert batch.stat().st_mode & 0o077 == 0
@@ -247,11 +247,11 @@ def test_a_forked_process_sends_its_own_spans_and_none_of_its_parents(
     child = os.fork()
     if child == 0:
         record("of the child")
-        os._exit(0 if instrumentation.flush() else 1)
+        os._exit(0 if instrumentation.flush(60) else 1)
 
     assert os.waitpid(child, 0)[1] == 0
     assert collector.names == ["of the child"]
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert collector.names == ["of the child", "of the parent"]
 
 
@@ -280,7 +280,7 @@ def test_many_threads_record_at_once(start: Instrument, collector: Collector) ->
     for thread in threads:
         thread.join()
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert sorted(collector.names) == sorted(names)
 
 

@@ -32,11 +32,11 @@ class Sent:
 
     def __call__(self) -> dict[str, dict[str, Any]]:
         """The spans by name, with the attributes of each."""
-        assert self.start().flush()
+        assert self.start().flush(60)
         return {span["name"]: attributes_of(span) for span in self.collector.stored}
 
     def span(self, name: str) -> dict[str, Any]:
-        assert self.start().flush()
+        assert self.start().flush(60)
         return next(span for span in self.collector.stored if span["name"] == name)
 
 
@@ -91,7 +91,7 @@ def test_what_was_set_up_counts_where_a_span_says_nothing_else(start: Instrument
     library_span("own", **{"gen_ai.conversation.id": "its own"})
     with conversation("c-1"):
         library_span("within", **{"gen_ai.conversation.id": "its own"})
-    instrumentation.flush()
+    instrumentation.flush(60)
 
     found = {span["name"]: attributes_of(span) for span in collector.stored}
     assert found["plain"] == {"gen_ai.conversation.id": "c-0", "user.id": "u-0", "service.prompt.version": "v1"}
@@ -224,7 +224,7 @@ def test_what_was_said_can_be_left_out(start: Instrument, collector: Collector) 
     with turn("My name is Ada.") as this, tool("find", {"name": "Ada"}) as call:
         call.result("Ada Lovelace")
         this.answer("Hello Ada.")
-    instrumentation.flush()
+    instrumentation.flush(60)
 
     assert "Ada" not in json.dumps(collector.stored)
     assert len(collector.stored) == 3

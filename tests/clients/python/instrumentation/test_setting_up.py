@@ -23,7 +23,7 @@ def test_without_a_key_the_application_runs_and_is_told(
     instrumentation = start(api_key=None)
     record("one")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert "REPRISE_API_KEY" in caplog.text
 
 
@@ -33,7 +33,7 @@ def test_a_key_that_no_request_can_have_stops_no_application(
     instrumentation = start(api_key="a key \ud83d")
     record("one")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert collector.requests == []
     assert "No spans are sent to Reprise: UnicodeEncodeError" in caplog.text
 
@@ -57,7 +57,7 @@ def test_the_environment_says_where_to(
     instrumentation = start(base_url=None, api_key=None, spool_dir=None)
     record("one")
 
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert collector.requests[0][1]["Authorization"] == "Bearer rp_env"
 
 
@@ -75,7 +75,7 @@ def test_it_joins_the_provider_that_is_there(start: Instrument, collector: Colle
     record("one")
 
     assert trace.get_tracer_provider() is provider
-    assert instrumentation.flush()
+    assert instrumentation.flush(60)
     assert collector.names == ["one"]
 
 
@@ -86,7 +86,7 @@ def test_a_second_call_sends_nothing_twice(
     assert start() is first
     assert start(prompt=18) is first
     record("one")
-    first.flush()
+    first.flush(60)
 
     assert collector.names == ["one"]
     assert "prompt_id=18" in caplog.text

@@ -10,10 +10,11 @@ from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.connection import HiredisRespSerializer, PythonRespSerializer
 from redis.retry import Retry
-from redis.sentinel import Sentinel, SentinelManagedConnection
+from redis.sentinel import Sentinel
 
 from app.breaker import OutageBreaker
 from app.redis_store.own_counts import OwnCounts
+from app.redis_store.watched_primary import PrimaryWatch, SentinelConnection
 from config.servers import Sentinels
 
 COMMAND_S = 5
@@ -92,18 +93,6 @@ class CommandPacker(HiredisRespSerializer):
         return list(super().pack(*command))
 
 
-class SentinelConnection(SentinelManagedConnection):
-    """Closes when an answer did not come in time, which would be taken for that of the next command.
-
-    Other connections of redis-py do so by themselves: see its pull request 4292.
-    """
-
-    def read_response(
-        self, disable_decoding: bool = False, *, disconnect_on_error: bool | None = True, **options: Any
-    ) -> Any:
-        return super().read_response(disable_decoding, disconnect_on_error=disconnect_on_error, **options)
-
-
 def _encoded(part: Any) -> bytes:
     return part if isinstance(part, bytes) else str(part).encode()
 
@@ -132,32 +121,34 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
             timeout_s=max(longest_wait_s, FOLLOWING_S) + WAIT_MARGIN_S,
             connect_s=CONNECT_S,
             connections=max(1024, waiters + 64),
+            repeats=0,  # who has waited does not begin to wait anew
         ),
     )
 
 
 def _client(
-    kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024
+    kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024, repeats: int = 1
 ) -> redis.Redis:
-    """Make a client that replaces a closed connection once, and repeats no command that was not answered."""
+    """Make a client that replaces a closed connection `repeats` times, and repeats no command that was not answered."""
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
         "socket_connect_timeout": connect_s,
         "max_connections": connections,
         "command_packer": CommandPacker(),
-        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        "retry": Retry(NoBackoff(), repeats, supported_errors=(redis.ConnectionError,)),
     }
     sentinels = Sentinels.in_url(url)
     if sentinels is None:
         return kind.from_url(url, **options)
-    # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed.
-    sentinel = Sentinel(
-        sentinels.addresses, sentinel_kwargs={"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S}
-    )
+    # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed. After a
+    # Sentinel that does not answer the next one is asked, at once.
+    once = {"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S, "retry": Retry(NoBackoff(), 0)}
+    sentinel = Sentinel(sentinels.addresses, sentinel_kwargs=once)
     return sentinel.master_for(  # type: ignore[no-any-return]
         sentinels.service,
         redis_class=kind,
         connection_class=SentinelConnection,
+        watch=PrimaryWatch(sentinel, sentinels.service),
         db=sentinels.database,
         username=sentinels.username,
         password=sentinels.password,

@@ -4,6 +4,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 import fakeredis
@@ -18,7 +19,7 @@ from app.redis_store.rate import RateLimiter
 from app.redis_store.scripts import Script
 from tests.support.redis_server import RedisServer
 from tests.support.sentinel import watched_redis
-from tests.support.waiting import free_port, wait_until
+from tests.support.waiting import PATIENCE_S, free_port, wait_until
 
 
 class Hanging:
@@ -162,6 +163,36 @@ def test_an_answer_of_a_watched_redis_that_comes_too_late_is_nobody_s(needs_redi
         other.set("key", "value")
         assert client.get("key") == b"value"
         client.close()
+
+
+def test_a_sentinel_that_hangs_is_asked_once(hanging: Hanging) -> None:
+    url = f"{hanging.url.replace('redis://', 'redis+sentinel://').removesuffix('/0')}/reprise/0"
+
+    with pytest.raises(redis.ConnectionError, match="No master found"):
+        connect(url, waiters=1, longest_wait_s=1).waiting.ping()
+    assert hanging.asked == 1
+
+
+def test_a_wait_for_a_primary_that_hangs_ends_when_another_one_is_promoted(needs_redis: None) -> None:
+    with watched_redis() as watched, ThreadPoolExecutor(1) as pool:
+        clients = connect(watched.url(), waiters=1, longest_wait_s=PATIENCE_S)
+        connection = clients.commands.connection_pool.get_connection()
+        wait = pool.submit(clients.waiting.blpop, ["list"], PATIENCE_S)
+        with watched.client() as other:
+            wait_until(lambda: other.info("clients")["blocked_clients"], "the wait")
+        hanging = watched.primary()
+        hanging.pause()
+        try:
+            with pytest.raises(redis.ConnectionError):
+                wait.result()
+            # What is sent once more goes to the new one.
+            connection.disconnect()
+            connection.send_command("PING")
+            assert connection.port == watched.primary().port != hanging.port
+        finally:
+            hanging.resume()
+            clients.commands.connection_pool.release(connection)
+            clients.close()
 
 
 def test_the_embedded_mode_has_one_redis_for_all() -> None:

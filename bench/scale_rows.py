@@ -131,7 +131,8 @@ class Maker:
             spans.insert_new(connection, written)
             turns.insert_new(connection, sorted(rows, key=lambda row: row.key))
             scores.insert_new(connection, [_score(row) for row in rows])
-            sessions.put(connection, session_rows(self.project_id, rows[0].batch_id, parts, {}))
+            added = session_rows(self.project_id, rows[0].batch_id, parts, {})
+            sessions.put(connection, added, project_id=self.project_id)
         return len(written)
 
 

@@ -144,9 +144,9 @@ def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime)
     elsewhere = (
         select(other.c.replay_id)
         .join(experiments, _E.id == other.c.experiment_id)
-        .where(_E.id != experiment_id, _E.status.in_(UNFINISHED))
+        .where(other.c.replay_id == _L.replay_id, _E.id != experiment_id, _E.status.in_(UNFINISHED))
     )
-    own = select(_L.replay_id).where(_L.experiment_id == experiment_id, _L.replay_id.not_in(elsewhere))
+    own = select(_L.replay_id).where(_L.experiment_id == experiment_id, ~elsewhere.exists())
     ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
     for some in pieces(sorted(ids)):
         unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Connection,
     DefaultClause,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
     select,
@@ -88,14 +89,21 @@ class Contents:
 
 _E = experiments.c
 _CANDIDATE, _BASELINE = draft_snapshots.alias("candidate"), draft_snapshots.alias("baseline")
+
+
+def _is_snapshot(snapshot: FromClause, snapshot_id: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a row is this snapshot of an experiment, whose prompt it has."""
+    return (snapshot.c.id == snapshot_id) & (snapshot.c.prompt_id == _E.prompt_id)
+
+
 _FINGERPRINTS = {
     "candidate_fingerprint": _CANDIDATE.c.fingerprint,
     "baseline_fingerprint": _BASELINE.c.fingerprint,
 }
 _ROW = (
     select(*columns_of(ExperimentRow, experiments, **_FINGERPRINTS))
-    .join(_CANDIDATE, _CANDIDATE.c.id == _E.candidate_snapshot_id)
-    .outerjoin(_BASELINE, _BASELINE.c.id == _E.baseline_snapshot_id)
+    .join(_CANDIDATE, _is_snapshot(_CANDIDATE, _E.candidate_snapshot_id))
+    .outerjoin(_BASELINE, _is_snapshot(_BASELINE, _E.baseline_snapshot_id))
 )
 
 
@@ -168,8 +176,8 @@ def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int)
     baseline = draft_snapshots.alias()
     statement = (
         select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint)
-        .join(draft_snapshots, draft_snapshots.c.id == _E.candidate_snapshot_id)
-        .outerjoin(baseline, baseline.c.id == _E.baseline_snapshot_id)
+        .join(draft_snapshots, _is_snapshot(draft_snapshots, _E.candidate_snapshot_id))
+        .outerjoin(baseline, _is_snapshot(baseline, _E.baseline_snapshot_id))
         .where(_E.id == experiment_id, _E.prompt_id == prompt_id)
     )
     return find_row(connection, Evidence, statement)

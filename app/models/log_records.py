@@ -51,10 +51,10 @@ def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
     return queries.insert_new(connection, "log_records", COLUMNS, sorted(rows, key=itemgetter(1, 2)))
 
 
-def list_records(connection: Connection, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
+def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
     """List the records of these rows with the keys of their spans, in the order of their times."""
     found: list[tuple[int, int, SpanKey, bytes]] = []
-    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body)
+    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(_C.project_id == project_id)
     for some in queries.pieces(ids):
         for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(some))):
             found.append((time_ns, id_, (trace_id, span_id), body))

@@ -143,7 +143,8 @@ _LISTED = queries.columns_of(
     test_cases=select(func.count()).where(test_cases.c.prompt_id == _C.id).scalar_subquery(),
     newest=prompt_versions.c.id,
 )
-_LISTING = select(*_LISTED[1:], *VERSION_HEAD).outerjoin(prompt_versions, prompt_versions.c.id == _C.newest_version_id)
+_NEWEST = (prompt_versions.c.id == _C.newest_version_id) & (prompt_versions.c.prompt_id == _C.id)
+_LISTING = select(*_LISTED[1:], *VERSION_HEAD).outerjoin(prompt_versions, _NEWEST)
 
 
 def _listing(*row: Any) -> PromptListing:

@@ -154,7 +154,7 @@ def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, A
     if connection.dialect.name == "sqlite":
         statement: Insert = sqlite_insert(table).on_conflict_do_nothing(index_elements=key)
     else:
-        statement = mysql_insert(table).on_duplicate_key_update({key[0]: table.c[key[0]]})
+        statement = mysql_insert(table).on_duplicate_key_update(_unchanged(table, key))
     if rows:
         connection.execute(statement, rows)
 
@@ -167,8 +167,15 @@ def _upsert(
         if not changes:
             return added.on_conflict_do_nothing(index_elements=key)
         return added.on_conflict_do_update(index_elements=key, set_=changes)
-    unchanged = {key[0]: table.c[key[0]]}
-    return mysql_insert(table).values(row).on_duplicate_key_update(dict(changes) or unchanged)
+    return mysql_insert(table).values(row).on_duplicate_key_update(dict(changes) or _unchanged(table, key))
+
+
+def _unchanged(table: Table, key: Sequence[str]) -> dict[str, ColumnElement[Any]]:
+    """Return the update of a row that changes nothing.
+
+    It names the key's last column, as the first one may be the one that Vitess finds the shard by, and it refuses that.
+    """
+    return {key[-1]: table.c[key[-1]]}
 
 
 # A statement has at most twice these bytes, as bytes are sent in hexadecimal digits: well under the smallest packet

@@ -13,7 +13,19 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, exists, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    Select,
+    Table,
+    and_,
+    delete,
+    exists,
+    select,
+    update,
+)
 
 from app.models import search
 from app.models.base import metadata
@@ -77,15 +89,15 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
         )
         picked_spans = _ids(connection, of_turns.limit(left))
         _delete_what_names(connection, scope.project_id, picked_spans)
-        left -= _delete(connection, spans, picked_spans)
+        left -= _delete(connection, spans, picked_spans, scope.project_id)
         if left <= 0:
             break
         emptied += rows
     remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
     # The words of the turns that go, and of those that lose spans, change.
     search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in found])
-    _delete(connection, turns, [row.id for row in emptied])
-    settle(connection, session_keys={row.session_key for row in emptied})
+    _delete(connection, turns, [row.id for row in emptied], scope.project_id)
+    settle(connection, project_id=scope.project_id, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
 
 
@@ -93,12 +105,13 @@ def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequen
     """Delete the log records and scores of spans; `span_ids` are ids of rows."""
     s = spans.c
     for some in pieces(span_ids):
-        trace_ids = list(connection.scalars(select(s.trace_id).where(s.id.in_(some)).distinct()))
+        named = and_(s.project_id == project_id, s.id.in_(some))
+        trace_ids = list(connection.scalars(select(s.trace_id).where(named).distinct()))
         for table in WITH_SPANS:
             c = table.c
-            of_span = exists().where(s.id.in_(some), s.trace_id == c.trace_id, s.span_id == c.span_id)
+            of_span = exists().where(named, s.trace_id == c.trace_id, s.span_id == c.span_id)
             found = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
-            _delete(connection, table, _ids(connection, found))
+            _delete(connection, table, _ids(connection, found), project_id)
 
 
 # The columns that refer to rows of a table, and whose rows are removed with those.
@@ -114,7 +127,7 @@ def remove_old(connection: Connection, table: str, *, project_id: int, before: d
 
     What has not finished stays, and what belongs to an experiment that has not.
     """
-    return _remove(connection, table, *_old(table, project_id=project_id, before=before), limit=limit)
+    return _remove(connection, table, project_id, *_old(table, project_id=project_id, before=before), limit=limit)
 
 
 def count_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
@@ -133,12 +146,13 @@ def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement
         conditions.append(~in_unfinished_experiment(c.id))
     if table == "calibrations":
         played = replays.c
-        conditions.append(~exists().where(played.calibration_id == c.id, played.status.in_(UNFINISHED)))
+        of_calibration = (played.project_id == project_id, played.calibration_id == c.id)
+        conditions.append(~exists().where(*of_calibration, played.status.in_(UNFINISHED)))
     return conditions
 
 
 # The columns that refer to snapshots. An unfinished experiment refers to further ones of its prompt.
-_USING: dict[str, tuple[ColumnElement[Any], ...]] = {
+_USING: dict[str, tuple[Column[Any], ...]] = {
     "case_snapshots": (replays.c.case_snapshot_id,),
     "draft_snapshots": (
         replays.c.draft_snapshot_id,
@@ -154,33 +168,47 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
     c = rows.c
     of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
     in_work = exists().where(experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED))
-    unused = and_(~in_work, *(~exists().where(column == c.id) for column in _USING[table]))
+    unused = and_(~in_work, *(_first_using(column, rows).is_(None) for column in _USING[table]))
     found = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
     # The start of a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
     locked = _ids(connection, select(c.id).where(c.id.in_(found)).order_by(c.id).with_for_update())
-    return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)))
+    return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)), project_id)
 
 
-def remove_of(connection: Connection, table: str, *, limit: int, **owner: int) -> int:
-    """Remove the rows of an owner, such as `prompt_id=1`; workers of its unfinished runs find nothing to finish."""
-    c = metadata.tables[table].c
-    return _remove(connection, table, *(c[name] == id_ for name, id_ in owner.items()), limit=limit)
+def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
+    """Return the query for a row whose `column` refers to a snapshot; its limit keeps MariaDB from reading all rows."""
+    c = column.table.c
+    found = select(c.id).where(column == snapshots.c.id, c.prompt_id == snapshots.c.prompt_id)
+    return found.limit(1).scalar_subquery()
 
 
-def _remove(connection: Connection, table: str, *conditions: ColumnElement[bool], limit: int) -> int:
+def remove_of(connection: Connection, table: str, *, limit: int, project_id: int, prompt_id: int | None = None) -> int:
+    """Remove the rows of a project, or of a prompt of it; workers of unfinished runs find nothing to finish."""
+    rows = metadata.tables[table]
+    conditions = [*_of_project(rows, project_id), *([] if prompt_id is None else [rows.c.prompt_id == prompt_id])]
+    return _remove(connection, table, project_id, *conditions, limit=limit)
+
+
+def _of_project(table: Table, project_id: int) -> list[ColumnElement[bool]]:
+    """Return the condition that a row is the project's, for tables whose rows name it."""
+    return [table.c.project_id == project_id] if "project_id" in table.c else []
+
+
+def _remove(connection: Connection, table: str, project_id: int, *conditions: ColumnElement[bool], limit: int) -> int:
     rows = metadata.tables[table]
     ids = _ids(connection, select(rows.c.id).where(*conditions).limit(limit))
     for column in _REFERRING.get(table, ()) if ids else ():
-        connection.execute(delete(column.table).where(column.in_(ids)))
-    return _delete(connection, rows, ids)
+        connection.execute(delete(column.table).where(*_of_project(column.table, project_id), column.in_(ids)))
+    return _delete(connection, rows, ids, project_id)
 
 
 def _ids(connection: Connection, statement: Select[tuple[int]]) -> list[int]:
     return sorted(connection.scalars(statement))
 
 
-def _delete(connection: Connection, table: Table, ids: Sequence[int]) -> int:
-    return sum(connection.execute(delete(table).where(table.c.id.in_(some))).rowcount for some in pieces(ids))
+def _delete(connection: Connection, table: Table, ids: Sequence[int], project_id: int) -> int:
+    own = delete(table).where(*_of_project(table, project_id))
+    return sum(connection.execute(own.where(table.c.id.in_(some))).rowcount for some in pieces(ids))
 
 
 def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:

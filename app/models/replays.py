@@ -165,8 +165,8 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
     """List replays in order of id; without those of an older calibration, whose id SQLite gave again."""
     c = replays.c
-    own = _ROW.where(c.calibration_id == calibration.id, c.created_at >= calibration.created_at)
-    return list_rows(connection, ReplayRow, own.order_by(c.id))
+    own = _ROW.where(c.project_id == calibration.project_id, c.calibration_id == calibration.id)
+    return list_rows(connection, ReplayRow, own.where(c.created_at >= calibration.created_at).order_by(c.id))
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:

@@ -82,7 +82,8 @@ class ScoreRange:
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
         """Return the condition that a session, or one of its turns or spans, has such a score."""
-        of_turns = and_(turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
+        of_project = turns.c.project_id == project_id
+        of_turns = and_(of_project, turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
         return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
     def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -176,9 +177,9 @@ def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:
     return bool(queries.delete_rows(connection, scores, project_id=project_id, digest=digest))
 
 
-def remove_of_sessions(connection: Connection, *, session_keys: Collection[bytes]) -> None:
+def remove_of_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
     """Delete the scores of whole sessions."""
-    connection.execute(delete(scores).where(_C.session_key.in_(session_keys)))
+    connection.execute(delete(scores).where(_C.project_id == project_id, _C.session_key.in_(session_keys)))
 
 
 def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
@@ -187,7 +188,7 @@ def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Seque
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for some in queries.pieces(trace_ids):
         ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(some))))
-        connection.execute(delete(scores).where(_C.id.in_(ids)))
+        connection.execute(delete(scores).where(_C.project_id == project_id, _C.id.in_(ids)))
 
 
 def listed(

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     SmallInteger,
     Table,
+    and_,
     bindparam,
     delete,
     exists,
@@ -108,7 +109,8 @@ def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnK
     found: list[int] = []
     for prompt_id in sorted({prompt_id for prompt_id, _ in keys}):
         for some in queries.pieces([trace_id for named, trace_id in keys if named == prompt_id]):
-            found += connection.scalars(select(_T.id).where(_T.prompt_id == prompt_id, _T.trace_id.in_(some)))
+            of_prompt = (_T.project_id == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(some))
+            found += connection.scalars(select(_T.id).where(*of_prompt))
     note_turns(connection, project_id=project_id, turn_ids=found)
 
 
@@ -121,18 +123,19 @@ def newest_waiting(connection: Connection) -> tuple[Block, list[int]] | None:
     return (newest.project_id, newest.block), sorted(connection.scalars(of_block))
 
 
-def _take(connection: Connection, ids: Sequence[int]) -> bool:
+def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
     """Remove these rows of waiting blocks; returns False, and removes none, if another process has removed one."""
-    locked = select(_Q.id).where(_Q.id.in_(ids)).order_by(_Q.id).with_for_update()
+    rows = and_(_Q.project_id == project_id, _Q.id.in_(ids))
+    locked = select(_Q.id).where(rows).order_by(_Q.id).with_for_update()
     if len(connection.scalars(locked).all()) < len(ids):
         return False
-    connection.execute(delete(search_waiting).where(_Q.id.in_(ids)))
+    connection.execute(delete(search_waiting).where(rows))
     return True
 
 
 def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
     """Replace the rows `ids` of EVERYTHING by a row for each block, of which the newest is read first."""
-    if _take(connection, ids):
+    if _take(connection, EVERYTHING[0], ids):
         stored = select(_T.project_id, _BLOCK.label("block")).distinct().order_by("block")
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], stored))
 
@@ -145,9 +148,9 @@ def turns_of_block(connection: Connection, block: Block) -> list[IndexedTurn]:
 
 def put(connection: Connection, block: Block, buckets: Mapping[int, bytes], *, waiting_ids: Sequence[int]) -> bool:
     """Replace what is stored of a block, unless another process has done so since its `waiting_ids` were read."""
-    if not waiting_ids or not _take(connection, waiting_ids):
-        return False
     project_id, number = block
+    if not waiting_ids or not _take(connection, project_id, waiting_ids):
+        return False
     of_block = (_W.project_id == project_id, _W.bucket.in_(range(BUCKETS)), _W.block == number)
     connection.execute(delete(search_words).where(*of_block))
     stored = compress_all(list(buckets.values()))
@@ -201,7 +204,7 @@ def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) 
     return found
 
 
-def turns_of_sessions(connection: Connection, *, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
+def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
     """List the turns of sessions, those of each in their order."""
-    in_order = _TURN.where(_T.session_key.in_(session_keys)).order_by(_T.session_key, _T.start_ns, _T.trace_id)
-    return queries.list_rows(connection, IndexedTurn, in_order)
+    found = _TURN.where(_T.project_id == project_id, _T.session_key.in_(session_keys))
+    return queries.list_rows(connection, IndexedTurn, found.order_by(_T.session_key, _T.start_ns, _T.trace_id))

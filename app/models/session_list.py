@@ -187,10 +187,11 @@ def matching(
     return [rows[id_] for _, id_ in positions if id_ in rows]
 
 
-def previews(connection: Connection, session_keys: Sequence[bytes]) -> dict[bytes, str]:
+def previews(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, str]:
     """Return the text that opens each session, of those that have one."""
     c = turns.c
-    opened = select(c.session_key, c.opening).where(c.session_key.in_(session_keys), c.opening.is_not(None))
+    of_sessions = (c.project_id == project_id, c.session_key.in_(session_keys))
+    opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))
     found: dict[bytes, str] = {}
     for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):
         found.setdefault(key, opening)

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     Integer,
     UniqueConstraint,
+    and_,
     bindparam,
     delete,
     select,
@@ -117,16 +118,17 @@ _PUT: dict[str, queries.Rule] = dict.fromkeys(
 )
 
 
-def put(connection: Connection, rows: Sequence[SessionRow]) -> None:
-    """Insert sessions (in key order), or add these to stored ones."""
+def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) -> None:
+    """Insert sessions of a project (in key order), or add these to stored ones."""
     if _upsert(connection, rows, _ADD):
         return
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
         # These rows are locked by now.
-        for key, names in connection.execute(select(_C.session_key, _C.names).where(_C.session_key.in_(keys))).all():
+        stored = select(_C.session_key, _C.names).where(_C.project_id == project_id, _C.session_key.in_(keys))
+        for key, names in connection.execute(stored).all():
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
-                queries.update_rows(connection, sessions, {"session_key": key}, names=both)
+                queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, names=both)
 
 
 def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> bool:
@@ -135,38 +137,38 @@ def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[
     return queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
-def settle(connection: Connection, *, session_keys: Collection[bytes]) -> None:
+def settle(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
     """Give sessions that turns have left what their remaining turns add up to, or remove those without any.
 
     The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
     Those with too many turns to read here are added up by the clock.
     """
     for keys in queries.pieces(sorted(session_keys)):
-        locked = _SELECT.where(_C.session_key.in_(keys)).order_by(_C.session_key).with_for_update()
-        rows = queries.list_rows(connection, SessionRow, locked)
-        found = extents(connection, session_keys=[row.session_key for row in rows])
+        of_project = _SELECT.where(_C.project_id == project_id, _C.session_key.in_(keys))
+        rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
+        found = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
         if empty := [row.session_key for row in rows if row.session_key not in found]:
-            _remove(connection, empty)
+            _remove(connection, project_id, empty)
         kept = [row for row in rows if row.session_key in found]
-        facts = _facts_of(connection, found)
+        facts = _facts_of(connection, project_id, found)
         settled = [_added_up(row, found[row.session_key], facts[row.session_key]) for row in kept]
         _upsert(connection, settled, _PUT)
 
 
-def _remove(connection: Connection, session_keys: Sequence[bytes]) -> None:
+def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:
     """Delete locked sessions with their scores, and take away what they were counted with."""
-    remove_of_sessions(connection, session_keys=session_keys)
-    gone = _C.session_key.in_(session_keys)
-    kept = select(_C.project_id, _C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
+    remove_of_sessions(connection, project_id=project_id, session_keys=session_keys)
+    gone = and_(_C.project_id == project_id, _C.session_key.in_(session_keys))
+    kept = select(_C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
-    for project_id, prompt_id, text in connection.execute(kept):
+    for prompt_id, text in connection.execute(kept):
         counted = load_counted(text)
         changes[InsightKey.of(project_id, prompt_id, counted)].append(counted.figures.negative)
     connection.execute(delete(sessions).where(gone))
     insight.add(connection, {key: total(figures) for key, figures in changes.items()})
 
 
-def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
+def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
     """Return the facts of the sessions that have the fewest turns, `TURNS_AT_ONCE` at most, by the sessions' keys."""
     keys, left = [], TURNS_AT_ONCE
     for key in sorted(found, key=lambda key: found[key].turns):
@@ -174,7 +176,7 @@ def _facts_of(connection: Connection, found: Mapping[bytes, Extent]) -> dict[byt
         if left >= 0:
             keys.append(key)
     facts: dict[bytes, list[TurnFacts]] = defaultdict(list)
-    for turn in list_turns(connection, session_keys=keys):
+    for turn in list_turns(connection, project_id=project_id, session_keys=keys):
         facts[turn.session_key].append(load(turn.facts))
     return facts
 
@@ -200,13 +202,14 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
     )
 
 
-def add_up(connection: Connection, *, session_key: bytes) -> None:
+def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> None:
     """Do as `settle` for one session with any number of turns."""
-    locked = _SELECT.where(_C.session_key == session_key).with_for_update()
+    locked = _SELECT.where(_C.project_id == project_id, _C.session_key == session_key).with_for_update()
     row = queries.find_row(connection, SessionRow, locked)
-    extent = extents(connection, session_keys=[session_key]).get(session_key)
+    extent = extents(connection, project_id=project_id, session_keys=[session_key]).get(session_key)
     if row and extent:
-        facts = (load(turn.facts) for some in turns_in_pieces(connection, session_key=session_key) for turn in some)
+        listed = turns_in_pieces(connection, project_id=project_id, session_key=session_key)
+        facts = (load(turn.facts) for some in listed for turn in some)
         _upsert(connection, [_added_up(row, extent, facts)], _PUT)
 
 
@@ -232,7 +235,7 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
 
 _PUT_COUNTED = (
     update(sessions)
-    .where(_C.session_key == bindparam("key"))
+    .where(_C.project_id == bindparam("of_project"), _C.session_key == bindparam("key"))
     .values(uncounted=None, counted=bindparam("figures", type_=_C.counted.type))
 )
 
@@ -244,13 +247,15 @@ def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[Se
 
 
 def put_counted(
-    connection: Connection, *, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
+    connection: Connection, *, project_id: int, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
 ) -> dict[bytes, Counted | None]:
     """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns their earlier figures."""
-    found = select(_C.session_key, _C.uncounted, _C.counted).where(_C.session_key.in_(sorted(marks)))
+    marked = (_C.project_id == project_id, _C.session_key.in_(sorted(marks)))
+    found = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
     locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
     same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]
     before = {key: load_counted(text) if text else None for key, text in same}
     if before:
-        connection.execute(_PUT_COUNTED, [{"key": key, "figures": dump(counted[key])} for key in before])
+        rows = [{"of_project": project_id, "key": key, "figures": dump(counted[key])} for key in before]
+        connection.execute(_PUT_COUNTED, rows)
     return before

@@ -62,7 +62,9 @@ def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     queries.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
 
 
-def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: int = 0) -> list[TurnRow]:
+def lock_existing(
+    connection: Connection, *, project_id: int, keys: Sequence[TurnKey], batch_id: int = 0
+) -> list[TurnRow]:
     """Lock those of the turns `keys` that other batches have written, until the commit; returns them in key order."""
     c = turns.c
     found: list[TurnRow] = []
@@ -70,35 +72,41 @@ def lock_existing(connection: Connection, *, keys: Sequence[TurnKey], batch_id: 
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
         for some in queries.pieces(trace_ids):
-            others = _SELECT.where(c.prompt_id == prompt_id, c.trace_id.in_(some), c.batch_id != batch_id)
+            named = (c.project_id == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
+            others = _SELECT.where(*named, c.batch_id != batch_id)
             found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
     return found
 
 
-def list_turns(connection: Connection, *, session_keys: Sequence[bytes]) -> list[TurnRow]:
+def list_turns(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[TurnRow]:
     """List the turns of sessions in the order of their start, then of their trace ids."""
-    statement = _SELECT.where(turns.c.session_key.in_(session_keys))
+    statement = _SELECT.where(turns.c.project_id == project_id, turns.c.session_key.in_(session_keys))
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
-def first_traces(connection: Connection, *, session_keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def first_traces(
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
     """Yield (session key, trace id) of the earliest turn of each session that has one."""
     c = turns.c
     for some in queries.pieces(sorted(session_keys)):
-        found = select(c.session_key, c.trace_id).where(c.session_key.in_(some))
+        found = select(c.session_key, c.trace_id).where(c.project_id == project_id, c.session_key.in_(some))
         earliest: dict[bytes, bytes] = {}
         for key, trace_id in connection.execute(found.order_by(c.start_ns, c.trace_id)):
             earliest.setdefault(key, trace_id)
         yield from earliest.items()
 
 
-def turns_in_pieces(connection: Connection, *, session_key: bytes, size: int = 500) -> Iterator[list[TurnRow]]:
+def turns_in_pieces(
+    connection: Connection, *, project_id: int, session_key: bytes, size: int = 500
+) -> Iterator[list[TurnRow]]:
     """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
     c = turns.c
-    ids = list(connection.scalars(select(c.id).where(c.session_key == session_key).order_by(c.start_ns, c.trace_id)))
+    of_session = select(c.id).where(c.project_id == project_id, c.session_key == session_key)
+    ids = list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id)))
     for start in range(0, len(ids), size):
-        some = _SELECT.where(c.id.in_(ids[start : start + size])).order_by(c.start_ns, c.trace_id)
-        yield queries.list_rows(connection, TurnRow, some)
+        some = _SELECT.where(c.project_id == project_id, c.id.in_(ids[start : start + size]))
+        yield queries.list_rows(connection, TurnRow, some.order_by(c.start_ns, c.trace_id))
 
 
 class Extent(NamedTuple):
@@ -109,9 +117,9 @@ class Extent(NamedTuple):
     turns: int
 
 
-def extents(connection: Connection, *, session_keys: Sequence[bytes]) -> dict[bytes, Extent]:
+def extents(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, Extent]:
     """Return the extents of those sessions that have turns, by session key."""
     c = turns.c
     statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
-    of_sessions = statement.where(c.session_key.in_(session_keys)).group_by(c.session_key)
-    return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions)}
+    of_sessions = statement.where(c.project_id == project_id, c.session_key.in_(session_keys))
+    return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions.group_by(c.session_key))}

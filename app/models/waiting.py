@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
@@ -25,15 +27,17 @@ def settle_waiting(
     Returns how many of a project, or of all, were looked at; each is once.
     """
     c = table.c
-    waiting = select(c.id).where(c.waiting_since < queries.first_batch_id(before))
+    waiting = select(c.project_id, c.id).where(c.waiting_since < queries.first_batch_id(before))
     if project_id is not None:
         waiting = waiting.where(c.project_id == project_id)
-    ids = sorted(connection.scalars(waiting.order_by(c.waiting_since).limit(limit)))
-    for some in queries.pieces(ids):
-        joined = sorted(connection.scalars(select(c.id).where(c.id.in_(some), _stored(table))))
-        connection.execute(update(table).where(c.id.in_(joined)).values(waiting_since=None))
-        connection.execute(delete(table).where(c.id.in_(sorted({*some} - {*joined}))))
-    return len(ids)
+    rows = sorted(map(tuple, connection.execute(waiting.order_by(c.waiting_since).limit(limit))))
+    for owner_id, group in groupby(rows, key=itemgetter(0)):
+        own = c.project_id == owner_id
+        for some in queries.pieces([id_ for _, id_ in group]):
+            joined = sorted(connection.scalars(select(c.id).where(own, c.id.in_(some), _stored(table))))
+            connection.execute(update(table).where(own, c.id.in_(joined)).values(waiting_since=None))
+            connection.execute(delete(table).where(own, c.id.in_(sorted({*some} - {*joined}))))
+    return len(rows)
 
 
 def _stored(table: Table) -> ColumnElement[bool]:

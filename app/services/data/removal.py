@@ -254,7 +254,5 @@ class DeletionService:
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
-    for table in OF_BOTH:
+    for table in (*OF_BOTH, *OF_PROMPT):
         yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
-    for table in OF_PROMPT:
-        yield partial(removal.remove_of, table=table, prompt_id=prompt_id)

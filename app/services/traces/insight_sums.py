@@ -68,9 +68,11 @@ class InsightCounter:
         with self.database.read() as connection:
             rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
             book = self.prices.book(connection, project_id=project_id)
-            found = {row.session_key: (row, _counted(row, facts, book)) for row, facts in _with_facts(connection, rows)}
+            listed = _with_facts(connection, project_id, rows)
+            found = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
         if found:
-            self._note(project_id, self.database.background.retrying(lambda connection: _store(connection, found)))
+            store = partial(_store, project_id=project_id, found=found)
+            self._note(project_id, self.database.background.retrying(store))
         return len(rows)
 
     def _note(self, project_id: int, change: Figures) -> None:
@@ -91,31 +93,34 @@ def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> Co
     return figures.count(of_unix_ns(row.start_ns).date(), facts, book)
 
 
-def _with_facts(connection: Connection, rows: Sequence[SessionRow]) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
+def _with_facts(
+    connection: Connection, project_id: int, rows: Sequence[SessionRow]
+) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
     """Yield the sessions with the facts of their turns: those of short sessions are read together."""
     of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in rows if row.turns <= SHORT}
-    for turn in turns.list_turns(connection, session_keys=list(of_short)):
+    for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
         of_short[turn.session_key].append(load(turn.facts))
     for row in rows:
         key = row.session_key
-        yield row, of_short[key] if key in of_short else _facts(connection, key)
+        yield row, of_short[key] if key in of_short else _facts(connection, project_id, key)
 
 
-def _facts(connection: Connection, session_key: bytes) -> Iterator[TurnFacts]:
-    for some in turns.turns_in_pieces(connection, session_key=session_key):
+def _facts(connection: Connection, project_id: int, session_key: bytes) -> Iterator[TurnFacts]:
+    for some in turns.turns_in_pieces(connection, project_id=project_id, session_key=session_key):
         yield from (load(turn.facts) for turn in some)
 
 
-def _store(connection: Connection, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
+def _store(connection: Connection, *, project_id: int, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
     """Keep the figures of those sessions that ingest did not change meanwhile; returns what they add to all sums."""
     marks = {key: row.uncounted for key, (row, _) in found.items()}
-    before = sessions.put_counted(connection, marks=marks, counted={key: one for key, (_, one) in found.items()})
+    counted = {key: one for key, (_, one) in found.items()}
+    before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for key, earlier in before.items():
         row, now = found[key]
-        changes[InsightKey.of(row.project_id, row.prompt_id, now)].append(now.figures)
+        changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
         if earlier:
-            changes[InsightKey.of(row.project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
+            changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
     added = {key: total(some) for key, some in changes.items()}
     insight.add(connection, added)
     return total(added.values())

@@ -86,7 +86,7 @@ class SessionService:
         """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            found = turns.list_turns(connection, session_keys=[row.session_key])
+            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
             book = self.prices.book(connection, project_id=project_id)
             return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
 
@@ -125,11 +125,12 @@ def require_session(connection: Connection, *, project_id: int, session_id: str)
 def summarise(
     connection: Connection, rows: Sequence[SessionRow], prices: PriceBook = NO_PRICES
 ) -> list[SessionSummary]:
-    """Return the summaries of sessions, in their order, by one query; without `prices` they have no cost."""
+    """Return the summaries of sessions of a project, in their order, by one query; without `prices` without costs."""
     if not rows:
         return []
     by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
-    for turn in turns.list_turns(connection, session_keys=[row.session_key for row in rows]):
+    keys = [row.session_key for row in rows]
+    for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=keys):
         by_session[turn.session_key].append(turn)
     return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]], prices) for row in rows]
 

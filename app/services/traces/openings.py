@@ -47,7 +47,8 @@ class OpeningService:
     def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
         """Add the openings of the spans `logged`, which have the ids of the rows of their log records."""
         with self.database.read() as connection:
-            records = events_of(log_records.list_records(connection, list(chain.from_iterable(logged.values()))))
+            ids = list(chain.from_iterable(logged.values()))
+            records = events_of(log_records.list_records(connection, project_id=project_id, ids=ids))
             stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())
         found = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
         if stored:
@@ -56,6 +57,6 @@ class OpeningService:
     def _write(
         self, connection: Connection, project_id: int, keys: Sequence[TurnKey], found: Mapping[TurnKey, Opening]
     ) -> None:
-        add_openings(connection, found)
+        add_openings(connection, project_id, found)
         if self.searchable:
             search.note_traces(connection, project_id=project_id, keys=keys)

@@ -104,7 +104,7 @@ class SessionPartService:
 
     def _stored(self, connection: Connection, project_id: int, session_id: str) -> _Stored:
         row = require_session(connection, project_id=project_id, session_id=session_id)
-        found = turns.list_turns(connection, session_keys=[row.session_key])
+        found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
         prices = self.prices.book(connection, project_id=project_id)
         return _Stored(row, found, tuple(load(turn.facts) for turn in found), prices)
 

@@ -106,6 +106,6 @@ def _places_of_sessions(connection: Connection, project_id: int, targets: Sequen
     found = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
     places = {row.session_key: Place(row.prompt_id, row.session_key) for row in found}
     lone = {row.session_key: row.prompt_id for row in found if row.conversation_id is None}
-    for key, trace_id in turns.first_traces(connection, session_keys=lone):
+    for key, trace_id in turns.first_traces(connection, project_id=project_id, session_keys=lone):
         places[key] = Place(lone[key], trace_id=trace_id)
     return places

@@ -164,7 +164,7 @@ def _candidates(
     connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
 ) -> dict[bytes, list[FoundTurn]]:
     """Return the turns that have the words of the query of each session that has any, in order."""
-    listed = search.turns_of_sessions(connection, session_keys=session_keys)
+    listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
     sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
     for bucket, terms in needed(query).items():
         sets = _narrowed(connection, project_id, sets, bucket, terms)

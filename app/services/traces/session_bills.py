@@ -15,10 +15,11 @@ SESSIONS_AT_ONCE = 50
 
 
 def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
-    """Return what the model calls of sessions cost; the turns of some are read at a time."""
+    """Return what the model calls of a project's sessions cost; the turns of some are read at a time."""
     found = dict.fromkeys([row.session_key for row in rows], NOTHING)
     keys = list(found)
     for start in range(0, len(keys), SESSIONS_AT_ONCE):
-        for turn in turns.list_turns(connection, session_keys=keys[start : start + SESSIONS_AT_ONCE]):
+        some = keys[start : start + SESSIONS_AT_ONCE]
+        for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=some):
             found[turn.session_key] += load(turn.facts).bill(prices)
     return found

@@ -242,7 +242,8 @@ class SessionListService:
         project_id = conditions.project_id
         prompt_ids = sorted({row.prompt_id for row in rows})
         names = session_list.prompt_names(connection, project_id=project_id, prompt_ids=prompt_ids)
-        said = session_list.previews(connection, [row.session_key for row in rows])
+        keys = [row.session_key for row in rows]
+        said = session_list.previews(connection, project_id=project_id, session_keys=keys)
         bills = bills_of(connection, rows, self.prices.book(connection, project_id=project_id))
         return [
             ListedSession(

@@ -51,22 +51,24 @@ class SessionSumService:
             last = found[-1].id
 
     def _add_up(self, row: SessionRow) -> None:
-        key, database = row.session_key, self.database.background
+        project_id, key, database = row.project_id, row.session_key, self.database.background
         with database.read() as connection:
-            listed = (turn for some in turns.turns_in_pieces(connection, session_key=key) for turn in some)
-            outdated = [turn.key for turn in listed if _is_outdated(turn)]
+            listed = turns.turns_in_pieces(connection, project_id=project_id, session_key=key)
+            outdated = [turn.key for some in listed for turn in some if _is_outdated(turn)]
         for start in range(0, len(outdated), TURNS_AT_ONCE):
-            database.retrying(partial(_complete, keys=outdated[start : start + TURNS_AT_ONCE]))
-        database.retrying(partial(sessions.add_up, session_key=key))
+            some = outdated[start : start + TURNS_AT_ONCE]
+            database.retrying(partial(_complete, project_id=project_id, keys=some))
+        database.retrying(partial(sessions.add_up, project_id=project_id, session_key=key))
 
 
 def _is_outdated(turn: TurnRow) -> bool:
     return load(turn.facts).edition < EDITION
 
 
-def _complete(connection: Connection, *, keys: Sequence[TurnKey]) -> None:
+def _complete(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
     """Read from the spans of turns the facts that they lack."""
-    outdated = [turn for turn in turns.lock_existing(connection, keys=keys) if _is_outdated(turn)]
+    locked = turns.lock_existing(connection, project_id=project_id, keys=keys)
+    outdated = [turn for turn in locked if _is_outdated(turn)]
     turns.replace(connection, [_completed(connection, turn) for turn in outdated])
 
 

@@ -68,20 +68,20 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
     before: dict[TurnKey, TurnFacts] = {}
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
-        stored = turns.lock_existing(connection, keys=list(by_key), batch_id=batch_id)
+        stored = turns.lock_existing(connection, project_id=project_id, keys=list(by_key), batch_id=batch_id)
         before = {row.key: load(row.facts) for row in stored}
         merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
         turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
-    sessions.put(connection, session_rows(project_id, batch_id, fresh, before))
-    sessions.settle(connection, session_keys=left)
+    sessions.put(connection, session_rows(project_id, batch_id, fresh, before), project_id=project_id)
+    sessions.settle(connection, project_id=project_id, session_keys=left)
 
 
-def add_openings(connection: Connection, openings: Mapping[TurnKey, Opening]) -> None:
+def add_openings(connection: Connection, project_id: int, openings: Mapping[TurnKey, Opening]) -> None:
     """Give turns the openings that come before those they have; a turn that is not stored any more stays away."""
     changed = []
-    for row in turns.lock_existing(connection, keys=list(openings)):
+    for row in turns.lock_existing(connection, project_id=project_id, keys=list(openings)):
         facts, opening = load(row.facts), openings[row.key]
         if facts.opening is None or opening < facts.opening:
             facts = structs.replace(facts, opening=opening, agent_opening=None)

@@ -141,7 +141,7 @@ def consistent(world: World, prompts: list[int]) -> None:
     with world.container.database.read() as connection:
         for prompt_id in prompts:
             for row in session_log.list_sessions(connection, session_log.SessionRange(prompt_id), limit=100):
-                found = turns.list_turns(connection, session_keys=[row.session_key])
+                found = turns.list_turns(connection, project_id=row.project_id, session_keys=[row.session_key])
                 assert (row.start_ns, row.last_ns) == (
                     min(turn.start_ns for turn in found),
                     max(turn.end_ns for turn in found),

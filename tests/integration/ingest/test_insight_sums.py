@@ -133,7 +133,10 @@ def test_what_changes_while_it_is_counted_stays_to_be_counted(world: World) -> N
             .where(sessions.sessions.c.session_key == row.session_key)
         )
         late = sessions.put_counted(
-            connection, marks={row.session_key: 1}, counted={row.session_key: load_counted(text)}
+            connection,
+            project_id=row.project_id,
+            marks={row.session_key: 1},
+            counted={row.session_key: load_counted(text)},
         )
 
     assert late == {}

@@ -104,7 +104,7 @@ def stored_before(world: World, prompt_id: int) -> None:
             update(sessions.sessions).where(sessions.sessions.c.prompt_id == prompt_id).values(NOT_ADDED_UP)
         )
         row = only_session(world, prompt_id)
-        for turn in turns.list_turns(connection, session_keys=[row.session_key]):
+        for turn in turns.list_turns(connection, project_id=row.project_id, session_keys=[row.session_key]):
             facts = {name: value for name, value in msgspec.json.decode(turn.facts).items() if name not in LATER}
             turns.replace(connection, [replace(turn, facts=msgspec.json.encode(facts))])
 

@@ -69,6 +69,7 @@ setup(
             "pytest-xdist>=3.8,<4",
             "ruff>=0.17,<0.18",
             "schemathesis>=4.30,<5",
+            "sqlglot>=30,<31",
             "types-jsonschema",
         ],
     },

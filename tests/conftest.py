@@ -15,6 +15,7 @@ from tests.support.http_client import Client
 from tests.support.mariadb import MariaDB
 from tests.support.redis_server import RedisServer
 from tests.support.scheduling import FilesByBackend, import_share
+from tests.support.statements import executed_on_mysql
 
 # No property fails because the machine is slow.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,6 +45,20 @@ def _require(missing: str | None) -> None:
 def require() -> Callable[[str | None], None]:
     """For tests that find out for themselves what is missing."""
     return _require
+
+
+@pytest.fixture(scope="session", autouse=True)
+def routed_statements() -> Iterator[None]:
+    """Fail at the end of a process for statements on MySQL that a sharding proxy would not route, or not execute."""
+    with executed_on_mysql() as found:
+        yield
+    if found:
+        # The import takes as long as some tests, and most processes without a database need none.
+        from tests.support.routing import problems_of
+
+        if problems := problems_of(found):
+            advice = "Name the project, or list the statement in tests/support/every_shard.toml or docs/capacity.md:"
+            pytest.fail("\n".join((advice, *problems)), pytrace=False)
 
 
 @pytest.fixture(scope="session")

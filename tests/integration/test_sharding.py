@@ -1,61 +1,47 @@
-"""Every statement names the project or a row of one, by which a sharding proxy routes it (docs/capacity.md)."""
+"""What the tests execute on MySQL is what docs/capacity.md says of a proxy that shards by project.
+
+That nothing else is executed is checked at the end of every process of the tests: see `routed_statements`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, select, update
 
+from app.container import Container
+from app.models import idempotency_keys, runs
+from app.models.base import metadata
+from app.models.log_records import log_records
+from app.models.schema import exclusive
+from app.models.spans import spans
 from app.process import clock
 from app.services.data.compression import COLUMNS
 from tests.integration.ingest.test_log_records import chat, record
 from tests.integration.test_tenancy import BODIES, PUBLIC
 from tests.support.api_routes import ApiRoute, api_routes
 from tests.support.everything import MARK, everything, organization
-from tests.support.routing import Unrouted, unrouted_statements
-from tests.support.world import World
-
-# Small, and read by all projects: they stay together.
-UNSHARDED = frozenset(
-    {
-        "alembic_version",
-        "api_keys",
-        "invitations",
-        "known_origins",
-        "language_models",
-        "memberships",
-        "organizations",
-        "projects",
-        "sign_ins",
-        "users",
-    }
+from tests.support.routing import (
+    Statement,
+    documented_kinds,
+    documented_vindexes,
+    statements_of_every_shard,
+    unrouted,
 )
-# What is asked of every shard, and why that is bearable. No caller waits for any of it.
-OF_EVERY_SHARD = {
-    "models.alert_rules.all_rules": "The clock goes through the rules, some at a time.",
-    "models.compression.last_id": "`reprise compress`, once for a column.",
-    "models.compression.plain_rows": "`reprise compress`, a thousand ids at a time.",
-    "models.data_policies.list_policies": "The clock reads one small row of each project that has a policy.",
-    "models.experiment_replays.unfinished_behind": "The clock looks for experiments in work.",
-    "models.idempotency_keys.delete_expired_keys": "The oldest keys of a day ago, by an index, some at a time.",
-    "models.online_checks.due": "The clock looks for checks with turns that wait, some at a time.",
-    "models.removal.erased_prompts": "The clock looks for prompts that were erased within the day.",
-    "models.search.newest_waiting": "The clock takes the newest blocks that wait to be indexed, some at a time.",
-    "models.search.note_everything": "Once, when the search is switched on.",
-    "models.waiting.settle_waiting": "The clock takes what waits for its span, by an index, some at a time.",
-    "models.webhook_deliveries.due_webhooks": "The clock looks for deliveries that are due, by an index.",
-    "models.webhook_deliveries.remove_expired": "The clock removes old deliveries, some at a time.",
-    "models.webhooks.forget_reused_ids": "The clock goes through the webhooks, a few of each project.",
-    "models.webhooks.untold_rejections": "The clock goes through the webhooks, a few of each project.",
-    "work.sweeper.sweep": "The clock looks for runs and replays that wait or are in work, by their status.",
-}
+from tests.support.statements import executed_on_mysql
+from tests.support.world import World, running_on, settings_for
 
 
-@pytest.fixture
-def recorded() -> Iterator[Unrouted]:
-    with unrouted_statements(unsharded=UNSHARDED) as found:
-        yield found
+@pytest.fixture(params=[pytest.param("services", marks=pytest.mark.services)])
+def container(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Container]:
+    """A database of its own: to remove what other tests have put into the index of the search would take minutes."""
+    with running_on(request, tmp_path, settings_for) as container:
+        yield container
 
 
 def walk(world: World, made: dict[str, Any]) -> None:
@@ -71,6 +57,21 @@ def ask(world: World, route: ApiRoute, made: dict[str, Any]) -> None:
     world.client.simulate_request(route.method, route.path(made), json=body, headers=world.headers)
 
 
+def store_plain(world: World) -> None:
+    """Store bodies as releases without compression did."""
+    with world.container.database.write() as connection:
+        for table in (spans, log_records):
+            for id_, body in connection.execute(select(table.c.id, table.c.body)).all():
+                connection.execute(update(table).where(table.c.id == id_).values(body=body))
+
+
+def begin_again(connection: Connection, run_id: int) -> None:
+    """Begin a run twice more, as if two callers had asked for it at the same time."""
+    row = dict(connection.execute(select(runs.runs).where(runs.runs.c.id == run_id)).mappings().one())
+    del row["id"]
+    runs.add_runs(connection, [row, row])
+
+
 def tend(world: World) -> None:
     """Do all that is done without a request."""
     services = world.container.services
@@ -81,17 +82,38 @@ def tend(world: World) -> None:
             pass
 
 
-@pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
-def test_statements_name_a_row_or_the_project(world: World, recorded: Unrouted) -> None:
-    world.member(f"{MARK}-{world.organization_id}@example.org")
-    world.put("/api/v1/credentials/ANTHROPIC", json={"apiKey": MARK, "baseUrl": f"http://{MARK}.invalid"})
-    world.log([record(chat())])
-    made = everything(world) | organization(world)
-    tend(world)
-    walk(world, made)
-    made = everything(world)
-    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=made["prompt_id"])
-    world.container.services.deletion.erase_project(project_id=world.project_id)
-    tend(world)
+def test_what_asks_every_shard_is_listed_and_executed(world: World) -> None:
+    services = world.container.services
+    with executed_on_mysql() as found:
+        world.member(f"{MARK}-{world.organization_id}@example.org")
+        world.log([record(chat())])
+        made = everything(world) | organization(world)
+        store_plain(world)
+        run = {"id": made["prompt_id"], "question": MARK}
+        world.post("/api/v1/prompts/run", json=run, headers={"Idempotency-Key": MARK})
+        tend(world)
+        walk(world, made)
+        made = everything(world)
+        world.get(f"/api/v1/prompts/{made['prompt_id']}/logs", params={"search": MARK})
+        with world.container.database.write() as connection:
+            soon = services.deletion.now() + timedelta(days=2)
+            idempotency_keys.delete_expired_keys(connection, before=soon, limit=100)
+            begin_again(connection, made["run_id"])
+            with exclusive(connection):
+                pass
+        services.deletion.erase_prompt(project_id=world.project_id, prompt_id=made["prompt_id"])
+        services.deletion.erase_project(project_id=world.project_id)
+        replace(services.search_indexer, enabled=False).sweep()
+        tend(world)
 
-    assert {name: text for name, text in recorded.items() if name not in OF_EVERY_SHARD} == {}
+    assert sorted(unrouted(found)) == sorted(statements_of_every_shard())
+    assert {kind for text in found for kind in Statement(text).kinds} == documented_kinds()
+
+
+def test_every_table_and_column_of_the_schema_is_documented() -> None:
+    documented = documented_vindexes()
+
+    assert {*documented.of} - {"alembic_version", "DUAL"} == {*metadata.tables}
+    for name, columns in documented.of.items():
+        # A lookup does not find NULL.
+        assert not any(metadata.tables[name].c[column].nullable for column in columns), name

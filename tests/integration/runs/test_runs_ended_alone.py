@@ -10,7 +10,6 @@ from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, run
 from tests.integration.runs.test_runs_faults import QUESTION, claim, status
 from tests.integration.runs.test_usage import used
-from tests.support.routing import unrouted_statements
 from tests.support.statements import executed
 
 
@@ -54,12 +53,11 @@ def test_the_first_ones_of_a_day_and_the_later_ones_are_counted_alike(world, ups
 def test_one_statement_ends_and_counts_it(world, service, prompt_id):
     fill(world, service, prompt_id)
     row, own = taken(world, service, prompt_id)
-    with unrouted_statements(unsharded=frozenset()) as unrouted, executed(world.container.database.engines) as found:
+    with executed(world.container.database.engines) as found:
         ended = service.ending.finish(row, own, RunEnd(status="done", answer="yes", cost_usd=0.5))
 
     changed = [text for text in found if text.startswith(("UPDATE runs", "INSERT INTO usage_daily"))]
     assert len(changed) == (2 if world.container.database.is_sqlite else 1)
-    assert unrouted == {}
     assert (ended.status, ended.answer) == ("done", "yes")
     assert ended == service.get(project_id=world.project_id, run_id=row.id)
     total = used(world)["total"]

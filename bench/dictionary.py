@@ -1,7 +1,8 @@
 """Trains the dictionary that compresses spans, and prints what it saves: `python -m bench.dictionary [FILE]`.
 
-It is trained on the spans that SDKs exported for the tests. Each vendor's share of the figures is measured with a
-dictionary that was trained without that vendor's exports, as spans of other SDKs are to come.
+It is trained on the spans that SDKs exported for the tests. What is left of spans to come is measured with
+dictionaries that were trained without the exports of the span's SDK and without those of its conversation. By the turn,
+all spans of a trace are compressed together; in blocks, 64 spans of an SDK are, without a dictionary.
 """
 
 from __future__ import annotations
@@ -9,58 +10,149 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import zstandard
 
-from app.models.compression import LEVEL
+from app.models.compression import LEVEL, compress_text
 from app.otlp.decode import decode
 from bench.spans import batch as benchmark_batch
 
 DICTIONARY_BYTES = 16 * 1024
+BLOCK_SPANS = 64
+LEVELS = (LEVEL, 6, 9)
 EXPORTS, CONVERSATIONS = Path("tests/data/otlp"), Path("tests/gate/recordings")
+# Runs of tests/data/otlp by the SDK that exported them, where several runs are of one; all are of one agent.
+TOY = "weather"
+SDKS = {
+    "openinference": ("noi", "nan", "nlg", "poi", "poia", "poic", "poil"),
+    "openllmetry": ("ntl", "ntlr", "ptla", "ptlc", "ptlg", "ptlh", "ptlo"),
+    "openai_agents": ("pg", "pga", "pv2"),
+    "pydantic_ai": ("pp", "plfa"),
+    "google_genai": ("pgg", "pggo"),
+    "adk": ("padk", "padko"),
+    "vercel": ("ai6", "ai7"),
+    "hand": ("nm", "pm"),
+}
+_SDK_OF = {run: sdk for sdk, runs in SDKS.items() for run in runs}
 
 
-def recorded_spans() -> dict[str, list[bytes]]:
-    """Return the bodies of the spans by vendor, without the white space of files that people read."""
-    found: dict[str, list[bytes]] = defaultdict(list)
-    for path in sorted([*EXPORTS.glob("*.json"), *CONVERSATIONS.glob("*.json")]):
-        vendor = path.name.split(".")[1] if path.parent == CONVERSATIONS else path.name[:2]
+class Source(NamedTuple):
+    """What recorded a span, and of which conversation."""
+
+    sdk: str
+    conversation: str
+
+
+Recorded = dict[Source, list[bytes]]
+"""The bodies of spans."""
+
+
+def recordings() -> list[tuple[Source, str]]:
+    """List the recorded batches as compact JSON, in the order in which `dictionaries/1.zstd` was trained on them."""
+    found = []
+    for path in [*sorted(EXPORTS.glob("*.json")), *sorted(CONVERSATIONS.glob("*.json"), key=_by_sdk)]:
+        first, second, *_ = path.name.split(".")
+        source = Source(second, first) if path.parent == CONVERSATIONS else Source(_SDK_OF.get(first, first), TOY)
         batch = json.loads(path.read_bytes())
         if "resourceSpans" in batch:
-            body = json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
-            found[vendor] += [bytes(span.raw) for span in decode(body).spans]
+            found.append((source, json.dumps(batch, separators=(",", ":"), ensure_ascii=False)))
     return found
 
 
-def ratio(bodies: list[bytes], dictionary: zstandard.ZstdCompressionDict | None = None) -> float:
-    """Return the compressed size of the bodies, each on its own, in parts of what they measure."""
-    compressor = zstandard.ZstdCompressor(LEVEL, dict_data=dictionary)
-    return sum(len(compressor.compress(body)) for body in bodies) / sum(map(len, bodies))
+def _by_sdk(path: Path) -> list[str]:
+    return path.name.split(".")[1::-1]
 
 
-def unseen(recorded: dict[str, list[bytes]], size: int) -> float:
-    """Return the ratio with dictionaries that know nothing of the vendor whose spans they compress."""
-    total = sum(len(body) for bodies in recorded.values() for body in bodies)
-    compressed = 0.0
-    for vendor, bodies in recorded.items():
-        others = [body for other, found in recorded.items() if other != vendor for body in found]
-        compressed += ratio(bodies, zstandard.train_dictionary(size, others)) * sum(map(len, bodies))
-    return compressed / total
+def recorded_spans() -> Recorded:
+    found: Recorded = defaultdict(list)
+    for source, batch in recordings():
+        found[source] += bodies_of(batch.encode())
+    return found
+
+
+def bodies_of(batch: bytes) -> list[bytes]:
+    return [bytes(span.raw) for span in decode(batch).spans]
+
+
+def held_out(recorded: Recorded, source: Source) -> list[bytes]:
+    """Return the bodies of other SDKs and other conversations."""
+    others = (o for o in recorded if o.sdk != source.sdk and o.conversation != source.conversation)
+    return [body for other in others for body in recorded[other]]
+
+
+def train(bodies: Iterable[bytes], size: int = DICTIONARY_BYTES) -> bytes:
+    """Return a dictionary of what the bodies share."""
+    return zstandard.train_dictionary(size, [*bodies]).as_bytes()
+
+
+def left(bodies: Iterable[bytes], dictionary: bytes = b"", level: int = LEVEL) -> int:
+    """Return the bytes that are left of bodies, each compressed on its own."""
+    known = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
+    compressor = zstandard.ZstdCompressor(level, dict_data=known, write_checksum=False, write_dict_id=False)
+    return sum(len(compressor.compress(body)) for body in bodies)
+
+
+def blocks(bodies: Sequence[bytes]) -> list[bytes]:
+    """Return the bodies in blocks."""
+    return [b"".join(bodies[start : start + BLOCK_SPANS]) for start in range(0, len(bodies), BLOCK_SPANS)]
+
+
+def by_turn(bodies: Sequence[bytes]) -> list[bytes]:
+    """Return the bodies of each trace together."""
+    found: dict[str, bytes] = defaultdict(bytes)
+    for body in bodies:
+        found[json.loads(body)["traceId"]] += body
+    return list(found.values())
 
 
 def main(target: Path | None) -> None:
     recorded = recorded_spans()
-    bodies = [body for found in recorded.values() for body in found]
-    made = [bytes(span.raw) for span in decode(benchmark_batch(1, 512, start_ns=10**18)).spans]
-    print(f"{len(bodies)} recorded spans of {len(recorded)} vendors, {sum(map(len, bodies)) // len(bodies)} bytes each")
-    print(f"{'dictionary':>12} {'recorded':>9} {'unseen':>7} {'benchmark':>10}")
-    print(f"{'none':>12} {ratio(bodies):9.3f} {ratio(bodies):7.3f} {ratio(made):10.3f}")
+    bodies = [body for _, batch in recordings() for body in bodies_of(batch.encode())]
+    total = sum(map(len, bodies))
+    made = bodies_of(benchmark_batch(1, 512, start_ns=10**18))
+    known = len({one.sdk for one in recorded})
+    print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left by Zstandard's level:")
+    print(f"{'':40}" + "".join(f"{level:>7}" for level in LEVELS))
+    _print("without a dictionary", lambda level: left(bodies, level=level) / total)
     for size in (DICTIONARY_BYTES // 4, DICTIONARY_BYTES, 4 * DICTIONARY_BYTES):
-        trained = zstandard.train_dictionary(size, bodies)
-        print(f"{size:12} {ratio(bodies, trained):9.3f} {unseen(recorded, size):7.3f} {ratio(made, trained):10.3f}")
+        trained = train(bodies, size)
+        others = {one: train(held_out(recorded, one), size) for one in recorded}
         if target and size == DICTIONARY_BYTES:
-            target.write_bytes(trained.as_bytes())
+            target.write_bytes(trained)
+        print(f"by a dictionary of {size} bytes")
+        _print("  that was trained on them", lambda level: left(bodies, trained, level) / total)  # noqa: B023
+        _print("  of other SDKs and conversations", lambda level: _sum(recorded, others, level) / total)  # noqa: B023
+        _print("  the same, by the turn", lambda level: _sum(recorded, others, level, by_turn) / total)  # noqa: B023
+        _print("  spans of bench/spans.py", lambda level: left(made, trained, level) / sum(map(len, made)))  # noqa: B023
+    sdks = {
+        one.sdk: [body for other in recorded if other.sdk == one.sdk for body in recorded[other]] for one in recorded
+    }
+    _print(
+        f"blocks of {BLOCK_SPANS}, no dictionary",
+        lambda level: left(chain(*map(blocks, sdks.values())), level=level) / total,
+    )
+    texts = [batch for source, batch in recordings() if source.conversation != TOY]
+    size = sum(len(text.encode()) for text in texts)
+    print(
+        f"{size} bytes of whole conversations, as texts: {sum(len(compress_text(text)) for text in texts) / size:.3f}"
+    )
+
+
+def _sum(
+    recorded: Recorded,
+    dictionaries: dict[Source, bytes],
+    level: int,
+    joined: Callable[[list[bytes]], list[bytes]] = list,
+) -> int:
+    return sum(left(joined(bodies), dictionaries[source], level) for source, bodies in recorded.items())
+
+
+def _print(name: str, ratio: Callable[[int], float]) -> None:
+    print(f"{name:40}" + "".join(f"{ratio(level):7.3f}" for level in LEVELS))
 
 
 if __name__ == "__main__":

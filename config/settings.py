@@ -111,7 +111,7 @@ class Settings:
     compression: str = setting(
         "REPRISE_COMPRESSION",
         "on",
-        "Whether spans, log records and texts of runs and replays are stored compressed, on or off",
+        "Whether spans, log records, facts of turns and texts of runs and replays are stored compressed, on or off",
         one_of("on", "off"),
     )
     search: str = setting(

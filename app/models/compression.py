@@ -1,4 +1,4 @@
-"""Compresses the bodies of spans and log records and long texts, one by one, with a dictionary of what spans share.
+"""Compresses bodies of spans and log records, facts of turns and long texts, one by one, with a dictionary for spans.
 
 The first byte of a stored body tells its format, so that older rows stay readable and other formats can come:
 
@@ -171,6 +171,12 @@ def store_texts(database: Database, *, compressed: bool) -> None:
     """Let a database store texts compressed, as it does by itself, or as releases without compression did."""
     for engine in database.engines:
         setattr(engine.dialect, _COMPRESSES, compressed)
+
+
+def stored_bodies(connection: Connection, bodies: Sequence[Body]) -> list[bytes]:
+    """Return the stored forms of bodies in a database, which stores texts compressed or not."""
+    to_stored: ToStored = compress_all if getattr(connection.dialect, _COMPRESSES, True) else as_they_are
+    return to_stored(bodies)
 
 
 def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:

@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple
 from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
 from app.models import queries
-from app.models.base import BigInt, MediumBlob, binary, new_table
+from app.models.base import BigInt, binary, new_table
+from app.models.compression import Compressed, stored_bodies
 from app.models.spans import TurnKey
 
 
@@ -26,7 +27,7 @@ class TurnRow:
     # The text that opened it, which searches read.
     opening: Annotated[str | None, String(300)]
     # The facts of app/sessions/facts.py, merged over batches.
-    facts: Annotated[bytes, MediumBlob]
+    facts: Annotated[bytes, Compressed]
     batch_id: Annotated[int, BigInt]
 
     @property
@@ -47,19 +48,26 @@ turns = new_table(
 COLUMNS = tuple(TurnRow.__dataclass_fields__)
 _SELECT = select(*queries.columns_of(TurnRow, turns))
 _KEY = ("prompt_id", "trace_id")
-_values = attrgetter(*COLUMNS)
+_before_facts = attrgetter(*COLUMNS[: COLUMNS.index("facts")])
+
+
+def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
+    """Return the rows in the order of COLUMNS, as they are stored."""
+    stored = stored_bodies(connection, [row.facts for row in rows])
+    return [(*_before_facts(row), facts, row.batch_id) for row, facts in zip(rows, stored, strict=True)]
 
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store those of `rows` (in key order) that are not stored yet; returns their number."""
-    return queries.insert_new(connection, "turns", COLUMNS, [_values(row) for row in rows])
+    return queries.insert_new(connection, "turns", COLUMNS, _values(connection, rows))
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are stored, and locked by this transaction."""
     changed = [name for name in COLUMNS if name not in ("project_id", *_KEY)]
-    values = [_values(row) for row in rows]
-    queries.upsert(connection, "turns", COLUMNS, values, key=_KEY, update=dict.fromkeys(changed, "new"))
+    queries.upsert(
+        connection, "turns", COLUMNS, _values(connection, rows), key=_KEY, update=dict.fromkeys(changed, "new")
+    )
 
 
 def lock_existing(

@@ -1,4 +1,4 @@
-"""Compresses the bodies and texts that were stored before there was compression, or while it was off."""
+"""Compresses the bodies, facts and texts that were stored before there was compression, or while it was off."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from app.models.queries import by_size
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.spans import spans
+from app.models.turns import turns
 
 COLUMNS: tuple[Column[Any], ...] = (
     spans.c.body,
     log_records.c.body,
+    turns.c.facts,
     runs.c.question,
     runs.c.answer,
     runs.c.request,

@@ -8,17 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, Text, delete, func, select, type_coerce
+from sqlalchemy import Column, Connection, Text, delete, func, select, type_coerce
 
 from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_rows
 from app.models.log_records import log_records
 from app.models.prompts import prompts
 from app.models.spans import spans
+from app.models.turns import turns
 from app.packed_text import MARK
 from app.services.data import compression
 from app.services.traces.form import BatchForm
 from tests.integration.ingest.test_log_records import chat, record
-from tests.support.conversations import RecordedTurn
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.conversations import export as export_conversation
 from tests.support.everything import everything
 from tests.support.exports import export, pairs_of
@@ -36,12 +37,13 @@ def conversation(prompt_id: int, name: str = "c-1") -> bytes:
 
 def store_plain(world: World, batch: bytes) -> None:
     """Store a batch as releases without compression did."""
-    replace(world.container.services.ingest, to_stored=as_they_are).store(world.project_id, batch)
+    with uncompressed(world):
+        replace(world.container.services.ingest, to_stored=as_they_are).store(world.project_id, batch)
 
 
-def first_bytes(world: World, table: Table = spans) -> set[bytes]:
+def first_bytes(world: World, column: Column[bytes] = spans.c.body) -> set[bytes]:
     """Return the bytes that the project's bodies begin with."""
-    of_project = select(func.substr(table.c.body, 1, 1)).where(table.c.project_id == world.project_id)
+    of_project = select(func.substr(column, 1, 1)).where(column.table.c.project_id == world.project_id)
     with world.container.database.read() as connection:
         return {bytes(first) for first in connection.scalars(of_project)}
 
@@ -79,11 +81,11 @@ def compress_all(world: World) -> None:
 def test_what_is_stored_is_compressed_and_read_as_it_was_sent(world: World) -> None:
     prompt_id, compressed = world.prompt(), world.prompt()
     store_plain(world, conversation(prompt_id))
-    assert first_bytes(world) == {b"{"}
+    assert first_bytes(world) == first_bytes(world, turns.c.facts) == {b"{"}
 
     world.send(conversation(compressed))
 
-    assert first_bytes(world) == {b"{", ZSTD_1}
+    assert first_bytes(world) == first_bytes(world, turns.c.facts) == {b"{", ZSTD_1}
     for shown in (*sessions(world, prompt_id), *sessions(world, compressed)):
         assert [turn["user"] for turn in shown["turns"]] == [turn.user for turn in TURNS]
 
@@ -104,8 +106,28 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     compress_all(world)
     compress_all(world)
 
-    assert first_bytes(world) == first_bytes(world, log_records) == {ZSTD_1}
+    assert {*first_bytes(world), *first_bytes(world, log_records.c.body), *first_bytes(world, turns.c.facts)} == {
+        ZSTD_1
+    }
     assert sessions(world, prompt_id) == before
+
+
+def test_a_turn_that_was_stored_uncompressed_takes_more_spans(world: World) -> None:
+    prompt_id = world.prompt()
+    turn = RecordedTurn("Is it there?", "It is.", (RecordedCall("look_up", {}, "here"),))
+    batch = json.loads(export_conversation(prompt_id, "c-1", [turn], start_ns=BEGAN_NS))
+    scope = batch["resourceSpans"][0]["scopeSpans"][0]
+    first, *others = scope["spans"]
+
+    scope["spans"] = [first]
+    store_plain(world, json.dumps(batch).encode())
+    scope["spans"] = others
+    world.send(batch)
+
+    (shown,) = sessions(world, prompt_id)
+    assert [step["kind"] for step in shown["turns"][0]["steps"]] == ["tool_call", "answer"]
+    assert shown["turns"][0]["user"] == turn.user
+    assert first_bytes(world, turns.c.facts) == {ZSTD_1}
 
 
 def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -28,10 +29,11 @@ from tests.support.redis_server import redis_server
 from tests.support.world import World, new_world, running, settings_for
 
 BATCH = 64
+Sizes = Mapping[str, float]
 
 
-def store(world: World, spans: int, *, longer: float = LONGER) -> tuple[int, int]:
-    """Store at least so many spans of several prompts; returns their number and the bytes of their bodies as JSON."""
+def store(world: World, spans: int, *, longer: float) -> tuple[int, int]:
+    """Store at least so many spans; returns their number and the bytes of their bodies as JSON."""
     ingest, count, size = world.container.services.ingest, 0, 0
     made = conversations(world.prompt(), seed=1, start_ns=time.time_ns() - 10**15, longer=longer)
     while count < spans:
@@ -62,16 +64,22 @@ def _waits(container: Container) -> bool:
         return search.newest_waiting(connection) is not None
 
 
-def sqlite_sizes(container: Container) -> dict[str, int]:
+def sqlite_sizes(container: Container) -> Sizes:
     """Return the bytes of the pages of each table with its indexes, and of the whole database under ""."""
     tables = "SELECT tbl_name, SUM(pgsize) FROM dbstat JOIN sqlite_schema USING (name) GROUP BY tbl_name"
-    whole = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
     with container.database.read() as connection:
         sizes = {row[0]: row[1] for row in connection.execute(text(tables))}
-        return sizes | {"": connection.scalar(text(whole)) or 0}
+    return {**sizes, **sqlite_size(container)}
 
 
-def mysql_sizes(mariadb: MariaDB, container: Container) -> dict[str, int]:
+def sqlite_size(container: Container) -> Sizes:
+    """Return the bytes of the whole database under ""; not every SQLite has the table that tells more."""
+    whole = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    with container.database.read() as connection:
+        return {"": connection.scalar(text(whole)) or 0}
+
+
+def mysql_sizes(mariadb: MariaDB, container: Container) -> Sizes:
     """As `sqlite_sizes`: the pages that are in use, which all are in memory; small tables reserve many more."""
     of_database = f"name LIKE '{container.database.engine.url.database}/%'"
     found = mariadb.execute(
@@ -80,30 +88,43 @@ def mysql_sizes(mariadb: MariaDB, container: Container) -> dict[str, int]:
         f" WHERE page_type IN ('INDEX', 'BLOB') AND {of_database} GROUP BY name"
     )
     sizes = {name.split("/")[1]: size for name, size in found}
-    return sizes | {"": sum(sizes.values())}
+    return {**sizes, "": sum(sizes.values())}
 
 
-def measure(
-    name: str, container: Container, sizes: Callable[[Container], dict[str, int]], spans: int, longer: float
-) -> None:
-    """Store spans and print what each costs, by table, before and after their words are read for the search."""
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What spans cost on disk, in bytes each: all in all, without the index of the search, and by table."""
+
+    spans: int
+    json_bytes: float
+    whole: float
+    without_search: float
+    tables: Sizes
+
+
+def costs(container: Container, sizes: Callable[[Container], Sizes], *, spans: int, longer: float) -> Costs:
+    """Store spans in an empty database, and then read their words."""
     world = new_world(container)
-    empty = sizes(container)
-    count, size = store(world, spans, longer=longer)
+    before = sizes(container)
+    count, json_bytes = store(world, spans, longer=longer)
     unread = sizes(container)
     index(container)
-    grown = {table: (after - empty.get(table, 0)) / count for table, after in sizes(container).items()}
-    print(f"{name}: {count:,} spans of {size / count:,.0f} bytes, texts {longer:g} times as long as recorded")
-    print(f"  {grown['']:6.0f} bytes a span, {(unread[''] - empty['']) / count:.0f} without the search")
-    for table, bytes_ in sorted(grown.items(), key=lambda row: -row[1]):
-        if table and bytes_ >= 1:
-            print(f"  {bytes_:6.0f} {table}")
+    each = {table: (after - before.get(table, 0)) / count for table, after in sizes(container).items()}
+    return Costs(count, json_bytes / count, each.pop(""), (unread[""] - before[""]) / count, each)
+
+
+def show(name: str, found: Costs) -> None:
+    print(f"{name}: {found.whole:.0f} bytes a span, {found.without_search:.0f} without the search")
+    print(f"  {found.spans:,} spans of {found.json_bytes:,.0f} bytes")
+    for table, size in sorted(found.tables.items(), key=lambda row: -row[1]):
+        if size >= 1:
+            print(f"  {size:6.0f} {table}")
 
 
 def main(spans: int, longer: float) -> None:
     logging.configure(Settings(log_level="warning"))
     with tempfile.TemporaryDirectory() as folder, running(settings_for(Path(folder))) as container:
-        measure("SQLite", container, sqlite_sizes, spans, longer)
+        show("SQLite", costs(container, sqlite_sizes, spans=spans, longer=longer))
     with (
         tempfile.TemporaryDirectory() as folder,
         mariadb_server(buffer_pool="1G", flush_log=2) as mariadb,
@@ -112,7 +133,7 @@ def main(spans: int, longer: float) -> None:
         redis.database() as redis_url,
         running(settings_for(Path(folder), mysql_url=mysql_url, redis_url=redis_url)) as container,
     ):
-        measure("MySQL", container, partial(mysql_sizes, mariadb), spans, longer)
+        show("MySQL", costs(container, partial(mysql_sizes, mariadb), spans=spans, longer=longer))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ VINDEXES = Vindexes(
     "text",
     [
         "SELECT name FROM keys WHERE digest = %s",
+        "SELECT name FROM table_of_a_test",
         "SELECT id FROM runs WHERE project_id = %s AND status = %s",
         "SELECT id FROM runs WHERE (id IN (%s, %s)) LIMIT %s",
         "SELECT runs.id FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = %s",

@@ -20,6 +20,7 @@ from app.models.base import metadata
 from app.models.log_records import log_records
 from app.models.schema import exclusive
 from app.models.spans import spans
+from app.models.turns import turns
 from app.process import clock
 from app.services.data.compression import COLUMNS
 from tests.integration.ingest.test_log_records import chat, record
@@ -58,11 +59,12 @@ def ask(world: World, route: ApiRoute, made: dict[str, Any]) -> None:
 
 
 def store_plain(world: World) -> None:
-    """Store bodies as releases without compression did."""
+    """Store bodies and facts as releases without compression did."""
     with world.container.database.write() as connection:
-        for table in (spans, log_records):
-            for id_, body in connection.execute(select(table.c.id, table.c.body)).all():
-                connection.execute(update(table).where(table.c.id == id_).values(body=body))
+        for column in (spans.c.body, log_records.c.body, turns.c.facts):
+            table = column.table
+            for id_, plain in connection.execute(select(table.c.id, column)).all():
+                connection.execute(update(table).where(table.c.id == id_).values({column: plain}))
 
 
 def begin_again(connection: Connection, run_id: int) -> None:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from sqlalchemy import Column, Connection, Index, UniqueConstraint, bindparam, select
 
 from app.models import queries
-from app.models.base import BigInt, binary, new_table
+from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed
 from app.models.prepared import Prepared
 from app.models.spans import SpanKey
@@ -54,7 +54,7 @@ def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
 def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
     """List the records of these rows with the keys of their spans, in the order of their times."""
     found: list[tuple[int, int, SpanKey, bytes]] = []
-    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(_C.project_id == project_id)
+    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(beside(_C.project_id) == project_id)
     for some in queries.pieces(ids):
         for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(some))):
             found.append((time_ns, id_, (trace_id, span_id), body))

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from app.models import search
-from app.models.base import metadata
+from app.models.base import beside, metadata
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
@@ -57,7 +57,8 @@ class TurnScope:
 
     def condition(self) -> ColumnElement[bool]:
         c = turns.c
-        found = c.project_id == self.project_id
+        has_key = self.prompt_id is not None or self.session_key is not None
+        found = (beside(c.project_id) if has_key else c.project_id) == self.project_id
         if self.prompt_id is not None:
             found &= c.prompt_id == self.prompt_id
         if self.session_key is not None:
@@ -105,7 +106,7 @@ def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequen
     """Delete the log records and scores of spans; `span_ids` are ids of rows."""
     s = spans.c
     for some in pieces(span_ids):
-        named = and_(s.project_id == project_id, s.id.in_(some))
+        named = and_(beside(s.project_id) == project_id, s.id.in_(some))
         trace_ids = list(connection.scalars(select(s.trace_id).where(named).distinct()))
         for table in WITH_SPANS:
             c = table.c
@@ -146,7 +147,7 @@ def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement
         conditions.append(~in_unfinished_experiment(c.id))
     if table == "calibrations":
         played = replays.c
-        of_calibration = (played.project_id == project_id, played.calibration_id == c.id)
+        of_calibration = (beside(played.project_id) == project_id, played.calibration_id == c.id)
         conditions.append(~exists().where(*of_calibration, played.status.in_(UNFINISHED)))
     return conditions
 
@@ -178,20 +179,23 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
 def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
     """Return the query for a row whose `column` refers to a snapshot; its limit keeps MariaDB from reading all rows."""
     c = column.table.c
-    found = select(c.id).where(column == snapshots.c.id, c.prompt_id == snapshots.c.prompt_id)
+    found = select(c.id).where(column == snapshots.c.id, beside(c.prompt_id) == snapshots.c.prompt_id)
     return found.limit(1).scalar_subquery()
 
 
 def remove_of(connection: Connection, table: str, *, limit: int, project_id: int, prompt_id: int | None = None) -> int:
     """Remove the rows of a project, or of a prompt of it; workers of unfinished runs find nothing to finish."""
     rows = metadata.tables[table]
-    conditions = [*_of_project(rows, project_id), *([] if prompt_id is None else [rows.c.prompt_id == prompt_id])]
+    if prompt_id is None:
+        conditions = [rows.c.project_id == project_id]
+    else:
+        conditions = [*_of_project(rows, project_id), rows.c.prompt_id == prompt_id]
     return _remove(connection, table, project_id, *conditions, limit=limit)
 
 
 def _of_project(table: Table, project_id: int) -> list[ColumnElement[bool]]:
-    """Return the condition that a row is the project's, for tables whose rows name it."""
-    return [table.c.project_id == project_id] if "project_id" in table.c else []
+    """Return the condition, beside one on a key, that a row is the project's, for tables whose rows name it."""
+    return [beside(table.c.project_id) == project_id] if "project_id" in table.c else []
 
 
 def _remove(connection: Connection, table: str, project_id: int, *conditions: ColumnElement[bool], limit: int) -> int:

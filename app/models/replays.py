@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from app.chat import TOKEN_COUNTS
-from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table
+from app.models.base import BigInt, Json, MediumText, Timestamp, beside, exact, new_table
 from app.models.calibrations import CalibrationRow
 from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
@@ -165,7 +165,7 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
     """List replays in order of id; without those of an older calibration, whose id SQLite gave again."""
     c = replays.c
-    own = _ROW.where(c.project_id == calibration.project_id, c.calibration_id == calibration.id)
+    own = _ROW.where(beside(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
     return list_rows(connection, ReplayRow, own.where(c.created_at >= calibration.created_at).order_by(c.id))
 
 

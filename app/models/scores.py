@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from app.models import queries
-from app.models.base import BigInt, MediumText, binary, exact, new_table
+from app.models.base import BigInt, MediumText, beside, binary, exact, new_table
 from app.models.spans import SpanKey, spans
 from app.models.turns import turns
 
@@ -82,7 +82,7 @@ class ScoreRange:
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
         """Return the condition that a session, or one of its turns or spans, has such a score."""
-        of_project = turns.c.project_id == project_id
+        of_project = beside(turns.c.project_id) == project_id
         of_turns = and_(of_project, turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
         return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
@@ -179,7 +179,7 @@ def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:
 
 def remove_of_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
     """Delete the scores of whole sessions."""
-    connection.execute(delete(scores).where(_C.project_id == project_id, _C.session_key.in_(session_keys)))
+    connection.execute(delete(scores).where(beside(_C.project_id) == project_id, _C.session_key.in_(session_keys)))
 
 
 def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
@@ -188,7 +188,7 @@ def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Seque
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for some in queries.pieces(trace_ids):
         ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(some))))
-        connection.execute(delete(scores).where(_C.project_id == project_id, _C.id.in_(ids)))
+        connection.execute(delete(scores).where(beside(_C.project_id) == project_id, _C.id.in_(ids)))
 
 
 def listed(
@@ -206,12 +206,12 @@ def scores_of(
     connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], session_key: bytes
 ) -> list[ScoreRow]:
     """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX."""
-    found = _some(connection, project_id, _C.session_key == session_key)
+    found = _some(connection, beside(_C.project_id) == project_id, _C.session_key == session_key)
     for some in queries.pieces(trace_ids):
-        found += _some(connection, project_id, _C.trace_id.in_(some))
+        found += _some(connection, _C.project_id == project_id, _C.trace_id.in_(some))
     return sorted(found, key=attrgetter("time_ns"))[:SESSION_MAX]
 
 
-def _some(connection: Connection, project_id: int, condition: ColumnElement[bool]) -> list[ScoreRow]:
-    found = _SELECT.where(_C.project_id == project_id, condition).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
+def _some(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreRow]:
+    found = _SELECT.where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
     return queries.list_rows(connection, ScoreRow, found)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from app.models import queries
-from app.models.base import OPTIONS, BigInt, metadata, new_table
+from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
 from app.models.compression import Compressed, compress_all
 from app.models.prepared import Prepared
 from app.models.spans import TurnKey
@@ -109,7 +109,7 @@ def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnK
     found: list[int] = []
     for prompt_id in sorted({prompt_id for prompt_id, _ in keys}):
         for some in queries.pieces([trace_id for named, trace_id in keys if named == prompt_id]):
-            of_prompt = (_T.project_id == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(some))
+            of_prompt = (beside(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(some))
             found += connection.scalars(select(_T.id).where(*of_prompt))
     note_turns(connection, project_id=project_id, turn_ids=found)
 
@@ -125,7 +125,7 @@ def newest_waiting(connection: Connection) -> tuple[Block, list[int]] | None:
 
 def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
     """Remove these rows of waiting blocks; returns False, and removes none, if another process has removed one."""
-    rows = and_(_Q.project_id == project_id, _Q.id.in_(ids))
+    rows = and_(beside(_Q.project_id) == project_id, _Q.id.in_(ids))
     locked = select(_Q.id).where(rows).order_by(_Q.id).with_for_update()
     if len(connection.scalars(locked).all()) < len(ids):
         return False
@@ -206,5 +206,5 @@ def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) 
 
 def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
     """List the turns of sessions, those of each in their order."""
-    found = _TURN.where(_T.project_id == project_id, _T.session_key.in_(session_keys))
+    found = _TURN.where(beside(_T.project_id) == project_id, _T.session_key.in_(session_keys))
     return queries.list_rows(connection, IndexedTurn, found.order_by(_T.session_key, _T.start_ns, _T.trace_id))

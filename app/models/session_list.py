@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from app.models import queries
+from app.models.base import beside
 from app.models.labels import Labels
 from app.models.prompts import prompts
 from app.models.scores import ScoreRange
@@ -190,7 +191,7 @@ def matching(
 def previews(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, str]:
     """Return the text that opens each session, of those that have one."""
     c = turns.c
-    of_sessions = (c.project_id == project_id, c.session_key.in_(session_keys))
+    of_sessions = (beside(c.project_id) == project_id, c.session_key.in_(session_keys))
     opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))
     found: dict[bytes, str] = {}
     for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):

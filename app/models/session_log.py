@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
 
 from app.models import queries
+from app.models.base import beside
 from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
@@ -67,7 +68,7 @@ def list_sessions(
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
-        own = (turns.c.project_id == _C.project_id, turns.c.session_key == _C.session_key)
+        own = (beside(turns.c.project_id) == _C.project_id, turns.c.session_key == _C.session_key)
         found = select(literal(1)).where(*own, opened).limit(1).scalar_subquery()
         statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from app.models import insight, queries
-from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table
+from app.models.base import BigInt, ExactText, MediumBlob, beside, binary, exact, new_table
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns_in_pieces
@@ -125,7 +125,7 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
         # These rows are locked by now.
-        stored = select(_C.session_key, _C.names).where(_C.project_id == project_id, _C.session_key.in_(keys))
+        stored = select(_C.session_key, _C.names).where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
         for key, names in connection.execute(stored).all():
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
                 queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, names=both)
@@ -144,7 +144,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
     Those with too many turns to read here are added up by the clock.
     """
     for keys in queries.pieces(sorted(session_keys)):
-        of_project = _SELECT.where(_C.project_id == project_id, _C.session_key.in_(keys))
+        of_project = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
         rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
         found = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
         if empty := [row.session_key for row in rows if row.session_key not in found]:
@@ -158,7 +158,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
 def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:
     """Delete locked sessions with their scores, and take away what they were counted with."""
     remove_of_sessions(connection, project_id=project_id, session_keys=session_keys)
-    gone = and_(_C.project_id == project_id, _C.session_key.in_(session_keys))
+    gone = and_(beside(_C.project_id) == project_id, _C.session_key.in_(session_keys))
     kept = select(_C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for prompt_id, text in connection.execute(kept):
@@ -204,7 +204,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
 
 def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> None:
     """Do as `settle` for one session with any number of turns."""
-    locked = _SELECT.where(_C.project_id == project_id, _C.session_key == session_key).with_for_update()
+    locked = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key == session_key).with_for_update()
     row = queries.find_row(connection, SessionRow, locked)
     extent = extents(connection, project_id=project_id, session_keys=[session_key]).get(session_key)
     if row and extent:
@@ -235,7 +235,7 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
 
 _PUT_COUNTED = (
     update(sessions)
-    .where(_C.project_id == bindparam("of_project"), _C.session_key == bindparam("key"))
+    .where(beside(_C.project_id) == bindparam("of_project"), _C.session_key == bindparam("key"))
     .values(uncounted=None, counted=bindparam("figures", type_=_C.counted.type))
 )
 
@@ -250,7 +250,7 @@ def put_counted(
     connection: Connection, *, project_id: int, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
 ) -> dict[bytes, Counted | None]:
     """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns their earlier figures."""
-    marked = (_C.project_id == project_id, _C.session_key.in_(sorted(marks)))
+    marked = (beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
     found = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
     locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
     same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]

@@ -12,7 +12,7 @@ from typing import Annotated
 from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, func, insert, select
 
 from app.models import queries
-from app.models.base import BigInt, Timestamp, binary, exact, new_table
+from app.models.base import BigInt, Timestamp, beside, binary, exact, new_table
 from app.models.compression import Compressed
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
@@ -93,7 +93,7 @@ def spans_by_key(
     found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
     columns = select(c.prompt_id, *queries.columns_of(StoredSpan, spans, raw=c.body))
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
-        for prompt_id, *row in connection.execute(columns.where(c.project_id == project_id, c.id.in_(some))):
+        for prompt_id, *row in connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))):
             span = StoredSpan(*row)
             found[prompt_id, span.trace_id].append(span)
     return found
@@ -205,7 +205,7 @@ def rejection_causes(connection: Connection, *, project_id: int) -> list[Rejecti
     causes = select(func.count().label("count"), func.max(c.id).label("newest_id"))
     counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
     statement = select(counted.c.count, *_REJECTED).join(counted, counted.c.newest_id == c.id)
-    found = connection.execute(statement.where(c.project_id == project_id))
+    found = connection.execute(statement.where(beside(c.project_id) == project_id))
     return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in found]
 
 

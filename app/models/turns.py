@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
 
 from app.models import queries
-from app.models.base import BigInt, binary, new_table
+from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed, stored_bodies
 from app.models.spans import TurnKey
 
@@ -80,7 +80,7 @@ def lock_existing(
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
         for some in queries.pieces(trace_ids):
-            named = (c.project_id == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
+            named = (beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
             others = _SELECT.where(*named, c.batch_id != batch_id)
             found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
     return found
@@ -88,7 +88,7 @@ def lock_existing(
 
 def list_turns(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[TurnRow]:
     """List the turns of sessions in the order of their start, then of their trace ids."""
-    statement = _SELECT.where(turns.c.project_id == project_id, turns.c.session_key.in_(session_keys))
+    statement = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key.in_(session_keys))
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
@@ -98,7 +98,7 @@ def first_traces(
     """Yield (session key, trace id) of the earliest turn of each session that has one."""
     c = turns.c
     for some in queries.pieces(sorted(session_keys)):
-        found = select(c.session_key, c.trace_id).where(c.project_id == project_id, c.session_key.in_(some))
+        found = select(c.session_key, c.trace_id).where(beside(c.project_id) == project_id, c.session_key.in_(some))
         earliest: dict[bytes, bytes] = {}
         for key, trace_id in connection.execute(found.order_by(c.start_ns, c.trace_id)):
             earliest.setdefault(key, trace_id)
@@ -110,10 +110,10 @@ def turns_in_pieces(
 ) -> Iterator[list[TurnRow]]:
     """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
     c = turns.c
-    of_session = select(c.id).where(c.project_id == project_id, c.session_key == session_key)
+    of_session = select(c.id).where(beside(c.project_id) == project_id, c.session_key == session_key)
     ids = list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id)))
     for start in range(0, len(ids), size):
-        some = _SELECT.where(c.project_id == project_id, c.id.in_(ids[start : start + size]))
+        some = _SELECT.where(beside(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
         yield queries.list_rows(connection, TurnRow, some.order_by(c.start_ns, c.trace_id))
 
 
@@ -129,5 +129,5 @@ def extents(connection: Connection, *, project_id: int, session_keys: Sequence[b
     """Return the extents of those sessions that have turns, by session key."""
     c = turns.c
     statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
-    of_sessions = statement.where(c.project_id == project_id, c.session_key.in_(session_keys))
+    of_sessions = statement.where(beside(c.project_id) == project_id, c.session_key.in_(session_keys))
     return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions.group_by(c.session_key))}

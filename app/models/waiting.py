@@ -9,6 +9,7 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
 from app.models import queries
+from app.models.base import beside
 from app.models.log_records import log_records
 from app.models.runs import runs
 from app.models.scores import scores
@@ -32,7 +33,7 @@ def settle_waiting(
         waiting = waiting.where(c.project_id == project_id)
     rows = sorted(map(tuple, connection.execute(waiting.order_by(c.waiting_since).limit(limit))))
     for owner_id, group in groupby(rows, key=itemgetter(0)):
-        own = c.project_id == owner_id
+        own = beside(c.project_id) == owner_id
         for some in queries.pieces([id_ for _, id_ in group]):
             joined = sorted(connection.scalars(select(c.id).where(own, c.id.in_(some), _stored(table))))
             connection.execute(update(table).where(own, c.id.in_(joined)).values(waiting_since=None))

@@ -43,7 +43,8 @@ class DatabaseHosts:
         self._addresses = addresses
         self._avoided_until: dict[Address, float] = {}
         self._lock = threading.Lock()
-        self._connections: dict[Any, Address] = {}
+        # Each with its descriptor: who asks a connection for it while another thread uses the connection gets an error.
+        self._connections: dict[Any, tuple[Address, int]] = {}
         self._watcher: threading.Thread | None = None
 
     def serve(self, engine: Engine) -> None:
@@ -64,7 +65,7 @@ class DatabaseHosts:
                 failure = error
                 continue
             with self._lock:
-                self._connections[connection] = address
+                self._connections[connection] = (address, connection.fileno())
             self._keep_watch(dialect, args, options)
             return connection
         assert failure is not None  # noqa: S101 - there is at least one address
@@ -100,10 +101,8 @@ class DatabaseHosts:
 
     def _watch(self, dialect: Any, args: Any, options: dict[str, Any]) -> None:
         unanswered: dict[Address, int] = {}
-        while self._connections:
+        while used := self._used():
             time.sleep(WATCH_S)
-            with self._lock:
-                used = set(self._connections.values())
             for address in used:
                 try:
                     self._open(dialect, address, args, options).close()
@@ -117,13 +116,20 @@ class DatabaseHosts:
                     if unanswered[address] >= UNANSWERED:
                         self._leave(address)
 
+    def _used(self) -> set[Address]:
+        """Return the servers with connections; without any the thread ends, and the next connection begins another."""
+        with self._lock:
+            if not self._connections:
+                self._watcher = None
+            return {address for address, _ in self._connections.values()}
+
     def _leave(self, address: Address) -> None:
         """End all waits for a server, whose connections the pool then replaces by those to another one."""
         self._avoided_until[address] = time.monotonic() + AVOIDED_S
         with self._lock:
             # Connections are forgotten before they are closed, so that these descriptors are still theirs.
-            for connection in [one for one, where in self._connections.items() if where == address]:
-                with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as copied:
+            for descriptor in [one for where, one in self._connections.values() if where == address]:
+                with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copied:
                     copied.shutdown(socket.SHUT_RDWR)
 
 

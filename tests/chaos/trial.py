@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.models.compression import decompress
 from app.redis_store.broker import QUEUES
 from app.redis_store.queues import read_queues
+from app.sessions.facts import load
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import AnySystem
@@ -131,10 +133,8 @@ def _lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
         )
     }
     counted = {
-        trace_id.lower(): int(spans)
-        for trace_id, spans in system.rows(
-            "SELECT HEX(trace_id), JSON_VALUE(CONVERT(facts USING utf8mb4), '$.span_count') FROM {db}.turns"
-        )
+        trace_id.lower(): load(decompress(facts)).span_count
+        for trace_id, facts in system.rows("SELECT HEX(trace_id), facts FROM {db}.turns")
     }
     wrong = [f"{len(lost)} acknowledged batches are lost"] if (lost := promised.traces - set(stored)) else []
     wrong += [f"trace {t} has {n} spans, {d} distinct" for t, (n, d) in stored.items() if (n, d) != (SPANS, SPANS)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -14,6 +13,7 @@ from sqlalchemy import text
 from app import database_hosts
 from app.database_hosts import UNANSWERED, DatabaseHosts
 from app.db import Database, build_database
+from app.engines import STATEMENT_S
 from app.errors import Unavailable
 from tests.support.mariadb import PASSWORD, USER, MariaDB
 from tests.support.waiting import LOOPBACK, free_port, wait_until
@@ -76,21 +76,33 @@ def test_a_server_that_takes_no_more_connections_keeps_those_that_it_has(
 
 
 def test_a_server_that_does_not_answer_is_left_and_told_of_once(
-    database: Database, errors: list[int], monkeypatch: pytest.MonkeyPatch
+    database: Database, mariadb: MariaDB, errors: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also the statement that waits for the server ends."""
     from MySQLdb import OperationalError
 
-    lost = Mock(side_effect=OperationalError(2013, "Lost connection to server during query"))
+    def lost_while_a_statement_waits(*_: Any) -> None:
+        if ("User sleep",) in mariadb.execute("SELECT state FROM information_schema.processlist"):
+            raise OperationalError(2013, "Lost connection to server during query")
 
     def use() -> None:
         with database.write() as connection:
-            monkeypatch.setattr(database_hosts, "_prepare", lost)
-            wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to be asked again and again")
-            connection.execute(text("SELECT 7"))
+            monkeypatch.setattr(database_hosts, "_prepare", lost_while_a_statement_waits)
+            connection.execute(text(f"DO SLEEP({STATEMENT_S - 5})"))
 
-    with structlog.testing.capture_logs() as logs, pytest.raises(Unavailable):
-        use()
+    with structlog.testing.capture_logs() as logs, database.read():
+        with pytest.raises(Unavailable):
+            use()
+        # The other connection still has the server watched.
+        wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to be asked again and again")
     assert [line["event"] for line in logs].count("database_host_left") == 1
+
+
+def test_a_connection_that_is_made_while_the_thread_ends_begins_another_one() -> None:
+    hosts = DatabaseHosts([])
+    hosts._watcher = threading.current_thread()
+    hosts._watch(None, (), {})
+    assert hosts._watcher is None
 
 
 def test_the_hosts_of_both_engines_are_watched_by_one_thread(database: Database) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import pytest
 import structlog
@@ -124,11 +124,12 @@ def test_a_process_that_ends_writes_its_tries_first(door: Door, monkeypatch: pyt
     at_exit = Mock()
     monkeypatch.setattr(sign_in_attempts, "atexit", at_exit)
     door.hammer(door.account(), somewhere(), 2)
-    [(flush,)] = [call.args for call in at_exit.register.call_args_list]
+    # Journals of other tests may still have a timer.
+    [flush] = [one for (one,), _ in at_exit.register.call_args_list if one.__self__ is door.journal]
     flush()
 
     assert counted(door.world) == 2
-    at_exit.unregister.assert_called_once_with(flush)
+    assert call(flush) in at_exit.unregister.call_args_list
 
 
 def test_every_organization_of_the_account_has_the_entry_and_no_other(door: Door) -> None:

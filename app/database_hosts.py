@@ -108,9 +108,7 @@ class DatabaseHosts:
                     self._open(dialect, address, args, options).close()
                     unanswered[address] = 0
                 except dialect.loaded_dbapi.Error as error:
-                    if _answered(error):
-                        continue
-                    unanswered[address] = unanswered.get(address, 0) + 1
+                    unanswered[address] = 0 if _answered(error) else unanswered.get(address, 0) + 1
                     if unanswered[address] == UNANSWERED:
                         log.warning("database_host_left", host=address[0], port=address[1], error=str(error))
                     if unanswered[address] >= UNANSWERED:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -96,6 +98,18 @@ def test_a_server_that_does_not_answer_is_left_and_told_of_once(
         # The other connection still has the server watched.
         wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to be asked again and again")
     assert [line["event"] for line in logs].count("database_host_left") == 1
+
+
+def test_a_server_that_answers_now_and_then_is_kept(
+    database: Database, errors: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from MySQLdb import OperationalError
+
+    lost, refused = OperationalError(2013, "Lost connection to server"), OperationalError(1040, "Too many connections")
+    with database.write() as connection:
+        monkeypatch.setattr(database_hosts, "_prepare", Mock(side_effect=itertools.cycle((lost, refused))))
+        wait_until(lambda: len(errors) > 3 * UNANSWERED, "the server to be asked again and again")
+        assert connection.scalar(text("SELECT 7")) == 7
 
 
 def test_a_connection_that_is_made_while_the_thread_ends_begins_another_one() -> None:

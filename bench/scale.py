@@ -44,6 +44,7 @@ from bench.spans import batch
 from config import logging
 from config.settings import Settings
 from tests.support.mariadb import MariaDB, mariadb_server
+from tests.support.process import stat_of
 from tests.support.redis_server import redis_server
 from tests.support.world import new_world, running, settings_for
 
@@ -145,7 +146,7 @@ class Bench:
 
     def processor_s(self) -> tuple[float, float]:
         """The seconds of a processor that this process and the database's have taken, which other work leaves alone."""
-        fields = Path(f"/proc/{self.database_pid}/stat").read_text().rpartition(")")[2].split()
+        fields = stat_of(Path(f"/proc/{self.database_pid}"))
         return time.process_time(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def count(self) -> None:

@@ -150,6 +150,11 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
+def stat_of(task: Path) -> list[str]:
+    """Return the fields of a process or a thread after its name, which may hold anything."""
+    return (task / "stat").read_text().rpartition(")")[2].split()
+
+
 def _wait_for_stop(pid: int) -> None:
     threads = Path(f"/proc/{pid}/task")
     wait_until(lambda: all(_is_still(thread) for thread in threads.iterdir()), f"process {pid} to stop")
@@ -168,16 +173,11 @@ def _group(leader: int) -> list[int]:
     members = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if int(_stat(process)[2]) == leader:
+            if int(stat_of(process)[2]) == leader:
                 members.append(int(process.name))
     return members
 
 
 def _state(task: Path) -> str:
     """Return the state of a process or a thread: a letter, "T" where it is stopped."""
-    return _stat(task)[0]
-
-
-def _stat(task: Path) -> list[str]:
-    """Return the fields of a process or a thread after its name, which may hold anything."""
-    return (task / "stat").read_text().rpartition(")")[2].split()
+    return stat_of(task)[0]

@@ -199,8 +199,9 @@ def buckets_in(
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:
     found: list[IndexedTurn] = []
+    of_project = _TURN.where(beside(_T.project_id) == project_id)
     for some in queries.pieces(ids):
-        found += queries.list_rows(connection, IndexedTurn, _TURN.where(_T.project_id == project_id, _T.id.in_(some)))
+        found += queries.list_rows(connection, IndexedTurn, of_project.where(_T.id.in_(some)))
     return found
 
 

@@ -181,7 +181,7 @@ def matching(
 ) -> list[SessionRow]:
     """List the sessions at these positions that meet all conditions, in their order."""
     rows: dict[int, SessionRow] = {}
-    of_project = _SELECT.where(_C.project_id == conditions.project_id, *conditions.other(order))
+    of_project = _SELECT.where(beside(_C.project_id) == conditions.project_id, *conditions.other(order))
     for some in queries.pieces([id_ for _, id_ in positions]):
         found = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(some)))
         rows.update((row.id, row) for row in found)

@@ -228,7 +228,7 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
     """List those of these sessions that the project has, in no order."""
     found: list[SessionRow] = []
     for some in queries.pieces(sorted(session_keys)):
-        statement = _SELECT.where(_C.session_key.in_(some), _C.project_id == project_id)
+        statement = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(some))
         found += queries.list_rows(connection, SessionRow, statement)
     return found
 

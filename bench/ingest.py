@@ -25,7 +25,7 @@ from sqlalchemy import Connection, text
 from app.db import Database
 from app.engines import build_engine
 from app.models import queries, spans
-from app.models.compression import compress_all
+from app.models.span_bodies import by_turn
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.services.traces.turns import add_to_turns, parts_of
@@ -162,7 +162,7 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         marks.append(clock())
         parts = parts_of(ordered)
         marks.append(clock())
-        stored = compress_all([span.raw for span in ordered])
+        stored = by_turn(ordered)
         marks.append(clock())
         rows = [
             (1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, raw)

@@ -9,14 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from typing import NamedTuple
 
 from msgspec import structs
 from sqlalchemy import insert
 
 from app.db import Database
 from app.models import scores, sessions, spans, turns, usage
-from app.models.compression import compress
 from app.models.runs import runs
+from app.models.span_bodies import by_turn
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.services.traces.turns import TurnPart, session_key, session_rows
@@ -31,6 +32,13 @@ SPREAD_DAYS = 90
 USERS, FAILING_OF = 1_000, 20
 # What is said in one of so many conversations, besides what is said in all of them.
 RARE, RARE_OF = "Is refund 4711 not possible in 東京? ", 500
+
+
+class _Span(NamedTuple):
+    trace_id: bytes
+    span_id: bytes
+    prompt_id: int
+    raw: bytes
 
 
 @dataclass(frozen=True)
@@ -121,11 +129,16 @@ class Maker:
             )
 
     def _write(self, rows: Sequence[TurnRow]) -> int:
-        written = sorted(
-            (self.project_id, row.trace_id, secrets.token_bytes(8), row.prompt_id, row.batch_id, "bench", body)
+        batch_ids = {row.trace_id: row.batch_id for row in rows}
+        made = sorted(
+            _Span(row.trace_id, secrets.token_bytes(8), row.prompt_id, body)
             for row in rows
             for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )
+        written = [
+            (self.project_id, *span[:3], batch_ids[span.trace_id], "bench", stored)
+            for span, stored in zip(made, by_turn(made), strict=True)
+        ]
         parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:
             spans.insert_new(connection, written)
@@ -157,4 +170,4 @@ def _facts(prompt_id: int) -> TurnFacts:
 def _bodies(asked: str) -> list[bytes]:
     """Return the stored spans of a turn that begins so; nothing else differs, as only their size and words matter."""
     made = decode(batch(1, SPANS_PER_TURN, start_ns=10**18, asked=asked))
-    return [compress(span.raw) for span in made.spans]
+    return [bytes(span.raw) for span in made.spans]

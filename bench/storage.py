@@ -1,17 +1,20 @@
 """What a span of 2.7 KB costs on disk, all included, on both databases: `python -m bench.storage`.
 
 Varied conversations (`bench/varied.py`) are stored by the product's own ingest, counted, and read for the search, as
-the clock does. `--longer` says how many times as long texts are as in the recordings.
+the clock does. `--longer` says how many times as long texts are as in the recordings, and `--spread` in how many
+batches the spans of a turn come; if there are several, they are also measured after `reprise compress`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +23,7 @@ from sqlalchemy import text
 
 from app.container import Container
 from app.models import search
+from app.services.data import compression
 from bench.dictionary import bodies_of
 from bench.varied import LONGER, conversations
 from config import logging
@@ -32,16 +36,17 @@ BATCH = 64
 Sizes = Mapping[str, float]
 
 
-def store(world: World, spans: int, *, longer: float) -> tuple[int, int]:
+def store(world: World, spans: int, *, longer: float, spread: int = 1) -> tuple[int, int]:
     """Store at least so many spans; returns their number and the bytes of their bodies as JSON."""
     ingest, count, size = world.container.services.ingest, 0, 0
     made = conversations(world.prompt(), seed=1, start_ns=time.time_ns() - 10**15, longer=longer)
     while count < spans:
-        batch = merged(islice(made, BATCH))
-        found = bodies_of(batch)
-        receipt = ingest.store(world.project_id, batch)
-        assert receipt.stored == len(found), receipt
-        count, size = count + len(found), size + sum(map(len, found))
+        whole = merged(islice(made, BATCH))
+        for batch in dealt(whole, spread) if spread > 1 else [whole]:
+            found = bodies_of(batch)
+            receipt = ingest.store(world.project_id, batch)
+            assert receipt.stored == len(found), receipt
+            count, size = count + len(found), size + sum(map(len, found))
     while world.container.services.insight_counter.count(world.project_id):
         pass
     return count, size
@@ -51,6 +56,30 @@ def merged(batches: Iterable[bytes]) -> bytes:
     """Return one batch of what several have."""
     found = chain.from_iterable(json.loads(batch)["resourceSpans"] for batch in batches)
     return json.dumps({"resourceSpans": list(found)}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def dealt(batch: bytes, count: int) -> Iterator[bytes]:
+    """Yield as many batches, which have the spans of one by their ids, which are random."""
+    for place in range(count):
+        part = json.loads(batch)
+        for resource in part["resourceSpans"]:
+            for scope in resource["scopeSpans"]:
+                scope["spans"] = [span for span in scope["spans"] if int(span["spanId"], 16) % count == place]
+        yield json.dumps(part, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def rewrite(container: Container) -> None:
+    """Compress what is stored, as `reprise compress` does, and give the space back to the disk."""
+    service = container.services.compression
+    for column in compression.COLUMNS:
+        for _ in service.compress(column, until_id=service.last_id(column)):
+            pass
+    if container.settings.embedded:
+        with closing(sqlite3.connect(str(container.database.engine.url.database), isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+    else:
+        with container.database.read() as of_mysql:
+            of_mysql.execute(text("OPTIMIZE TABLE spans"))
 
 
 def index(container: Container) -> None:
@@ -100,31 +129,40 @@ class Costs:
     whole: float
     without_search: float
     tables: Sizes
+    rewritten: float | None = None
 
 
-def costs(container: Container, sizes: Callable[[Container], Sizes], *, spans: int, longer: float) -> Costs:
-    """Store spans in an empty database, and then read their words."""
+def costs(
+    container: Container, sizes: Callable[[Container], Sizes], *, spans: int, longer: float, spread: int = 1
+) -> Costs:
+    """Store spans in an empty database, read their words, and rewrite those that came in several batches."""
     world = new_world(container)
     before = sizes(container)
-    count, json_bytes = store(world, spans, longer=longer)
+    count, json_bytes = store(world, spans, longer=longer, spread=spread)
     unread = sizes(container)
     index(container)
     each = {table: (after - before.get(table, 0)) / count for table, after in sizes(container).items()}
-    return Costs(count, json_bytes / count, each.pop(""), (unread[""] - before[""]) / count, each)
+    found = Costs(count, json_bytes / count, each.pop(""), (unread[""] - before[""]) / count, each)
+    if spread == 1:
+        return found
+    rewrite(container)
+    return replace(found, rewritten=(sizes(container)[""] - before[""]) / count)
 
 
 def show(name: str, found: Costs) -> None:
     print(f"{name}: {found.whole:.0f} bytes a span, {found.without_search:.0f} without the search")
     print(f"  {found.spans:,} spans of {found.json_bytes:,.0f} bytes")
+    if found.rewritten is not None:
+        print(f"  {found.rewritten:.0f} bytes a span after reprise compress")
     for table, size in sorted(found.tables.items(), key=lambda row: -row[1]):
         if size >= 1:
             print(f"  {size:6.0f} {table}")
 
 
-def main(spans: int, longer: float) -> None:
+def main(spans: int, longer: float, spread: int) -> None:
     logging.configure(Settings(log_level="warning"))
     with tempfile.TemporaryDirectory() as folder, running(settings_for(Path(folder))) as container:
-        show("SQLite", costs(container, sqlite_sizes, spans=spans, longer=longer))
+        show("SQLite", costs(container, sqlite_sizes, spans=spans, longer=longer, spread=spread))
     with (
         tempfile.TemporaryDirectory() as folder,
         mariadb_server(buffer_pool="1G", flush_log=2) as mariadb,
@@ -133,11 +171,12 @@ def main(spans: int, longer: float) -> None:
         redis.database() as redis_url,
         running(settings_for(Path(folder), mysql_url=mysql_url, redis_url=redis_url)) as container,
     ):
-        show("MySQL", costs(container, partial(mysql_sizes, mariadb), spans=spans, longer=longer))
+        show("MySQL", costs(container, partial(mysql_sizes, mariadb), spans=spans, longer=longer, spread=spread))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spans", type=int, default=20_000)
     parser.add_argument("--longer", type=float, default=LONGER)
+    parser.add_argument("--spread", type=int, default=1)
     main(**vars(parser.parse_args()))

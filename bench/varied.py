@@ -113,7 +113,7 @@ class _Writer:
             return [self._rewritten(one) for one in value]
         if isinstance(value, dict):
             key: Any = value.get("key")
-            told: Any = value.get("value")
+            told: Any = value.get("value") or {}
             if key == "service.prompt.id":
                 return {"key": key, "value": {"intValue": self._prompt_id}}
             if isinstance(key, str) and key.endswith(("conversation.id", "session.id")):

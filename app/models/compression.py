@@ -1,6 +1,7 @@
-"""Compresses bodies of spans and log records, facts of turns and long texts, one by one, with a dictionary for spans.
+"""Compresses log records, facts of turns and long texts, one by one, with a dictionary for spans.
 
-The first byte of a stored body tells its format, so that older rows stay readable and other formats can come:
+Bodies of spans are compressed by the turn (`span_bodies.py`). The first byte of a stored body tells its format, so that
+older rows stay readable and other formats can come:
 
 - 9 and above: the body itself, as JSON begins with a bracket, a quote, a digit or white space;
 - `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`;
@@ -113,7 +114,12 @@ def _shorter(body: Body, frame: Any) -> bytes:
     if 1 + len(frame) < len(body):
         return ZSTD_1 + frame  # type: ignore[no-any-return]
     plain = bytes(body)
-    return plain if plain and plain[0] >= _FIRST_OF_TEXTS else PLAIN + plain
+    return plain if is_plain(plain) else PLAIN + plain
+
+
+def is_plain(stored: bytes) -> bool:
+    """Return whether a stored body, or its beginning, is the body itself."""
+    return bool(stored) and stored[0] >= _FIRST_OF_TEXTS
 
 
 def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
@@ -248,14 +254,16 @@ def last_id(connection: Connection, table: Table) -> int:
     return connection.scalar(select(func.max(table.c.id))) or 0
 
 
-def plain_rows(connection: Connection, column: Column[Any], *, after_id: int, until_id: int) -> list[tuple[int, int]]:
-    """List the rows with an uncompressed value and ids in (after_id, until_id]: their ids and the values' lengths."""
+def plain_rows(
+    connection: Connection, *, column: Column[Any], after_id: int, until_id: int
+) -> list[tuple[list[int], int]]:
+    """List the rows with an uncompressed value and ids in (after_id, until_id]: their ids, and the values' lengths."""
     c, raw, length, stored = column.table.c, raw_of(column), func.length(column), _type_of(column)
     listed = select(c.id, length).where(c.id > after_id, c.id <= until_id, stored.is_plain(raw)).order_by(c.id)
-    return [(id_, size) for id_, size in connection.execute(listed)]
+    return [([id_], size) for id_, size in connection.execute(listed)]
 
 
-def compress_rows(connection: Connection, column: Column[Any], ids: Sequence[int]) -> int:
+def compress_rows(connection: Connection, *, column: Column[Any], ids: Sequence[int]) -> int:
     """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter.
 
     Those that were compressed since they were listed stay as they are: a second time would be once too often.

@@ -11,7 +11,7 @@ from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed
 from app.models.prepared import Prepared
-from app.models.spans import SpanKey
+from app.models.span_bodies import SpanKey
 
 # Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
 # `waiting_since` is that of app/models/waiting.py.

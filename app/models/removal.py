@@ -39,7 +39,7 @@ from app.models.replays import replays
 from app.models.runs import UNFINISHED, run_file_chunks
 from app.models.scores import remove_of_turns, scores
 from app.models.sessions import settle
-from app.models.spans import spans
+from app.models.spans import IS_HOLDER, spans
 from app.models.turns import turns
 from app.models.waiting import TABLES as WITH_SPANS
 
@@ -88,7 +88,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             spans.c.trace_id.in_([row.trace_id for row in rows]),
             spans.c.prompt_id == prompt_id,
         )
-        picked_spans = _ids(connection, of_turns.limit(left))
+        picked_spans = _pick(connection, of_turns, left)
         _delete_what_names(connection, scope.project_id, picked_spans)
         left -= _delete(connection, spans, picked_spans, scope.project_id)
         if left <= 0:
@@ -100,6 +100,13 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     _delete(connection, turns, [row.id for row in emptied], scope.project_id)
     settle(connection, project_id=scope.project_id, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
+
+
+def _pick(connection: Connection, of_turns: Select[tuple[int]], limit: int) -> list[int]:
+    """Return ids of spans of turns, those that have bodies of others last, so that what is left can be read."""
+    others, holders = of_turns.where(~IS_HOLDER), of_turns.where(IS_HOLDER)
+    picked = _ids(connection, others.limit(limit))
+    return picked if len(picked) == limit else picked + _ids(connection, holders.limit(limit - len(picked)))
 
 
 def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequence[int]) -> None:

@@ -25,7 +25,8 @@ from sqlalchemy import (
 
 from app.models import queries
 from app.models.base import BigInt, MediumText, beside, binary, exact, new_table
-from app.models.spans import SpanKey, spans
+from app.models.span_bodies import SpanKey
+from app.models.spans import spans
 from app.models.turns import turns
 
 SESSION_MAX = 10_000

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, String, Table, UniqueConstraint, delete, func, insert, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Index,
+    LargeBinary,
+    Row,
+    String,
+    Table,
+    UniqueConstraint,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 
-from app.models import queries
-from app.models.base import BigInt, Timestamp, beside, binary, exact, new_table
-from app.models.compression import Compressed
+from app.models import queries, span_bodies
+from app.models.base import BigInt, MediumBlob, Timestamp, beside, binary, exact, new_table
+from app.models.span_bodies import SpanKey
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
 spans = new_table(
@@ -25,18 +42,22 @@ spans = new_table(
     # The attempt that stored the row: see `batch_ids`.
     Column("batch_id", BigInt, nullable=False),
     Column("scope", String(255), nullable=False),
-    Column("body", Compressed, nullable=False),
+    # See app/models/span_bodies.py.
+    Column("body", MediumBlob, nullable=False),
     UniqueConstraint("project_id", "trace_id", "span_id"),
 )
 
+FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinary)
+"""The first byte of a stored body."""
+IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == FORMAT
+"""The condition that a row has the bodies of other spans, too."""
+
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
-"""A row in the order of COLUMNS; the body may be compressed."""
+"""A row in the order of COLUMNS, with the stored form of its body."""
 
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
-SpanKey = tuple[bytes, bytes]
-"""Trace id and span id."""
 TurnKey = tuple[int, bytes]
 """Prompt id and trace id."""
 
@@ -52,8 +73,20 @@ class StoredSpan:
 
 
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
-    """Store those of `rows` (in key order) whose key is free; returns their number."""
+    """Store those of `rows` (in key order) whose key is free; returns their number.
+
+    If it is less than all, bodies may be where no row was stored: see `store_bodies`.
+    """
     return queries.insert_new(connection, "spans", COLUMNS, rows)
+
+
+def store_bodies(connection: Connection, *, project_id: int, bodies: Mapping[SpanKey, bytes]) -> None:
+    """Replace the stored forms of the bodies of spans that this transaction stored, or has locked."""
+    c = spans.c
+    own = (c.project_id == project_id, c.trace_id == bindparam("trace"), c.span_id == bindparam("span"))
+    rows = [{"trace": trace_id, "span": span_id, "stored": body} for (trace_id, span_id), body in bodies.items()]
+    if rows:
+        connection.execute(update(spans).where(*own).values(body=bindparam("stored")), rows)
 
 
 def stored_keys(
@@ -90,12 +123,12 @@ def spans_by_key(
 ) -> dict[TurnKey, list[StoredSpan]]:
     """Return the stored spans that have the keys, by their turns."""
     c = spans.c
-    found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
-    columns = select(c.prompt_id, *queries.columns_of(StoredSpan, spans, raw=c.body))
+    rows: list[_WithBody] = []
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
-        for prompt_id, *row in connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))):
-            span = StoredSpan(*row)
-            found[prompt_id, span.trace_id].append(span)
+        rows += connection.execute(_WITH_BODIES.where(beside(c.project_id) == project_id, c.id.in_(some)))
+    found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
+    for prompt_id, span in _read(connection, project_id, rows):
+        found[prompt_id, span.trace_id].append(span)
     return found
 
 
@@ -104,12 +137,38 @@ def spans_of(
 ) -> list[StoredSpan]:
     """List the stored spans of a prompt's turns, in no order."""
     c = spans.c
-    of_prompt = select(c.trace_id, c.span_id, c.scope, c.body).where(
-        c.project_id == project_id, c.prompt_id == prompt_id
-    )
+    of_prompt = _WITH_BODIES.where(c.project_id == project_id, c.prompt_id == prompt_id)
     found: list[StoredSpan] = []
     for some in queries.pieces(trace_ids):
-        found += queries.list_rows(connection, StoredSpan, of_prompt.where(c.trace_id.in_(some)))
+        rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()
+        found += [span for _, span in _read(connection, project_id, rows)]
+    return found
+
+
+_WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
+_WithBody = Row[bytes, bytes, int, str, bytes]
+
+
+def _read(connection: Connection, project_id: int, rows: Iterable[_WithBody]) -> Iterator[tuple[int, StoredSpan]]:
+    """Yield the spans of rows of _WITH_BODIES with their prompts, but for those that are being removed."""
+    others: dict[SpanKey, tuple[int, str]] = {}
+    stored: dict[SpanKey, bytes] = {}
+    for trace_id, span_id, prompt_id, scope, body in rows:
+        others[trace_id, span_id], stored[trace_id, span_id] = (prompt_id, scope), body
+    missing = span_bodies.missing_holders(stored)
+    holders = _stored_bodies(connection, project_id, missing) if missing else {}
+    for key, body in span_bodies.read(stored, holders):
+        prompt_id, scope = others[key]
+        yield prompt_id, StoredSpan(*key, scope, body)
+
+
+def _stored_bodies(connection: Connection, project_id: int, keys: Collection[SpanKey]) -> dict[SpanKey, bytes]:
+    c = spans.c
+    columns = select(c.trace_id, c.span_id, c.body).where(beside(c.project_id) == project_id)
+    found: dict[SpanKey, bytes] = {}
+    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
+        for trace_id, span_id, body in connection.execute(columns.where(c.id.in_(some))):
+            found[trace_id, span_id] = body
     return found
 
 

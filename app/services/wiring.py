@@ -16,6 +16,7 @@ from app.encryption import ContentCipher
 from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import as_they_are, compress_all
+from app.models.span_bodies import as_sent, by_turn
 from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
@@ -234,18 +235,22 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
-    to_stored = compress_all if settings.compression == "on" else as_they_are
+    compressed = settings.compression == "on"
     searchable = settings.search == "on"
     busy = backends.mailbox.is_busy
     parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
     parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
     parts.make(OpeningService, searchable=searchable)
-    parts.make(LogRecordService, record_bytes=settings.span_bytes, to_stored=to_stored)
+    parts.make(
+        LogRecordService,
+        record_bytes=settings.span_bytes,
+        to_stored=compress_all if compressed else as_they_are,
+    )
     parts.make(
         IngestService,
         batch_bytes=settings.trace_bytes,
         span_bytes=settings.span_bytes,
-        to_stored=to_stored,
+        store_bodies=by_turn if compressed else as_sent,
         searchable=searchable,
         elsewhere=backends.storer,
     )

@@ -19,7 +19,6 @@ from app.models import idempotency_keys, runs
 from app.models.base import metadata
 from app.models.log_records import log_records
 from app.models.schema import exclusive
-from app.models.spans import spans
 from app.models.turns import turns
 from app.process import clock
 from app.services.data.compression import COLUMNS
@@ -35,6 +34,7 @@ from tests.support.routing import (
     unrouted,
 )
 from tests.support.statements import executed_on_mysql
+from tests.support.uncompressed import store_spans_plain
 from tests.support.world import World, running_on, settings_for
 
 
@@ -60,8 +60,9 @@ def ask(world: World, route: ApiRoute, made: dict[str, Any]) -> None:
 
 def store_plain(world: World) -> None:
     """Store bodies and facts as releases without compression did."""
+    store_spans_plain(world)
     with world.container.database.write() as connection:
-        for column in (spans.c.body, log_records.c.body, turns.c.facts):
+        for column in (log_records.c.body, turns.c.facts):
             table = column.table
             for id_, plain in connection.execute(select(table.c.id, column)).all():
                 connection.execute(update(table).where(table.c.id == id_).values({column: plain}))

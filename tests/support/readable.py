@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import select
 
 from app.models import metadata
+from app.models.span_bodies import SpanKey, read
+from app.models.spans import spans
 from tests.support.world import World
 
 
@@ -20,11 +22,25 @@ def tables_with(world: World, word: str) -> list[str]:
     found = []
     with world.container.database.read() as connection:
         for table in metadata.sorted_tables:
-            # By its types, as bodies are compressed.
-            rows = connection.execute(select(table)).all()
-            if any(_has(value, word) for row in rows for value in row):
+            # By its types, as most of what is long is compressed.
+            values = [value for row in connection.execute(select(table)) for value in row]
+            if table is spans:
+                projects = connection.scalars(select(spans.c.project_id).distinct()).all()
+                values += [body for project_id in projects for body in bodies_of(world, project_id).values()]
+            if any(_has(value, word) for value in values):
                 found.append(table.name)
     return found
+
+
+def bodies_of(world: World, project_id: int) -> dict[SpanKey, bytes]:
+    """Return the bodies of all spans of a project, each of which must be readable."""
+    c = spans.c
+    of_project = select(c.trace_id, c.span_id, c.body).where(c.project_id == project_id)
+    with world.container.database.read() as connection:
+        stored = {(trace_id, span_id): body for trace_id, span_id, body in connection.execute(of_project)}
+    bodies = dict(read(stored, {}))
+    assert bodies.keys() == stored.keys()
+    return bodies
 
 
 def _has(value: object, word: str) -> bool:

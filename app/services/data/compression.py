@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Column
 
 from app.db import Database
-from app.models import compression
+from app.models import compression, span_rewriting
 from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records
 from app.models.queries import by_size
@@ -34,6 +35,9 @@ COLUMNS: tuple[Column[Any], ...] = (
 )
 # Ids that are looked at in one statement, and the bytes of a column that one transaction rewrites.
 AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
+SPANS_AT_ONCE, EXPANSION = 20_000, 8
+"""Of spans more ids: those of a turn may come in several batches, between others', and only those that are looked at
+together are joined. Their bodies are compressed already, up to so many times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +54,18 @@ class CompressionService:
 
         It may be interrupted at any row and begun again, and other processes may store, read and remove meanwhile.
         """
+        by_turn = column is spans.c.body
+        listed = span_rewriting.turns_apart if by_turn else partial(compression.plain_rows, column=column)
+        rewrite = span_rewriting.join_rows if by_turn else partial(compression.compress_rows, column=column)
+        ids_at_once = SPANS_AT_ONCE if by_turn else AT_ONCE
+        bytes_at_once = BYTES_AT_ONCE // EXPANSION if by_turn else BYTES_AT_ONCE
         background = self.database.background
-        for after_id in range(0, until_id, AT_ONCE):
-            up_to = min(after_id + AT_ONCE, until_id)
+        for after_id in range(0, until_id, ids_at_once):
+            up_to = min(after_id + ids_at_once, until_id)
             with background.read() as connection:
-                plain = compression.plain_rows(connection, column, after_id=after_id, until_id=up_to)
+                found = listed(connection, after_id=after_id, until_id=up_to)
             compressed = 0
-            for rows in by_size(plain, itemgetter(1), BYTES_AT_ONCE):
-                ids = [id_ for id_, _ in rows]
-                compressed += background.retrying(partial(compression.compress_rows, column=column, ids=ids))
+            for rows in by_size(found, itemgetter(1), bytes_at_once):
+                ids = list(chain.from_iterable(ids for ids, _ in rows))
+                compressed += background.retrying(partial(rewrite, ids=ids))
             yield up_to - after_id, compressed

@@ -14,8 +14,8 @@ from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
-from app.models.compression import ToStored
 from app.models.queries import new_batch_id
+from app.models.span_bodies import SpanKey, StoreBodies
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
@@ -51,7 +51,7 @@ class IngestService:
     now: Now
     batch_bytes: int
     span_bytes: int
-    to_stored: ToStored
+    store_bodies: StoreBodies
     metrics: Metrics
     rules: MaskingRules
     known_prompts: KnownPrompts
@@ -161,24 +161,28 @@ class IngestService:
 
         They have no scores unless they are `evaluated`.
         """
-        ordered = sorted(found, key=lambda span: (span.trace_id, span.span_id))
+        ordered = _in_key_order(found)
         batch_id = new_batch_id(self.now())
+        bodies = dict(zip(ordered, self.store_bodies(list(ordered.values())), strict=True))
         rows: list[spans.NewSpan] = [
-            (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, span.scope, stored)
-            for span, stored in zip(ordered, self.to_stored([span.raw for span in ordered]), strict=True)
+            (project_id, *key, span.prompt_id, batch_id, span.scope, bodies[key]) for key, span in ordered.items()
         ]
-        hashes = self._hashes(ordered)
-        parts = parts_of(ordered, hashes)
-        scored = scores_in(project_id, ordered) if evaluated else []
+        hashes = self._hashes(found)
+        parts = parts_of(list(ordered.values()), hashes)
+        scored = scores_in(project_id, found) if evaluated else []
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
             scores.insert_new(connection, scored)
             new_parts = parts
             if stored < len(rows):
-                keys = [(span.trace_id, span.span_id) for span in ordered]
-                new = spans.stored_keys(connection, project_id=project_id, keys=keys, batch_id=batch_id)
-                new_parts = parts_of([span for span in ordered if (span.trace_id, span.span_id) in new], hashes)
+                keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
+                new = {key: span for key, span in ordered.items() if key in keys}
+                # Bodies that were to lie in the row of a span that another batch has stored.
+                again = zip(new, self.store_bodies(list(new.values())), strict=True)
+                changed = {key: body for key, body in again if body != bodies[key]}
+                spans.store_bodies(connection, project_id=project_id, bodies=changed)
+                new_parts = parts_of(list(new.values()), hashes)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))
@@ -227,7 +231,15 @@ def decode_batch(body: Body, form: BatchForm) -> Decoded:
     return decode(body, form.prompt_id)
 
 
-def _keys(note: bytes) -> set[spans.SpanKey]:
+def _in_key_order(found: Sequence[Span]) -> dict[SpanKey, Span]:
+    """Return the spans by their keys, in the order of these; of several with one key the first."""
+    unique: dict[SpanKey, Span] = {}
+    for span in found:
+        unique.setdefault((span.trace_id, span.span_id), span)
+    return dict(sorted(unique.items()))
+
+
+def _keys(note: bytes) -> set[SpanKey]:
     return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.models import log_records, search, spans
-from app.models.spans import SpanKey, TurnKey
+from app.models.span_bodies import SpanKey
+from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.traces.turns import add_openings
 from app.sessions.facts import Opening, opening_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from app.models.scores import NewScore
-from app.models.spans import SpanKey
+from app.models.span_bodies import SpanKey
 from app.otlp.evaluations import Evaluation, evaluations_in
 from app.otlp.span import Span
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import Column, Connection, Text, delete, func, select, type_coerce
 
-from app.models.compression import ZSTD_1, Compressed, as_they_are, compress_rows
+from app.models.compression import ZSTD_1, StoredText, as_they_are, compress_rows
 from app.models.log_records import log_records
 from app.models.prompts import prompts
+from app.models.span_bodies import ELSEWHERE, TOGETHER, as_sent
+from app.models.span_rewriting import join_rows
 from app.models.spans import spans
 from app.models.turns import turns
 from app.packed_text import MARK
@@ -26,8 +30,10 @@ from tests.support.exports import export, pairs_of
 from tests.support.uncompressed import uncompressed
 from tests.support.world import World
 
-TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.") for number in range(5)]
-TEXTS = [column for column in compression.COLUMNS if not isinstance(column.type, Compressed)]
+CALLS = (RecordedCall("look_up", {}, "here"),)
+TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.", CALLS) for number in range(5)]
+TEXTS = [column for column in compression.COLUMNS if isinstance(column.type, StoredText)]
+JOINED = {TOGETHER, ELSEWHERE}
 BEGAN_NS = 1_760_000_000_000_000_000
 
 
@@ -38,7 +44,7 @@ def conversation(prompt_id: int, name: str = "c-1") -> bytes:
 def store_plain(world: World, batch: bytes) -> None:
     """Store a batch as releases without compression did."""
     with uncompressed(world):
-        replace(world.container.services.ingest, to_stored=as_they_are).store(world.project_id, batch)
+        replace(world.container.services.ingest, store_bodies=as_sent).store(world.project_id, batch)
 
 
 def first_bytes(world: World, column: Column[bytes] = spans.c.body) -> set[bytes]:
@@ -85,7 +91,8 @@ def test_what_is_stored_is_compressed_and_read_as_it_was_sent(world: World) -> N
 
     world.send(conversation(compressed))
 
-    assert first_bytes(world) == first_bytes(world, turns.c.facts) == {b"{", ZSTD_1}
+    assert first_bytes(world) == {b"{"} | JOINED
+    assert first_bytes(world, turns.c.facts) == {b"{", ZSTD_1}
     for shown in (*sessions(world, prompt_id), *sessions(world, compressed)):
         assert [turn["user"] for turn in shown["turns"]] == [turn.user for turn in TURNS]
 
@@ -106,15 +113,14 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     compress_all(world)
     compress_all(world)
 
-    assert {*first_bytes(world), *first_bytes(world, log_records.c.body), *first_bytes(world, turns.c.facts)} == {
-        ZSTD_1
-    }
+    assert first_bytes(world) == {ZSTD_1} | JOINED
+    assert first_bytes(world, log_records.c.body) == first_bytes(world, turns.c.facts) == {ZSTD_1}
     assert sessions(world, prompt_id) == before
 
 
 def test_a_turn_that_was_stored_uncompressed_takes_more_spans(world: World) -> None:
     prompt_id = world.prompt()
-    turn = RecordedTurn("Is it there?", "It is.", (RecordedCall("look_up", {}, "here"),))
+    turn = RecordedTurn("Is it there?", "It is.", CALLS)
     batch = json.loads(export_conversation(prompt_id, "c-1", [turn], start_ns=BEGAN_NS))
     scope = batch["resourceSpans"][0]["scopeSpans"][0]
     first, *others = scope["spans"]
@@ -135,9 +141,9 @@ def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: p
 
     def remove_first(connection: Connection, **kwargs: Any) -> int:
         connection.execute(delete(spans).where(spans.c.project_id == world.project_id))
-        return compress_rows(connection, **kwargs)
+        return join_rows(connection, **kwargs)
 
-    monkeypatch.setattr("app.models.compression.compress_rows", remove_first)
+    monkeypatch.setattr("app.models.span_rewriting.join_rows", remove_first)
     compress_all(world)
 
     assert world.count("spans") == 0
@@ -145,18 +151,24 @@ def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: p
 
 def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "BYTES_AT_ONCE", 1)
+    """Those of spans turn by turn."""
     store_plain(world, conversation(world.prompt()))
-    at_once: list[int] = []
+    at_once: dict[Any, list[int]] = defaultdict(list)
 
-    def count(*args: Any, ids: list[int], **kwargs: Any) -> int:
-        at_once.append(len(ids))
-        return compress_rows(*args, ids=ids, **kwargs)
+    def counted(rewrite: Callable[..., int]) -> Callable[..., int]:
+        def count(*args: Any, ids: list[int], **kwargs: Any) -> int:
+            at_once[rewrite].append(len(ids))
+            return rewrite(*args, ids=ids, **kwargs)
 
-    monkeypatch.setattr("app.models.compression.compress_rows", count)
+        return count
+
+    monkeypatch.setattr("app.models.compression.compress_rows", counted(compress_rows))
+    monkeypatch.setattr("app.models.span_rewriting.join_rows", counted(join_rows))
     compress_all(world)
 
-    assert first_bytes(world) == {ZSTD_1}
-    assert set(at_once) == {1}
+    assert first_bytes(world) == JOINED
+    assert set(at_once[compress_rows]) == {1}
+    assert at_once[join_rows] == [world.count("spans") // len(TURNS)] * len(TURNS)
 
 
 def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
@@ -165,20 +177,24 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
     """The compressed form of what repeats itself becomes shorter a second time, and then no reader knows it."""
     table = "".join(f"2026-11-{number % 28 + 1:02d},{number},ok,EUR\n" for number in range(10_000))
     prompt_id = world.prompt()
-    batch = export_conversation(prompt_id, "c-1", [RecordedTurn(table, "Fine.")], start_ns=BEGAN_NS)
+    batch = export_conversation(prompt_id, "c-1", [RecordedTurn(table, "Fine.", CALLS)], start_ns=BEGAN_NS)
     store_plain(world, batch)
     with uncompressed(world):
         run_id = said(world, table)["long_run_id"]
     before, read = sessions(world, prompt_id), texts(world, stored=False)
 
-    def twice(connection: Connection, **kwargs: Any) -> int:
-        compress_rows(connection, **kwargs)
-        return compress_rows(connection, **kwargs)
+    def twice(rewrite: Callable[..., int]) -> Callable[..., int]:
+        def rewrite_twice(connection: Connection, **kwargs: Any) -> int:
+            rewrite(connection, **kwargs)
+            return rewrite(connection, **kwargs)
 
-    monkeypatch.setattr("app.models.compression.compress_rows", twice)
+        return rewrite_twice
+
+    monkeypatch.setattr("app.models.compression.compress_rows", twice(compress_rows))
+    monkeypatch.setattr("app.models.span_rewriting.join_rows", twice(join_rows))
     compress_all(world)
 
-    assert ZSTD_1 in first_bytes(world)
+    assert first_bytes(world) == {ZSTD_1} | JOINED
     assert sessions(world, prompt_id) == before
     assert texts(world, stored=False) == read
     assert world.get(f"/api/v1/runs/{run_id}").json["question"] == table

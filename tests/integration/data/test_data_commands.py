@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import with_extensions
-from sqlalchemy import select, update
 
-from app.models.spans import spans
 from app.process import home
 from tests.support.everything import everything
+from tests.support.uncompressed import store_spans_plain
 from tests.support.world import World, new_world, running, settings_for
 
 
@@ -71,11 +70,8 @@ def test_a_policy_that_can_not_be_used_is_an_error(made: dict[str, Any], content
 
 def test_what_earlier_releases_stored_is_compressed(mine: World, made: dict[str, Any]) -> None:
     said = mine.get(f"/api/v1/sessions/{made['session_id']}").json
-    with mine.container.database.write() as connection:
-        plain = connection.execute(select(spans.c.id, spans.c.body)).all()
-        for id_, body in plain:
-            connection.execute(update(spans).where(spans.c.id == id_).values(body=body))
+    count = store_spans_plain(mine)
 
-    assert f"spans.body: {len(plain)} rows are compressed now" in reprise("compress").output
+    assert f"spans.body: {count} rows are compressed now" in reprise("compress").output
     assert "spans.body: 0 rows are compressed now" in reprise("compress").output
     assert mine.get(f"/api/v1/sessions/{made['session_id']}").json == said

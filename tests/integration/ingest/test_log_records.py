@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from app.errors import Unavailable
 from app.models.queries import new_batch_id
-from app.models.spans import SpanKey
+from app.models.span_bodies import SpanKey
 from app.services.traces.log_records import WAITS
 from app.services.traces.openings import OpeningService
 from tests.support.backends import EMBEDDED_CONTAINER

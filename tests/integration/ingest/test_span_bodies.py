@@ -1,0 +1,113 @@
+"""The spans of a turn are stored in the row of one of them, whichever batches bring them, and removed together."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from app.models import removal
+from app.models.compression import ZSTD_1
+from app.models.removal import TurnScope
+from app.models.span_bodies import ELSEWHERE, TOGETHER
+from app.models.spans import spans, spans_by_key
+from tests.integration.data.test_compression import compress_all
+from tests.support.exports import export, span
+from tests.support.readable import bodies_of
+from tests.support.world import World
+
+
+def turn(prompt_id: int, trace_id: str, count: int = 4, said: str = "hello ") -> list[dict[str, Any]]:
+    """Return spans of a turn, in the order of their ids."""
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", "note": said * 20}
+    return [span(attributes, traceId=trace_id, spanId=f"{number + 1:016x}") for number in range(count)]
+
+
+def formats(world: World) -> list[bytes]:
+    """Return the first bytes of the project's stored bodies, in the order of the spans' ids."""
+    listed = select(spans.c.body).where(spans.c.project_id == world.project_id).order_by(spans.c.span_id)
+    with world.container.database.read() as connection:
+        return [body[:1] for body in connection.scalars(listed)]
+
+
+def sent_again(world: World) -> list[dict[str, Any]]:
+    """Return the spans that are stored as they were sent, in the order of their ids."""
+    return [json.loads(body) for _, body in sorted(bodies_of(world, world.project_id).items())]
+
+
+def test_the_spans_of_a_turn_lie_in_the_row_of_the_first(world: World) -> None:
+    batch = turn(world.prompt(), secrets.token_hex(16))
+    world.send(export(*batch))
+    assert formats(world) == [TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert sent_again(world) == batch
+
+
+@pytest.mark.parametrize("known", [(0,), (0, 2), (1,), (3,), (0, 1, 2)])
+def test_no_body_lies_in_the_row_of_a_span_that_was_stored_before(world: World, known: tuple[int, ...]) -> None:
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    first, second = turn(prompt_id, trace_id, said="first "), turn(prompt_id, trace_id, said="second ")
+    world.send(export(*(first[number] for number in known)))
+    world.send(export(*second))
+    assert sent_again(world) == [first[n] if n in known else second[n] for n in range(4)]
+
+
+def test_of_two_spans_of_a_batch_with_one_id_the_first_is_stored(world: World) -> None:
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    first, second = turn(prompt_id, trace_id, said="first "), turn(prompt_id, trace_id, said="second ")
+    world.send(export(first[0], second[1], second[0], first[1]))
+    assert sent_again(world) == [first[0], second[1]]
+
+
+def test_a_span_is_read_without_the_others_of_its_turn(world: World) -> None:
+    trace_id = secrets.token_hex(16)
+    batch = turn(prompt_id := world.prompt(), trace_id)
+    world.send(export(*batch))
+    key = (bytes.fromhex(trace_id), bytes.fromhex(batch[2]["spanId"]))
+    with world.container.database.read() as connection:
+        found = spans_by_key(connection, project_id=world.project_id, keys={key})
+    assert list(found) == [(prompt_id, key[0])]
+    [[one]] = found.values()
+    assert json.loads(one.raw) == batch[2]
+
+
+def test_what_is_left_of_a_turn_while_it_is_removed_can_be_read(world: World) -> None:
+    prompt_id = world.prompt()
+    sent = [one for _ in range(2) for one in turn(prompt_id, secrets.token_hex(16), 3)]
+    world.send(export(*sent))
+    scope = TurnScope(world.project_id, before=world.container.now() + timedelta(days=1))
+    left = []
+    while world.count("turns"):
+        with world.container.database.write() as connection:
+            removal.remove_turns(connection, scope, limit=1)
+        left.append(len(bodies_of(world, world.project_id)))
+        world.get(f"/api/v1/prompts/{prompt_id}/logs")
+    assert left[:6] == [5, 4, 3, 2, 1, 0]
+
+
+def test_of_two_prompts_with_one_trace_one_can_be_erased(world: World) -> None:
+    first, second, trace_id = world.prompt(), world.prompt(), secrets.token_hex(16)
+    ours, theirs = turn(first, trace_id, 4)[::2], turn(second, trace_id, 4)[1::2]
+    world.send(export(*ours, *theirs))
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=first)
+    assert sent_again(world) == theirs
+
+
+def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: World) -> None:
+    prompt_id, alone = world.prompt(), turn(world.prompt(), secrets.token_hex(16), 1)
+    batch = turn(prompt_id, secrets.token_hex(16))
+    for one in (*reversed(batch), *alone):
+        world.send(export(one))
+    assert formats(world) == [ZSTD_1] * 5
+    before = world.get(f"/api/v1/prompts/{prompt_id}/logs").json
+
+    compress_all(world)
+    joined = sorted(formats(world))
+    compress_all(world)
+
+    assert joined == sorted(formats(world)) == [ZSTD_1, TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert sorted(sent_again(world), key=json.dumps) == sorted([*batch, *alone], key=json.dumps)
+    assert world.get(f"/api/v1/prompts/{prompt_id}/logs").json == before

@@ -163,7 +163,7 @@ def _expression(element: beside, compiler: SQLCompiler, **options: Any) -> str:
 
 
 def lock_count() -> Column[Any]:
-    """Return the column that `queries.lock_row` changes."""
+    """Return the column that `queries.lock_rows` changes."""
     return Column("lock_count", Integer, nullable=False, server_default="0")
 
 

@@ -30,7 +30,7 @@ def find_max_cost(connection: Connection, *, experiment_id: int) -> float | None
 
 def lock_budget(connection: Connection, *, experiment_id: int) -> None:
     """Make other calls of the experiment wait with their reservations until the commit."""
-    queries.lock_row(connection, experiments, experiment_id)
+    queries.lock_rows(connection, experiments, experiments.c.id == experiment_id)
 
 
 def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -> Spending:

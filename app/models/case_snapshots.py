@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select
 
 from app.models import queries
-from app.models.base import BigInt, Timestamp, exact, new_table
+from app.models.base import BigInt, Timestamp, exact, lock_count, new_table
 from app.models.cases import test_cases
 from app.models.compression import CompressedJson
 
@@ -34,6 +34,7 @@ case_snapshots = new_table(
     CaseSnapshotRow,
     UniqueConstraint("test_case_id", "fingerprint"),
     Index("ix_case_snapshots_prompt_id", "prompt_id"),
+    lock_count(),
     # SQLite gives ids of deleted rows again, and replays keep the ids of snapshots that were deleted.
     sqlite_autoincrement=True,
 )
@@ -45,10 +46,9 @@ def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
         # Of each column its values: a tuple of both would be served by no index of MySQL's.
-        statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
-            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some})
-        )
-        rows = connection.execute(statement.with_for_update(read=True))
+        named = (_C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some}))
+        queries.lock_rows(connection, case_snapshots, *named)
+        rows = connection.execute(select(_C.test_case_id, _C.fingerprint, _C.id).where(*named))
         found.update({row[0]: row[2] for row in rows if row[1] == fingerprints[row[0]]})
     return found
 

@@ -69,7 +69,7 @@ def list_projects(connection: Connection) -> list[Project]:
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
     """Lock the organization until the commit, so that changes of its members and invitations wait for each other."""
-    queries.lock_row(connection, organizations, organization_id)
+    queries.lock_rows(connection, organizations, organizations.c.id == organization_id)
 
 
 def find_project(connection: Connection, project_id: int) -> Project | None:

@@ -123,13 +123,13 @@ def changes_row(connection: Connection, statement: Executable, parameters: Mappi
     return connection.execute(statement, parameters).rowcount == 1
 
 
-def lock_row(connection: Connection, table: Table, row_id: int) -> None:
-    """Lock a row until the commit, by a change of its `lock_count`, for a rule about other rows.
+def lock_rows(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> None:
+    """Lock rows until the commit, by a change of their `lock_count`, for a rule about other rows.
 
     A lock by SELECT … FOR UPDATE is one node's. Nodes of a Galera cluster compare the rows that transactions change: of
     two that change the same row on two nodes, the second one to commit is refused with 1213.
     """
-    connection.execute(update(table).where(table.c.id == row_id).values(lock_count=table.c.lock_count + 1))
+    connection.execute(update(table).where(*conditions).values(lock_count=table.c.lock_count + 1))
 
 
 def put_row(

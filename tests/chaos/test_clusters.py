@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from app.db import Database, LockConflict, build_database
 from app.metrics import Metrics, registry
-from app.models import budgets, organizations
+from app.models import budgets, case_snapshots, organizations
 from tests.chaos.faults import CLUSTER_FAULTS
 from tests.chaos.system import ClusterSystem, running_cluster
 from tests.chaos.trial import READY_AT_ALL_S, run_trial
@@ -105,7 +105,9 @@ def test_a_lock_is_seen_by_the_other_nodes(system: ClusterSystem) -> None:
     assert asked.status == 202, asked.body
     [(organization_id,)] = system.rows("SELECT id FROM {db}.organizations")
     first, second = (on_one_node(system, node) for node in (0, 1))
-    locks = (
+    [(fingerprint,)] = system.rows("SELECT fingerprint FROM {db}.case_snapshots")
+    locks: tuple[Callable[[Connection], object], ...] = (
+        partial(case_snapshots.lock_snapshots, fingerprints={system.test_case_id: fingerprint}),
         partial(organizations.lock_organization, organization_id=organization_id),
         partial(budgets.lock_budget, experiment_id=int(asked.json()["id"])),
     )
@@ -118,7 +120,7 @@ def test_a_lock_is_seen_by_the_other_nodes(system: ClusterSystem) -> None:
         database.dispose()
 
 
-def locked_twice(first: Database, second: Database, lock: Callable[[Connection], None]) -> None:
+def locked_twice(first: Database, second: Database, lock: Callable[[Connection], object]) -> None:
     with first.write() as late, second.write() as early:
         for connection in (late, early):
             lock(connection)

@@ -13,9 +13,12 @@ A holder is a span of the same turn, stored by the same transaction, and removed
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Protocol
+
+from zstandard import frame_content_size
 
 from app.models.compression import ZSTD_1, Body, as_they_are, compress_all, decompress
 from app.models.queries import by_size
@@ -100,11 +103,6 @@ def holder_of(key: SpanKey, stored: bytes) -> SpanKey | None:
     return (key[0], stored[1 : 1 + _SPAN_ID]) if stored.startswith(ELSEWHERE) else None
 
 
-def missing_holders(stored: Mapping[SpanKey, bytes]) -> set[SpanKey]:
-    """Return the holders of stored bodies that are not among them."""
-    return {holder for key, form in stored.items() if (holder := holder_of(key, form)) and holder not in stored}
-
-
 def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> Iterator[tuple[SpanKey, bytes]]:
     """Yield the bodies of spans, but for those that were removed since: their holder is not in `holders` either.
 
@@ -124,6 +122,21 @@ def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> I
             whole = frames[holder] = decompress(ZSTD_1 + known[holder][1 + _LENGTH :])
         start, length = _place(form)
         yield key, whole[start : start + length]
+
+
+def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
+    """Return the bodies of spans, in their order, but for those in rows that have bodies of others, too."""
+    bodies = dict(read(stored, {}))
+    held: dict[SpanKey, int] = defaultdict(int)
+    holders = {key: holder_of(key, stored[key]) or key for key in bodies}
+    for key, holder in holders.items():
+        held[holder] += len(bodies[key])
+    whole = {
+        key
+        for key, size in held.items()
+        if not stored[key].startswith(TOGETHER) or frame_content_size(stored[key][1 + _LENGTH :]) == size
+    }
+    return {key: body for key, body in bodies.items() if holders[key] in whole}
 
 
 def _place(form: bytes) -> tuple[int, int]:

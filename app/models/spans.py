@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from sqlalchemy import (
     Column,
@@ -15,10 +15,10 @@ from sqlalchemy import (
     Connection,
     Index,
     LargeBinary,
-    Row,
     String,
     Table,
     UniqueConstraint,
+    and_,
     bindparam,
     delete,
     func,
@@ -123,12 +123,18 @@ def spans_by_key(
 ) -> dict[TurnKey, list[StoredSpan]]:
     """Return the stored spans that have the keys, by their turns."""
     c = spans.c
-    rows: list[_WithBody] = []
-    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
-        rows += connection.execute(_WITH_BODIES.where(beside(c.project_id) == project_id, c.id.in_(some)))
+    # With the holder's body in one statement: between two of them, another one might become the holder.
+    columns = _WITH_BODIES.add_columns(_HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
-    for prompt_id, span in _read(connection, project_id, rows):
-        found[prompt_id, span.trace_id].append(span)
+    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
+        rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
+        holders = {
+            holder: held
+            for trace_id, span_id, *_, body, held in rows
+            if held is not None and (holder := span_bodies.holder_of((trace_id, span_id), body))
+        }
+        for prompt_id, span in _read([row[:-1] for row in rows], holders):
+            found[prompt_id, span.trace_id].append(span)
     return found
 
 
@@ -141,35 +147,29 @@ def spans_of(
     found: list[StoredSpan] = []
     for some in queries.pieces(trace_ids):
         rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()
-        found += [span for _, span in _read(connection, project_id, rows)]
+        found += [span for _, span in _read(rows, {})]
     return found
 
 
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
-_WithBody = Row[bytes, bytes, int, str, bytes]
+_HOLDER = spans.alias("holder")
+_IS_HOLDER_OF = and_(
+    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == FORMAT,
+    _HOLDER.c.project_id == spans.c.project_id,
+    _HOLDER.c.trace_id == spans.c.trace_id,
+    _HOLDER.c.span_id == func.substr(spans.c.body, 2, 8, type_=LargeBinary),
+)
 
 
-def _read(connection: Connection, project_id: int, rows: Iterable[_WithBody]) -> Iterator[tuple[int, StoredSpan]]:
-    """Yield the spans of rows of _WITH_BODIES with their prompts, but for those that are being removed."""
+def _read(rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, bytes]) -> Iterator[tuple[int, StoredSpan]]:
+    """Yield the spans of rows of _WITH_BODIES with their prompts."""
     others: dict[SpanKey, tuple[int, str]] = {}
     stored: dict[SpanKey, bytes] = {}
     for trace_id, span_id, prompt_id, scope, body in rows:
         others[trace_id, span_id], stored[trace_id, span_id] = (prompt_id, scope), body
-    missing = span_bodies.missing_holders(stored)
-    holders = _stored_bodies(connection, project_id, missing) if missing else {}
     for key, body in span_bodies.read(stored, holders):
         prompt_id, scope = others[key]
         yield prompt_id, StoredSpan(*key, scope, body)
-
-
-def _stored_bodies(connection: Connection, project_id: int, keys: Collection[SpanKey]) -> dict[SpanKey, bytes]:
-    c = spans.c
-    columns = select(c.trace_id, c.span_id, c.body).where(beside(c.project_id) == project_id)
-    found: dict[SpanKey, bytes] = {}
-    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
-        for trace_id, span_id, body in connection.execute(columns.where(c.id.in_(some))):
-            found[trace_id, span_id] = body
-    return found
 
 
 def traces_with(

@@ -15,10 +15,11 @@ from app.models.compression import ZSTD_1
 from app.models.removal import TurnScope
 from app.models.span_bodies import ELSEWHERE, TOGETHER
 from app.models.spans import spans, spans_by_key
+from app.services.data import compression
 from tests.integration.data.test_compression import compress_all
 from tests.support.exports import export, span
 from tests.support.readable import bodies_of
-from tests.support.world import World
+from tests.support.world import World, new_world
 
 
 def turn(prompt_id: int, trace_id: str, count: int = 4, said: str = "hello ") -> list[dict[str, Any]]:
@@ -94,6 +95,33 @@ def test_of_two_prompts_with_one_trace_one_can_be_erased(world: World) -> None:
     world.send(export(*ours, *theirs))
     world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=first)
     assert sent_again(world) == theirs
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_the_command_joins_spans_that_are_looked_at_together(
+    world: World, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """However the ids are divided, no body is lost, and a second time nothing changes."""
+    monkeypatch.setattr(compression, "SPANS_AT_ONCE", at_once)
+    prompt_id, traces = world.prompt(), [secrets.token_hex(16), secrets.token_hex(16)]
+    turns = [turn(prompt_id, trace_id, 6, said) for trace_id, said in zip(traces, ("first ", "second "), strict=True)]
+    for some in ((0, 1, 2), (5,), (3, 4)):
+        world.send(export(*(of_turn[number] for of_turn in turns for number in some)))
+    other = new_world(world.container)
+    other.send(export(*turn(other.prompt(), traces[0], 6, "theirs ")))
+    before = bodies_of(world, world.project_id), bodies_of(other, other.project_id)
+
+    assert list(map(len, before)) == [12, 6]
+
+    compress_all(world)
+    joined = formats(world)
+    compress_all(world)
+
+    assert formats(world) == joined
+    assert (bodies_of(world, world.project_id), bodies_of(other, other.project_id)) == before
+    if at_once == 100:
+        assert joined.count(TOGETHER) == 2
+        assert joined.count(ELSEWHERE) == 10
 
 
 def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: World) -> None:

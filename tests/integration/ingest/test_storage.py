@@ -19,7 +19,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Container]
         yield container
 
 
-def test_a_span_of_a_short_conversation_costs_less_than_a_kilobyte(empty: Container, request: pytest.FixtureRequest) -> None:
+def test_a_span_of_a_short_conversation_costs_few_bytes(empty: Container, request: pytest.FixtureRequest) -> None:
     """Of texts as long as the recorded ones; docs/capacity.md has the figures of more spans, and of longer texts."""
     is_sqlite = empty.database.is_sqlite
     sizes = sqlite_size if is_sqlite else partial(mysql_sizes, request.getfixturevalue("mariadb"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.models import span_bodies
 from app.models.compression import PLAIN, ZSTD_1, compress
-from app.models.span_bodies import ELSEWHERE, TOGETHER, SpanKey, by_turn, missing_holders, read
+from app.models.span_bodies import ELSEWHERE, TOGETHER, SpanKey, by_turn, read, read_whole
 from app.otlp.decode import decode
 from bench.varied import LONGER, conversations
 
@@ -87,10 +87,16 @@ def test_a_span_is_read_by_its_holder_alone() -> None:
     spans = said("hello " * 20)
     forms = stored(spans)
     holder, last = spans[0].key, spans[2].key
-    one = {last: forms[last]}
-    assert missing_holders(forms) == set()
-    assert missing_holders(one) == {holder}
-    assert dict(read(one, {holder: forms[holder]})) == {last: spans[2].raw}
+    assert dict(read({last: forms[last]}, {holder: forms[holder]})) == {last: spans[2].raw}
+
+
+def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
+    spans = said("hello " * 20)
+    alone = One(b"u" * 16, b"s" * 8, 1, b"{}")
+    forms = stored([*spans, alone])
+    assert read_whole(forms) == {span.key: span.raw for span in (*spans, alone)}
+    for number in range(3):
+        assert read_whole({key: form for key, form in forms.items() if key != spans[number].key}) == {alone.key: b"{}"}
 
 
 def test_a_span_whose_holder_was_removed_was_removed_too() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import NamedTuple
 
 from msgspec import structs
 from sqlalchemy import insert
@@ -17,7 +16,7 @@ from sqlalchemy import insert
 from app.db import Database
 from app.models import scores, sessions, spans, turns, usage
 from app.models.runs import runs
-from app.models.span_bodies import by_turn
+from app.models.span_bodies import Bodied, by_turn
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
 from app.services.traces.turns import TurnPart, session_key, session_rows
@@ -32,13 +31,6 @@ SPREAD_DAYS = 90
 USERS, FAILING_OF = 1_000, 20
 # What is said in one of so many conversations, besides what is said in all of them.
 RARE, RARE_OF = "Is refund 4711 not possible in 東京? ", 500
-
-
-class _Span(NamedTuple):
-    trace_id: bytes
-    span_id: bytes
-    prompt_id: int
-    raw: bytes
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,7 @@ class Maker:
     def _write(self, rows: Sequence[TurnRow]) -> int:
         batch_ids = {row.trace_id: row.batch_id for row in rows}
         made = sorted(
-            _Span(row.trace_id, secrets.token_bytes(8), row.prompt_id, body)
+            Bodied(row.trace_id, secrets.token_bytes(8), row.prompt_id, body)
             for row in rows
             for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )

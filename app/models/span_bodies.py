@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from zstandard import frame_content_size
 
@@ -45,6 +45,15 @@ class Sent(Protocol):
     def prompt_id(self) -> int: ...
     @property
     def raw(self) -> Body: ...
+
+
+class Bodied(NamedTuple):
+    """A span and its body, of which no more is known."""
+
+    trace_id: bytes
+    span_id: bytes
+    prompt_id: int
+    raw: bytes
 
 
 StoreBodies = Callable[[Sequence[Sent]], list[bytes]]

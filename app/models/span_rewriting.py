@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from app.models.compression import is_plain
-from app.models.span_bodies import ELSEWHERE, by_turn, read_whole
+from app.models.span_bodies import ELSEWHERE, Bodied, by_turn, read_whole
 from app.models.spans import FORMAT, TurnKey, spans
 
 _C = spans.c
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """A row, and its body."""
-
-    id: int
-    trace_id: bytes
-    span_id: bytes
-    prompt_id: int
-    raw: bytes
 
 
 def turns_apart(connection: Connection, *, after_id: int, until_id: int) -> list[tuple[list[int], int]]:
@@ -53,18 +42,22 @@ def _are_apart(formats: Sequence[bytes]) -> bool:
 def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     """Compress the bodies of rows by the turn, which nobody changes until the commit; returns how many changed.
 
-    A row that has bodies of others is left as it is, with these, unless all of them are named.
+    A row that has bodies of others is left as it is, with these, unless all of them are named, and so is a turn of
+    which a body is damaged.
     """
-    columns = select(_C.project_id, _C.id, _C.trace_id, _C.span_id, _C.prompt_id, _C.body).where(_C.id.in_(ids))
-    locked = columns.order_by(_C.project_id, _C.trace_id, _C.prompt_id, _C.span_id).with_for_update()
-    changed = []
-    for _, rows in groupby(connection.execute(locked), attrgetter("project_id")):
-        found = {(row.trace_id, row.span_id): row for row in rows}
-        bodies = read_whole({key: row.body for key, row in found.items()})
-        whole = [_Span(found[key].id, *key, found[key].prompt_id, body) for key, body in bodies.items()]
-        for span, stored in zip(whole, by_turn(whole), strict=True):
-            if stored != found[span.trace_id, span.span_id].body:
-                changed.append({"row_id": span.id, "stored": stored})
+    columns = select(_C.id, _C.project_id, _C.prompt_id, _C.trace_id, _C.span_id, _C.body).where(_C.id.in_(ids))
+    turn = (_C.project_id, _C.prompt_id, _C.trace_id)
+    rows = connection.execute(columns.order_by(*turn, _C.span_id).with_for_update())
+    changed: list[dict[str, Any]] = []
+    for (_, prompt_id, _), group in groupby(rows, attrgetter("project_id", "prompt_id", "trace_id")):
+        found = {(row.trace_id, row.span_id): row for row in group}
+        try:
+            bodies = read_whole({key: row.body for key, row in found.items()})
+        except ValueError:
+            continue
+        forms = by_turn([Bodied(*key, prompt_id, body) for key, body in bodies.items()])
+        pairs = zip(bodies, forms, strict=True)
+        changed += [{"row_id": found[key].id, "stored": form} for key, form in pairs if form != found[key].body]
     if changed:
         connection.execute(update(spans).where(_C.id == bindparam("row_id")).values(body=bindparam("stored")), changed)
     return len(changed)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.models import removal
 from app.models.compression import ZSTD_1
@@ -122,6 +122,16 @@ def test_the_command_joins_spans_that_are_looked_at_together(
     if at_once == 100:
         assert joined.count(TOGETHER) == 2
         assert joined.count(ELSEWHERE) == 10
+
+
+def test_a_turn_with_a_damaged_body_stays_as_it_is_and_others_are_joined(world: World) -> None:
+    prompt_id, damaged, whole = world.prompt(), secrets.token_hex(16), secrets.token_hex(16)
+    for one in (*turn(prompt_id, damaged, 2), *turn(prompt_id, whole, 2)):
+        world.send(export(one))
+    with world.container.database.write() as connection:
+        connection.execute(update(spans).where(spans.c.trace_id == bytes.fromhex(damaged)).values(body=ZSTD_1 + b"..."))
+    compress_all(world)
+    assert sorted(formats(world)) == [ZSTD_1, ZSTD_1, TOGETHER, ELSEWHERE]
 
 
 def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import islice
 from unittest.mock import patch
 
@@ -13,49 +12,41 @@ from hypothesis import strategies as st
 
 from app.models import span_bodies
 from app.models.compression import PLAIN, ZSTD_1, compress
-from app.models.span_bodies import ELSEWHERE, TOGETHER, SpanKey, by_turn, read, read_whole
+from app.models.span_bodies import ELSEWHERE, TOGETHER, Bodied, SpanKey, by_turn, read, read_whole
 from app.otlp.decode import decode
 from bench.varied import LONGER, conversations
 
 TRACES = st.sampled_from([b"a" * 16, b"b" * 16])
 
 
-@dataclass(frozen=True)
-class One:
-    trace_id: bytes
-    span_id: bytes
-    prompt_id: int
-    raw: bytes
-
-    @property
-    def key(self) -> SpanKey:
-        return self.trace_id, self.span_id
+def key_of(span: Bodied) -> SpanKey:
+    return span.trace_id, span.span_id
 
 
-def turn(*bodies: bytes, prompt_id: int = 1) -> list[One]:
-    return [One(b"t" * 16, number.to_bytes(8, "big"), prompt_id, raw) for number, raw in enumerate(bodies)]
+def turn(*bodies: bytes, prompt_id: int = 1) -> list[Bodied]:
+    return [Bodied(b"t" * 16, number.to_bytes(8, "big"), prompt_id, raw) for number, raw in enumerate(bodies)]
 
 
-def stored(spans: list[One]) -> dict[SpanKey, bytes]:
-    return {span.key: form for span, form in zip(spans, by_turn(spans), strict=True)}
+def stored(spans: list[Bodied]) -> dict[SpanKey, bytes]:
+    return {key_of(span): form for span, form in zip(spans, by_turn(spans), strict=True)}
 
 
-def said(words: str, spans: int = 3) -> list[One]:
+def said(words: str, spans: int = 3) -> list[Bodied]:
     return turn(*(json.dumps({"spanId": f"{number:016x}", "said": words}).encode() for number in range(spans)))
 
 
 @given(
     st.lists(
-        st.builds(One, TRACES, st.binary(min_size=8, max_size=8), st.sampled_from([1, 2]), st.binary(max_size=90)),
-        unique_by=lambda span: span.key,
+        st.builds(Bodied, TRACES, st.binary(min_size=8, max_size=8), st.sampled_from([1, 2]), st.binary(max_size=90)),
+        unique_by=key_of,
     )
 )
 @example(turn(b"", b"", b""))
 @example(turn(b"\0", b"\1", b"\2", b"\3"))
 @example(turn(*[b'{"emoji": "\xf0\x9f\xa6\x8a", "nul": "\\u0000"}'] * 20))
-def test_every_body_comes_back_as_it_was(spans: list[One]) -> None:
-    spans.sort(key=lambda span: span.key)
-    expected = {span.key: span.raw for span in spans}
+def test_every_body_comes_back_as_it_was(spans: list[Bodied]) -> None:
+    spans.sort(key=key_of)
+    expected = {key_of(span): span.raw for span in spans}
     assert dict(read(stored(spans), {})) == expected
     with patch.object(span_bodies, "TOGETHER_BYTES", 100), patch.object(span_bodies, "AT_ONCE_BYTES", 200):
         assert dict(read(stored(spans), {})) == expected
@@ -71,7 +62,7 @@ def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
 
 def test_spans_of_other_prompts_and_large_ones_are_stored_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = said("hello " * 20, 2)
-    other = One(first.trace_id, second.span_id, 2, second.raw)
+    other = Bodied(first.trace_id, second.span_id, 2, second.raw)
     assert [form[:1] for form in by_turn([first, other])] == [ZSTD_1, ZSTD_1]
     monkeypatch.setattr(span_bodies, "TOGETHER_BYTES", len(first.raw) + len(second.raw) - 1)
     assert [form[:1] for form in by_turn([first, second])] == [ZSTD_1, ZSTD_1]
@@ -86,30 +77,31 @@ def test_what_does_not_become_shorter_is_stored_as_it_is() -> None:
 def test_a_span_is_read_by_its_holder_alone() -> None:
     spans = said("hello " * 20)
     forms = stored(spans)
-    holder, last = spans[0].key, spans[2].key
+    holder, last = key_of(spans[0]), key_of(spans[2])
     assert dict(read({last: forms[last]}, {holder: forms[holder]})) == {last: spans[2].raw}
 
 
 def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
     spans = said("hello " * 20)
-    alone = One(b"u" * 16, b"s" * 8, 1, b"{}")
+    alone = Bodied(b"u" * 16, b"s" * 8, 1, b"{}")
     forms = stored([*spans, alone])
-    assert read_whole(forms) == {span.key: span.raw for span in (*spans, alone)}
-    for number in range(3):
-        assert read_whole({key: form for key, form in forms.items() if key != spans[number].key}) == {alone.key: b"{}"}
+    assert read_whole(forms) == {key_of(span): span.raw for span in (*spans, alone)}
+    for span in spans:
+        others = {key: form for key, form in forms.items() if key != key_of(span)}
+        assert read_whole(others) == {key_of(alone): b"{}"}
 
 
 def test_a_span_whose_holder_was_removed_was_removed_too() -> None:
     spans = said("hello " * 20)
     forms = stored(spans)
-    del forms[spans[0].key]
+    del forms[key_of(spans[0])]
     assert dict(read(forms, {})) == {}
 
 
 def test_a_damaged_body_is_an_error() -> None:
     spans = said("hello " * 20)
     forms = stored(spans)
-    forms[spans[0].key] = forms[spans[0].key][:-1]
+    forms[key_of(spans[0])] = forms[key_of(spans[0])][:-1]
     with pytest.raises(ValueError, match="damaged"):
         dict(read(forms, {}))
 

@@ -1,6 +1,7 @@
 """Fixtures of the whole suite: throwaway servers, and what to do where they are not installed."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -142,6 +143,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.services)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("program"):
+        (name,) = marker.args
+        _require(None if shutil.which(name) else f"{name} is not installed")
 
 
 def pytest_collection_finish() -> None:

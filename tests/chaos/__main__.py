@@ -71,4 +71,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=10, help="further faults, chosen at random")
     parser.add_argument("--only", default="", help="only faults whose name has this")
     parser.add_argument("--during", type=float, default=3, help="seconds that each fault lasts")
-    sys.exit(main(**vars(parser.parse_args())))
+    parsed = parser.parse_args()
+    if not any(parsed.only in name for name in (*FAULTS, *CLUSTER_FAULTS)):
+        parser.error(f"no fault has {parsed.only!r} in its name; there are: {', '.join((*FAULTS, *CLUSTER_FAULTS))}")
+    sys.exit(main(**vars(parsed)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +10,6 @@ from tests.support.deployment import ROOT, environment
 from tests.support.http_client import serves
 from tests.support.process import ChildProcess
 from tests.support.waiting import LOOPBACK, free_port
-
-
-def missing() -> str | None:
-    return None if shutil.which("caddy") else "Caddy is not installed"
 
 
 @contextmanager

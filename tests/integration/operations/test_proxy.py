@@ -11,7 +11,7 @@ from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.http_client import Client
 from tests.support.waiting import LOOPBACK
 
-pytestmark = pytest.mark.skipif(caddy.missing() is not None, reason="Caddy is not installed")
+pytestmark = pytest.mark.program("caddy")
 MIB = 1024 * 1024
 METRICS_TOKEN = "metrics-token"
 SETTINGS = {"REPRISE_METRICS_TOKEN": METRICS_TOKEN, "REPRISE_PUBLIC_URL": "https://reprise.example.com"}

@@ -54,8 +54,6 @@ def asked(backend: EmbeddedServer) -> Iterator[OverSockets]:
 
 @pytest.fixture
 def proxied(backend: EmbeddedServer, tmp_path: Path) -> Iterator[OverSockets]:
-    if problem := caddy.missing():
-        pytest.skip(problem)
     with caddy.proxied(tmp_path, backend.url) as url:
         caller = OverSockets(url)
         yield caller
@@ -118,6 +116,7 @@ def test_every_caller_gets_what_each_route_declares(
     assert walk(asked, routes, members(backend), targets=_as_it_is, methods=METHODS) == []
 
 
+@pytest.mark.program("caddy")
 def test_no_spelling_opens_a_path_through_the_proxy(proxied: OverSockets, routes: Mapping[str, Access]) -> None:
     inside = {path: access for path, access in routes.items() if path != "/metrics"}
 
@@ -127,9 +126,8 @@ def test_no_spelling_opens_a_path_through_the_proxy(proxied: OverSockets, routes
         assert walk(proxied, inside, strangers()[:1], targets=targets, methods=methods, other=NOT_FORWARDED) == []
 
 
+@pytest.mark.program("caddy")
 def test_no_spelling_reaches_the_metrics_through_the_proxy(tmp_path: Path) -> None:
-    if problem := caddy.missing():
-        pytest.skip(problem)
     token = {"Authorization": "Bearer watcher"}
     with EmbeddedServer(tmp_path, {"REPRISE_METRICS_TOKEN": "watcher"}) as server:
         with caddy.proxied(tmp_path, server.url) as url:
@@ -140,6 +138,7 @@ def test_no_spelling_reaches_the_metrics_through_the_proxy(tmp_path: Path) -> No
         assert Client(server.url).get("/metrics/", headers=token).status == 200
 
 
+@pytest.mark.program("caddy")
 def test_every_caller_gets_through_the_proxy_what_each_route_declares(
     backend: EmbeddedServer, proxied: OverSockets, routes: Mapping[str, Access]
 ) -> None:

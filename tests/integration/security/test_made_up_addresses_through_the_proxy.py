@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support import caddy
 from tests.support.deployment import EmbeddedServer
 from tests.support.waiting import LOOPBACK
 
-pytestmark = pytest.mark.skipif(shutil.which("caddy") is None, reason="Caddy is not installed")
+pytestmark = pytest.mark.program("caddy")
 
 
 def test_a_made_up_address_is_not_the_one_that_is_counted(tmp_path: Path) -> None:

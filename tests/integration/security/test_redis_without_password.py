@@ -1,6 +1,5 @@
 """The Redis of the compose file, as it is started there, lets nobody in who does not know the password."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.support.waiting import LOOPBACK, accepts, free_port
 COMMAND = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]["redis"]["command"]
 
 
-@pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
+@pytest.mark.program("redis-server")
 def test_a_stranger_on_the_network_reads_nothing(tmp_path: Path) -> None:
     secret, port = tmp_path / "redis_conf", free_port()
     secret.write_text("requirepass hard-to-guess\n")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +56,7 @@ def test_every_metric_and_label_exists(place: str, expression: str) -> None:
         assert used | grouped <= known, f"{place}: {name} has the labels {known}"
 
 
-needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+needs_promtool = pytest.mark.program("promtool")
 
 
 def promtool(*arguments: str | Path) -> None:

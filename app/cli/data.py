@@ -133,7 +133,7 @@ def _confirm(what: str, yes: bool) -> None:
 
 @click.command()
 def compress() -> None:
-    """Compress what was stored before there was compression, beside running servers."""
+    """Compress what is stored plain, and the spans of each turn together, beside running servers."""
     from app.services.data.compression import COLUMNS
 
     service = context.container().services.compression

@@ -1,4 +1,4 @@
-"""Compresses the bodies, facts and texts that were stored before there was compression, or while it was off."""
+"""Compresses what was stored before there was compression, or while it was off, and joins spans of turns."""
 
 from __future__ import annotations
 

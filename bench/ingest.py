@@ -165,8 +165,7 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         stored = by_turn(ordered)
         marks.append(clock())
         rows = [
-            (1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, raw)
-            for s, raw in zip(ordered, stored, strict=True)
+            (1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, stored[s.trace_id, s.span_id]) for s in ordered
         ]
         with database.write() as connection:
             spans.insert_new(connection, rows)

@@ -127,10 +127,8 @@ class Maker:
             for row in rows
             for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )
-        written = [
-            (self.project_id, *span[:3], batch_ids[span.trace_id], "bench", stored)
-            for span, stored in zip(made, by_turn(made), strict=True)
-        ]
+        stored = by_turn(made)
+        written = [(self.project_id, *span[:3], batch_ids[span.trace_id], "bench", stored[span[:2]]) for span in made]
         parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:
             spans.insert_new(connection, written)
@@ -160,6 +158,6 @@ def _facts(prompt_id: int) -> TurnFacts:
 
 @cache
 def _bodies(asked: str) -> list[bytes]:
-    """Return the stored spans of a turn that begins so; nothing else differs, as only their size and words matter."""
+    """Return the spans of a turn that begins so; nothing else differs, as only their size and words matter."""
     made = decode(batch(1, SPANS_PER_TURN, start_ns=10**18, asked=asked))
     return [bytes(span.raw) for span in made.spans]

@@ -46,10 +46,13 @@ def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
         # Of each column its values: a tuple of both would be served by no index of MySQL's.
-        named = (_C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some}))
-        queries.lock_rows(connection, case_snapshots, *named)
-        rows = connection.execute(select(_C.test_case_id, _C.fingerprint, _C.id).where(*named))
-        found.update({row[0]: row[2] for row in rows if row[1] == fingerprints[row[0]]})
+        statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
+            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some})
+        )
+        known = {row[2]: row[0] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]}
+        # By id, in the order in which removal locks and deletes; what it has deleted meanwhile is not found again.
+        queries.lock_rows(connection, case_snapshots, _C.id.in_(sorted(known)))
+        found.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(_C.id.in_(sorted(known))))})
     return found
 
 

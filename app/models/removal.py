@@ -103,8 +103,11 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
 
 
 def _pick(connection: Connection, of_turns: Select[tuple[int]], limit: int) -> list[int]:
-    """Return ids of spans of turns, those that have bodies of others last, so that what is left can be read."""
-    others, holders = of_turns.where(~IS_HOLDER), of_turns.where(IS_HOLDER)
+    """Return ids of spans of turns, those that have bodies of others last, so that what is left can be read.
+
+    They are locked: `reprise compress` could move bodies into a row that was picked before.
+    """
+    others, holders = (of_turns.where(each).with_for_update() for each in (~IS_HOLDER, IS_HOLDER))
     picked = _ids(connection, others.limit(limit))
     return picked if len(picked) == limit else picked + _ids(connection, holders.limit(limit - len(picked)))
 

@@ -1,24 +1,24 @@
 """Bodies of spans, compressed by the turn: the spans of a turn repeat each other's messages.
 
-Of the spans of a turn that one batch brings, the first row has the bodies of all of them, and the other rows say where
-theirs lie in it. The first byte of a stored body tells its format; beside those of `compression.py` these are:
+Bodies of a turn that are stored together lie in the row of one of its spans, and the other rows say where. The first
+byte of a stored body tells its format; beside those of `compression.py` these are:
 
 - `TOGETHER`: the length of the row's own body (3 bytes, big-endian), and a frame of Zstandard, with the dictionary, of
   the bodies of several spans, the row's own first;
 - `ELSEWHERE`: the id (8 bytes) of the span of the same trace whose row has the body, its holder, and the place of the
   body among those that the holder has: offset and length (3 bytes each).
 
-A holder is a span of the same turn, stored by the same transaction, and removed after all spans whose bodies it has.
+A holder is a span of the same turn, which was stored, or locked, by the transaction that wrote the place. It is removed
+after all spans whose bodies it has.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple, Protocol
 
-from zstandard import frame_content_size
+from zstandard import ZstdError, frame_content_size
 
 from app.models.compression import ZSTD_1, Body, as_they_are, compress_all, decompress
 from app.models.queries import by_size
@@ -28,7 +28,12 @@ TOGETHER_BYTES = 256 * 1024
 """Bodies that are compressed together at most: who reads one span reads all of them."""
 AT_ONCE_BYTES = 4 * 1024 * 1024
 """Bodies that are joined, and compressed, by one call: of a large batch not all, as they are in memory once already."""
-_SPAN_ID, _LENGTH = 8, 3
+HOLDER_START, HOLDER_BYTES = 1, 8
+"""The place of the holder's id in a stored body."""
+HEAD_BYTES = 24
+"""The bytes of a stored body that tell its format and its size."""
+_NUMBER = 3
+_FRAME, _PLACE = 1 + _NUMBER, HOLDER_START + HOLDER_BYTES
 
 SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
@@ -56,28 +61,31 @@ class Bodied(NamedTuple):
     raw: bytes
 
 
-StoreBodies = Callable[[Sequence[Sent]], list[bytes]]
-"""Makes the stored forms of the bodies of spans: `by_turn`, or `as_sent`."""
+ToStored = Callable[[Sequence[Sent]], dict[SpanKey, bytes]]
+"""Makes the stored forms of the bodies of spans that have one key each: `by_turn`, or `as_sent`."""
 
 
-def as_sent(spans: Sequence[Sent]) -> list[bytes]:
+def as_sent(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
     """Return the bodies of spans, as releases without compression stored them."""
-    return as_they_are([span.raw for span in spans])
+    return dict(zip(map(_key, spans), as_they_are([span.raw for span in spans]), strict=True))
 
 
-def by_turn(spans: Sequence[Sent]) -> list[bytes]:
-    """Return the stored forms of the bodies of spans, which are in the order of their keys and have one key each."""
-    groups = [
-        group
-        for _, of_turn in groupby(spans, key=lambda span: (span.trace_id, span.prompt_id))
-        for group in by_size(list(of_turn), _size, TOGETHER_BYTES)
-    ]
-    stored: list[bytes] = []
+def by_turn(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
+    """Return the stored forms of the bodies of spans, those of a turn together, in the order of its spans."""
+    turns: dict[tuple[bytes, int], list[Sent]] = defaultdict(list)
+    for span in spans:
+        turns[span.trace_id, span.prompt_id].append(span)
+    groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, TOGETHER_BYTES)]
+    stored: dict[SpanKey, bytes] = {}
     for some in by_size(groups, lambda group: sum(map(_size, group)), AT_ONCE_BYTES):
         joined = compress_all([_join(group) for group in some])
         for group, form in zip(some, joined, strict=True):
-            stored += _forms(group, form)
+            stored.update(zip(map(_key, group), _forms(group, form), strict=True))
     return stored
+
+
+def _key(span: Sent) -> SpanKey:
+    return span.trace_id, span.span_id
 
 
 def _size(span: Sent) -> int:
@@ -104,53 +112,84 @@ def _forms(group: Sequence[Sent], joined: bytes) -> Sequence[bytes]:
 
 
 def _number(value: int) -> bytes:
-    return value.to_bytes(_LENGTH, "big")
+    return value.to_bytes(_NUMBER, "big")
 
 
-def holder_of(key: SpanKey, stored: bytes) -> SpanKey | None:
-    """Return the span whose row has the body of the span `key`; None where that is its own."""
-    return (key[0], stored[1 : 1 + _SPAN_ID]) if stored.startswith(ELSEWHERE) else None
+def holder_of(key: SpanKey, stored: bytes) -> SpanKey:
+    """Return the span whose row has the body of the span `key`: another one of its trace, or itself."""
+    return (key[0], stored[HOLDER_START:_PLACE]) if stored.startswith(ELSEWHERE) else key
+
+
+def size_of(head: bytes, stored_bytes: int) -> int:
+    """Return the size of the bodies in a row, of which `head` are the first HEAD_BYTES, and `stored_bytes` are all.
+
+    Raises `ValueError` for one that is damaged.
+    """
+    if head.startswith(ELSEWHERE):
+        return 0
+    for format_, start in ((TOGETHER, _FRAME), (ZSTD_1, len(ZSTD_1))):
+        if head.startswith(format_):
+            return _frame_size(head[start:])
+    return stored_bytes
+
+
+def _frame_size(frame: bytes) -> int:
+    try:
+        return frame_content_size(frame)
+    except ZstdError as error:
+        raise ValueError(f"What was stored is damaged: {error}") from error
 
 
 def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> Iterator[tuple[SpanKey, bytes]]:
-    """Yield the bodies of spans, but for those that were removed since: their holder is not in `holders` either.
+    """Yield the bodies of spans, in any order; none for spans whose holder is neither among them nor in `holders`.
 
-    Raises `ValueError` for a body that is damaged, or that a newer release stored.
+    These were removed since their rows were read. Raises `ValueError` for a body that is damaged, or that a newer
+    release stored.
     """
-    frames: dict[SpanKey, bytes] = {}
     known = {**holders, **stored}
-    for key, form in stored.items():
-        holder = holder_of(key, form) or key
-        if holder not in known:
+    # In the order of the holders, so that one frame at a time is in memory.
+    named = sorted((holder_of(key, form), key) for key, form in stored.items())
+    of_frame: SpanKey | None = None
+    frame = b""
+    for holder, key in named:
+        form, held = stored[key], known.get(holder)
+        if held is None:
             continue
         if form[:1] not in (TOGETHER, ELSEWHERE):
             yield key, decompress(form)
             continue
-        whole = frames.get(holder)
-        if whole is None:
-            whole = frames[holder] = decompress(ZSTD_1 + known[holder][1 + _LENGTH :])
+        if not held.startswith(TOGETHER):
+            raise ValueError("What was stored is damaged: the row that has a body holds none of others.")
+        if holder != of_frame:
+            of_frame, frame = holder, decompress(ZSTD_1 + held[_FRAME:])
         start, length = _place(form)
-        yield key, whole[start : start + length]
+        if start + length > len(frame):
+            raise ValueError("What was stored is damaged: the row that has a body is too short.")
+        yield key, frame[start : start + length]
 
 
 def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
-    """Return the bodies of spans, in their order, but for those in rows that have bodies of others, too."""
+    """Return the bodies of spans, in their order, but for those in rows that have bodies of others, too.
+
+    Raises `ValueError` as `read` does.
+    """
     bodies = dict(read(stored, {}))
-    held: dict[SpanKey, int] = defaultdict(int)
-    holders = {key: holder_of(key, stored[key]) or key for key in bodies}
+    holders = {key: holder_of(key, form) for key, form in stored.items() if key in bodies}
+    found: dict[SpanKey, int] = defaultdict(int)
     for key, holder in holders.items():
-        held[holder] += len(bodies[key])
-    whole = {
-        key
-        for key, size in held.items()
-        if not stored[key].startswith(TOGETHER) or frame_content_size(stored[key][1 + _LENGTH :]) == size
-    }
-    return {key: body for key, body in bodies.items() if holders[key] in whole}
+        found[holder] += len(bodies[key])
+    whole = {key for key, size in found.items() if _held(stored[key]) in (None, size)}
+    return {key: bodies[key] for key, holder in holders.items() if holder in whole}
+
+
+def _held(form: bytes) -> int | None:
+    """Return the size of all bodies in a row that has several."""
+    return _frame_size(form[_FRAME:]) if form.startswith(TOGETHER) else None
 
 
 def _place(form: bytes) -> tuple[int, int]:
     """Return the offset and the length of a body in what its holder has."""
     if form.startswith(TOGETHER):
-        return 0, int.from_bytes(form[1 : 1 + _LENGTH], "big")
-    places = form[1 + _SPAN_ID :]
-    return int.from_bytes(places[:_LENGTH], "big"), int.from_bytes(places[_LENGTH:], "big")
+        return 0, int.from_bytes(form[1:_FRAME], "big")
+    places = form[_PLACE:]
+    return int.from_bytes(places[:_NUMBER], "big"), int.from_bytes(places[_NUMBER:], "big")

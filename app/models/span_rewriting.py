@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, LargeBinary, func, select
 
+from app.models import spans
 from app.models.compression import is_plain
-from app.models.span_bodies import ELSEWHERE, Bodied, by_turn, read_whole
-from app.models.spans import FORMAT, TurnKey, spans
+from app.models.queries import by_size, pieces
+from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER_BYTES, Bodied, by_turn, read_whole, size_of
 
-_C = spans.c
+TURN_BYTES = 4 * 1024 * 1024
+"""Bodies of a turn that are in memory together at most; those of a longer turn are joined in parts."""
+_C = spans.spans.c
+
+
+class _Listed(NamedTuple):
+    """A row; `size` is that of all bodies in it."""
+
+    id: int
+    head: bytes
+    size: int
 
 
 def turns_apart(connection: Connection, *, after_id: int, until_id: int) -> list[tuple[list[int], int]]:
-    """List, by turn, the spans with ids in (after_id, until_id] that can be joined: their ids, and their stored bytes.
+    """List, by turn, the spans with ids in (after_id, until_id] that can be joined: their ids, and their bytes of JSON.
 
-    Those of a turn can be joined that are not all in one row, and a single one that is not compressed.
+    Those of a turn can be joined that are in several rows which are not too large, and a single one that is plain.
     """
-    columns = select(_C.id, _C.prompt_id, _C.trace_id, func.length(_C.body), FORMAT)
+    head = func.substr(_C.body, 1, HEAD_BYTES, type_=LargeBinary)
+    columns = select(_C.id, _C.prompt_id, _C.trace_id, head, func.length(_C.body))
     listed = columns.where(_C.id > after_id, _C.id <= until_id).order_by(_C.id)
-    found: dict[TurnKey, list[tuple[int, int, bytes]]] = defaultdict(list)
-    for id_, prompt_id, trace_id, size, first in connection.execute(listed):
-        found[prompt_id, trace_id].append((id_, size, first))
+    turns: dict[spans.TurnKey, list[_Listed]] = defaultdict(list)
+    damaged = set()
+    for id_, prompt_id, trace_id, beginning, stored_bytes in connection.execute(listed):
+        try:
+            size = size_of(beginning, stored_bytes)
+        except ValueError:
+            damaged.add((prompt_id, trace_id))
+            continue
+        turns[prompt_id, trace_id].append(_Listed(id_, beginning, size))
     return [
-        ([id_ for id_, _, _ in of_turn], sum(size for _, size, _ in of_turn))
-        for of_turn in found.values()
-        if _are_apart([first for _, _, first in of_turn])
+        ([row.id for row in part], sum(row.size for row in part))
+        for turn, rows in turns.items()
+        if turn not in damaged
+        for part in by_size(rows, lambda row: row.size, TURN_BYTES)
+        if _are_apart(part)
     ]
 
 
-def _are_apart(formats: Sequence[bytes]) -> bool:
-    own = [first for first in formats if first != ELSEWHERE]
-    return len(own) > 1 or any(map(is_plain, own))
+def _are_apart(rows: Sequence[_Listed]) -> bool:
+    own = [row for row in rows if not row.head.startswith(ELSEWHERE)]
+    two_smallest = sorted(row.size for row in own)[:2]
+    return (len(own) > 1 and sum(two_smallest) <= TOGETHER_BYTES) or any(is_plain(row.head) for row in own)
 
 
 def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
@@ -45,19 +65,31 @@ def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     A row that has bodies of others is left as it is, with these, unless all of them are named, and so is a turn of
     which a body is damaged.
     """
-    columns = select(_C.id, _C.project_id, _C.prompt_id, _C.trace_id, _C.span_id, _C.body).where(_C.id.in_(ids))
-    turn = (_C.project_id, _C.prompt_id, _C.trace_id)
-    rows = connection.execute(columns.order_by(*turn, _C.span_id).with_for_update())
-    changed: list[dict[str, Any]] = []
-    for (_, prompt_id, _), group in groupby(rows, attrgetter("project_id", "prompt_id", "trace_id")):
-        found = {(row.trace_id, row.span_id): row for row in group}
-        try:
-            bodies = read_whole({key: row.body for key, row in found.items()})
-        except ValueError:
-            continue
-        forms = by_turn([Bodied(*key, prompt_id, body) for key, body in bodies.items()])
-        pairs = zip(bodies, forms, strict=True)
-        changed += [{"row_id": found[key].id, "stored": form} for key, form in pairs if form != found[key].body]
-    if changed:
-        connection.execute(update(spans).where(_C.id == bindparam("row_id")).values(body=bindparam("stored")), changed)
+    columns = select(*(_C[name] for name in spans.COLUMNS))
+    rows: list[spans.NewSpan] = []
+    for some in pieces(sorted(ids)):
+        locked = columns.where(_C.id.in_(some)).order_by(_C.id).with_for_update()
+        rows += [tuple(row) for row in connection.execute(locked)]
+    changed = [row for _, of_turn in groupby(sorted(rows, key=_turn), _turn) for row in _joined(list(of_turn))]
+    spans.replace_bodies(connection, sorted(changed))
     return len(changed)
+
+
+def _turn(row: spans.NewSpan) -> tuple[int, int, bytes]:
+    project_id, trace_id, _, prompt_id, *_ = row
+    return project_id, prompt_id, trace_id
+
+
+def _joined(rows: list[spans.NewSpan]) -> Iterator[spans.NewSpan]:
+    """Yield those rows of a turn that change when their bodies are compressed together."""
+    rows.sort()
+    prompt_id = rows[0][3]
+    try:
+        bodies = read_whole({row[1:3]: bytes(row[-1]) for row in rows})
+    except ValueError:
+        return
+    forms = by_turn([Bodied(*key, prompt_id, body) for key, body in bodies.items()])
+    for row in rows:
+        form = forms.get(row[1:3], row[-1])
+        if form != row[-1]:
+            yield (*row[:-1], form)

@@ -19,13 +19,11 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     and_,
-    bindparam,
     delete,
     func,
     insert,
     select,
     type_coerce,
-    update,
 )
 
 from app.models import queries, span_bodies
@@ -75,18 +73,15 @@ class StoredSpan:
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
     """Store those of `rows` (in key order) whose key is free; returns their number.
 
-    If it is less than all, bodies may be where no row was stored: see `store_bodies`.
+    If it is less than all, the bodies of some may lie in rows that were not stored: see `replace_bodies`.
     """
     return queries.insert_new(connection, "spans", COLUMNS, rows)
 
 
-def store_bodies(connection: Connection, *, project_id: int, bodies: Mapping[SpanKey, bytes]) -> None:
-    """Replace the stored forms of the bodies of spans that this transaction stored, or has locked."""
-    c = spans.c
-    own = (c.project_id == project_id, c.trace_id == bindparam("trace"), c.span_id == bindparam("span"))
-    rows = [{"trace": trace_id, "span": span_id, "stored": body} for (trace_id, span_id), body in bodies.items()]
-    if rows:
-        connection.execute(update(spans).where(*own).values(body=bindparam("stored")), rows)
+def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
+    """Write the bodies of `rows` (in key order), which this transaction stored or has locked."""
+    key = ("project_id", "trace_id", "span_id")
+    queries.upsert(connection, "spans", COLUMNS, rows, key=key, update={"body": "new"})
 
 
 def stored_keys(
@@ -128,11 +123,7 @@ def spans_by_key(
     found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
         rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
-        holders = {
-            holder: held
-            for trace_id, span_id, *_, body, held in rows
-            if held is not None and (holder := span_bodies.holder_of((trace_id, span_id), body))
-        }
+        holders = {span_bodies.holder_of((row[0], row[1]), row[-2]): row[-1] for row in rows if row[-1] is not None}
         for prompt_id, span in _read([row[:-1] for row in rows], holders):
             found[prompt_id, span.trace_id].append(span)
     return found
@@ -157,7 +148,8 @@ _IS_HOLDER_OF = and_(
     type_coerce(span_bodies.ELSEWHERE, LargeBinary) == FORMAT,
     _HOLDER.c.project_id == spans.c.project_id,
     _HOLDER.c.trace_id == spans.c.trace_id,
-    _HOLDER.c.span_id == func.substr(spans.c.body, 2, 8, type_=LargeBinary),
+    _HOLDER.c.span_id
+    == func.substr(spans.c.body, 1 + span_bodies.HOLDER_START, span_bodies.HOLDER_BYTES, type_=LargeBinary),
 )
 
 

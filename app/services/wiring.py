@@ -250,7 +250,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
         IngestService,
         batch_bytes=settings.trace_bytes,
         span_bytes=settings.span_bytes,
-        store_bodies=by_turn if compressed else as_sent,
+        to_stored=by_turn if compressed else as_sent,
         searchable=searchable,
         elsewhere=backends.storer,
     )

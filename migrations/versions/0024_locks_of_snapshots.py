@@ -18,5 +18,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("case_snapshots") as altered:
+    # SQLite makes the table anew, and must go on to give no id twice.
+    with op.batch_alter_table("case_snapshots", table_kwargs={"sqlite_autoincrement": True}) as altered:
         altered.drop_column("lock_count")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sqlalchemy import select
+
 from app.models.compression import store_texts
-from app.models.spans import store_bodies
+from app.models.spans import COLUMNS, replace_bodies, spans
 from tests.support.readable import bodies_of
 from tests.support.world import World
 
@@ -24,7 +26,9 @@ def uncompressed(world: World) -> Iterator[None]:
 
 def store_spans_plain(world: World) -> int:
     """Store all spans of a project again as they were sent; returns their number."""
-    bodies = bodies_of(world, world.project_id)
+    bodies, c = bodies_of(world, world.project_id), spans.c
+    listed = select(*(c[name] for name in COLUMNS)).where(c.project_id == world.project_id)
     with world.container.database.write() as connection:
-        store_bodies(connection, project_id=world.project_id, bodies=bodies)
+        rows = connection.execute(listed.order_by(c.trace_id, c.span_id)).all()
+        replace_bodies(connection, [(*row[:-1], bodies[row[1:3]]) for row in rows])
     return len(bodies)

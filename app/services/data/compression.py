@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -35,9 +35,8 @@ COLUMNS: tuple[Column[Any], ...] = (
 )
 # Ids that are looked at in one statement, and the bytes of a column that one transaction rewrites.
 AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
-SPANS_AT_ONCE, EXPANSION = 20_000, 8
-"""Of spans more ids: those of a turn may come in several batches, between others', and only those that are looked at
-together are joined. Their bodies are compressed already, up to so many times."""
+SPANS_AT_ONCE = 5000
+"""Ids of spans: those of a turn may come in several batches, and those that are looked at together are joined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +53,20 @@ class CompressionService:
 
         It may be interrupted at any row and begun again, and other processes may store, read and remove meanwhile.
         """
-        by_turn = column is spans.c.body
-        listed = span_rewriting.turns_apart if by_turn else partial(compression.plain_rows, column=column)
-        rewrite = span_rewriting.join_rows if by_turn else partial(compression.compress_rows, column=column)
-        ids_at_once = SPANS_AT_ONCE if by_turn else AT_ONCE
-        bytes_at_once = BYTES_AT_ONCE // EXPANSION if by_turn else BYTES_AT_ONCE
+        listed: Callable[..., list[tuple[list[int], int]]] = span_rewriting.turns_apart
+        rewrite: Callable[..., int] = span_rewriting.join_rows
+        at_once = SPANS_AT_ONCE
+        if column is not spans.c.body:
+            listed = partial(compression.plain_rows, column=column)
+            rewrite = partial(compression.compress_rows, column=column)
+            at_once = AT_ONCE
         background = self.database.background
-        for after_id in range(0, until_id, ids_at_once):
-            up_to = min(after_id + ids_at_once, until_id)
+        for after_id in range(0, until_id, at_once):
+            up_to = min(after_id + at_once, until_id)
             with background.read() as connection:
                 found = listed(connection, after_id=after_id, until_id=up_to)
             compressed = 0
-            for rows in by_size(found, itemgetter(1), bytes_at_once):
+            for rows in by_size(found, itemgetter(1), BYTES_AT_ONCE):
                 ids = list(chain.from_iterable(ids for ids, _ in rows))
                 compressed += background.retrying(partial(rewrite, ids=ids))
             yield up_to - after_id, compressed

@@ -15,7 +15,7 @@ from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
 from app.models.queries import new_batch_id
-from app.models.span_bodies import SpanKey, StoreBodies
+from app.models.span_bodies import SpanKey, ToStored
 from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
@@ -51,7 +51,7 @@ class IngestService:
     now: Now
     batch_bytes: int
     span_bytes: int
-    store_bodies: StoreBodies
+    to_stored: ToStored
     metrics: Metrics
     rules: MaskingRules
     known_prompts: KnownPrompts
@@ -163,7 +163,7 @@ class IngestService:
         """
         ordered = _in_key_order(found)
         batch_id = new_batch_id(self.now())
-        bodies = dict(zip(ordered, self.store_bodies(list(ordered.values())), strict=True))
+        bodies = self.to_stored(list(ordered.values()))
         rows: list[spans.NewSpan] = [
             (project_id, *key, span.prompt_id, batch_id, span.scope, bodies[key]) for key, span in ordered.items()
         ]
@@ -179,9 +179,9 @@ class IngestService:
                 keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
                 new = {key: span for key, span in ordered.items() if key in keys}
                 # Bodies that were to lie in the row of a span that another batch has stored.
-                again = zip(new, self.store_bodies(list(new.values())), strict=True)
-                changed = {key: body for key, body in again if body != bodies[key]}
-                spans.store_bodies(connection, project_id=project_id, bodies=changed)
+                forms = self.to_stored(list(new.values()))
+                moved = [(*row[:-1], forms[row[1:3]]) for row in rows if forms.get(row[1:3], row[-1]) != row[-1]]
+                spans.replace_bodies(connection, moved)
                 new_parts = parts_of(list(new.values()), hashes)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)

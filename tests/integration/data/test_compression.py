@@ -44,7 +44,7 @@ def conversation(prompt_id: int, name: str = "c-1") -> bytes:
 def store_plain(world: World, batch: bytes) -> None:
     """Store a batch as releases without compression did."""
     with uncompressed(world):
-        replace(world.container.services.ingest, store_bodies=as_sent).store(world.project_id, batch)
+        replace(world.container.services.ingest, to_stored=as_sent).store(world.project_id, batch)
 
 
 def first_bytes(world: World, column: Column[bytes] = spans.c.body) -> set[bytes]:
@@ -150,8 +150,8 @@ def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: p
 
 
 def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "BYTES_AT_ONCE", 1)
     """Those of spans turn by turn."""
+    monkeypatch.setattr(compression, "BYTES_AT_ONCE", 1)
     store_plain(world, conversation(world.prompt()))
     at_once: dict[Any, list[int]] = defaultdict(list)
 

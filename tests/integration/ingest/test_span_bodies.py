@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 
+from app.engines import LOCK_WAIT_S
 from app.models import removal
-from app.models.compression import ZSTD_1
+from app.models.compression import ZSTD_1, last_id
 from app.models.removal import TurnScope
 from app.models.span_bodies import ELSEWHERE, TOGETHER
+from app.models.span_rewriting import join_rows, turns_apart
 from app.models.spans import spans, spans_by_key
 from app.services.data import compression
 from tests.integration.data.test_compression import compress_all
@@ -87,6 +90,38 @@ def test_what_is_left_of_a_turn_while_it_is_removed_can_be_read(world: World) ->
         left.append(len(bodies_of(world, world.project_id)))
         world.get(f"/api/v1/prompts/{prompt_id}/logs")
     assert left[:6] == [5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_bodies_do_not_move_into_rows_that_are_being_removed(
+    world: World, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """The command runs between the choice of what is removed and its removal."""
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    for some in ((0,), (2, 3), (1,)):
+        world.send(export(*(turn(prompt_id, trace_id)[number] for number in some)))
+    remove, met = removal._delete_what_names, []
+
+    def joined_before(*args: Any) -> None:
+        database = world.container.database
+        with database.read() as connection:
+            listed = turns_apart(connection, after_id=0, until_id=last_id(connection, spans))
+            ids = [id_ for of_turn, _ in listed for id_ in of_turn]
+        with database.write() as connection:
+            connection.exec_driver_sql("SET innodb_lock_wait_timeout = 1")
+            with pytest.raises(OperationalError, match="Lock wait timeout"):
+                join_rows(connection, ids=ids)
+            connection.exec_driver_sql(f"SET innodb_lock_wait_timeout = {LOCK_WAIT_S}")
+        met.append(ids)
+        remove(*args)
+
+    monkeypatch.setattr(removal, "_delete_what_names", joined_before)
+    scope = TurnScope(world.project_id, before=world.container.now() + timedelta(days=1))
+    with world.container.database.write() as connection:
+        removal.remove_turns(connection, scope, limit=limit)
+    assert met
+    assert len(bodies_of(world, world.project_id)) == 4 - limit
 
 
 def test_of_two_prompts_with_one_trace_one_can_be_erased(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import islice
 from unittest.mock import patch
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.models import span_bodies
 from app.models.compression import PLAIN, ZSTD_1, compress
-from app.models.span_bodies import ELSEWHERE, TOGETHER, Bodied, SpanKey, by_turn, read, read_whole
+from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER, Bodied, SpanKey, by_turn, read, read_whole, size_of
 from app.otlp.decode import decode
 from bench.varied import LONGER, conversations
 
@@ -25,10 +26,6 @@ def key_of(span: Bodied) -> SpanKey:
 
 def turn(*bodies: bytes, prompt_id: int = 1) -> list[Bodied]:
     return [Bodied(b"t" * 16, number.to_bytes(8, "big"), prompt_id, raw) for number, raw in enumerate(bodies)]
-
-
-def stored(spans: list[Bodied]) -> dict[SpanKey, bytes]:
-    return {key_of(span): form for span, form in zip(spans, by_turn(spans), strict=True)}
 
 
 def said(words: str, spans: int = 3) -> list[Bodied]:
@@ -45,38 +42,49 @@ def said(words: str, spans: int = 3) -> list[Bodied]:
 @example(turn(b"\0", b"\1", b"\2", b"\3"))
 @example(turn(*[b'{"emoji": "\xf0\x9f\xa6\x8a", "nul": "\\u0000"}'] * 20))
 def test_every_body_comes_back_as_it_was(spans: list[Bodied]) -> None:
-    spans.sort(key=key_of)
     expected = {key_of(span): span.raw for span in spans}
-    assert dict(read(stored(spans), {})) == expected
+    assert dict(read(by_turn(spans), {})) == expected
     with patch.object(span_bodies, "TOGETHER_BYTES", 100), patch.object(span_bodies, "AT_ONCE_BYTES", 200):
-        assert dict(read(stored(spans), {})) == expected
+        assert dict(read(by_turn(spans), {})) == expected
 
 
 def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
     batches = islice(conversations(1, seed=1, start_ns=10**18, longer=LONGER), 60)
     spans = [span for batch in batches for span in decode(batch).spans]
     spans.sort(key=lambda span: (span.trace_id, span.span_id))
-    together = sum(map(len, by_turn(spans)))
+    together = sum(map(len, by_turn(spans).values()))
     assert together < 0.6 * sum(len(compress(span.raw)) for span in spans)
 
 
 def test_spans_of_other_prompts_and_large_ones_are_stored_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = said("hello " * 20, 2)
     other = Bodied(first.trace_id, second.span_id, 2, second.raw)
-    assert [form[:1] for form in by_turn([first, other])] == [ZSTD_1, ZSTD_1]
+    assert [form[:1] for form in by_turn([first, other]).values()] == [ZSTD_1, ZSTD_1]
     monkeypatch.setattr(span_bodies, "TOGETHER_BYTES", len(first.raw) + len(second.raw) - 1)
-    assert [form[:1] for form in by_turn([first, second])] == [ZSTD_1, ZSTD_1]
+    assert [form[:1] for form in by_turn([first, second]).values()] == [ZSTD_1, ZSTD_1]
     monkeypatch.setattr(span_bodies, "TOGETHER_BYTES", len(first.raw) + len(second.raw))
-    assert [form[:1] for form in by_turn([first, second])] == [TOGETHER, ELSEWHERE]
+    assert [form[:1] for form in by_turn([first, second]).values()] == [TOGETHER, ELSEWHERE]
 
 
 def test_what_does_not_become_shorter_is_stored_as_it_is() -> None:
-    assert by_turn(turn(b"{}", b"\1")) == [b"{}", PLAIN + b"\1"]
+    assert list(by_turn(turn(b"{}", b"\1")).values()) == [b"{}", PLAIN + b"\1"]
+
+
+def test_the_beginning_of_a_row_tells_the_size_of_its_bodies() -> None:
+    spans = [
+        *said("hello " * 20),
+        Bodied(b"u" * 16, b"s" * 8, 1, b'{"a": 1}'),
+        Bodied(b"v" * 16, b"s" * 8, 1, b"a" * 99),
+    ]
+    sizes = [size_of(form[:HEAD_BYTES], len(form)) for form in by_turn(spans).values()]
+    assert sizes == [sum(len(span.raw) for span in spans[:3]), 0, 0, 8, 99]
+    with pytest.raises(ValueError, match="damaged"):
+        size_of(TOGETHER + b"no frame at all", 15)
 
 
 def test_a_span_is_read_by_its_holder_alone() -> None:
     spans = said("hello " * 20)
-    forms = stored(spans)
+    forms = by_turn(spans)
     holder, last = key_of(spans[0]), key_of(spans[2])
     assert dict(read({last: forms[last]}, {holder: forms[holder]})) == {last: spans[2].raw}
 
@@ -84,7 +92,7 @@ def test_a_span_is_read_by_its_holder_alone() -> None:
 def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
     spans = said("hello " * 20)
     alone = Bodied(b"u" * 16, b"s" * 8, 1, b"{}")
-    forms = stored([*spans, alone])
+    forms = by_turn([*spans, alone])
     assert read_whole(forms) == {key_of(span): span.raw for span in (*spans, alone)}
     for span in spans:
         others = {key: form for key, form in forms.items() if key != key_of(span)}
@@ -93,15 +101,28 @@ def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
 
 def test_a_span_whose_holder_was_removed_was_removed_too() -> None:
     spans = said("hello " * 20)
-    forms = stored(spans)
+    forms = by_turn(spans)
     del forms[key_of(spans[0])]
     assert dict(read(forms, {})) == {}
 
 
-def test_a_damaged_body_is_an_error() -> None:
+def without_the_last(form: bytes) -> bytes:
+    return form[:-1]
+
+
+def of_another_span(_form: bytes) -> bytes:
+    return compress(b"Of another time" * 20)
+
+
+def of_shorter_ones(_form: bytes) -> bytes:
+    return next(iter(by_turn(said("hi", 2)).values()))
+
+
+@pytest.mark.parametrize("damage", [without_the_last, of_another_span, of_shorter_ones])
+def test_a_damaged_body_is_an_error(damage: Callable[[bytes], bytes]) -> None:
     spans = said("hello " * 20)
-    forms = stored(spans)
-    forms[key_of(spans[0])] = forms[key_of(spans[0])][:-1]
+    forms = by_turn(spans)
+    forms[key_of(spans[0])] = damage(forms[key_of(spans[0])])
     with pytest.raises(ValueError, match="damaged"):
         dict(read(forms, {}))
 

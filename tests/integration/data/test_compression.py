@@ -77,9 +77,10 @@ def sessions(world: World, prompt_id: int) -> list[Any]:
     return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
 
 
-def compress_all(world: World) -> None:
+def compress_all(world: World, *columns: Column[Any]) -> None:
+    """Compress the columns of all projects, or some of them."""
     service = world.container.services.compression
-    for column in compression.COLUMNS:
+    for column in columns or compression.COLUMNS:
         for _ in service.compress(column, until_id=service.last_id(column)):
             pass
 

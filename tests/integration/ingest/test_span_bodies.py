@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +20,7 @@ from app.models.compression import ZSTD_1, last_id
 from app.models.removal import TurnScope
 from app.models.span_bodies import ELSEWHERE, TOGETHER
 from app.models.span_rewriting import join_rows, turns_apart
-from app.models.spans import spans, spans_by_key
+from app.models.spans import spans, spans_by_key, spans_of
 from app.services.data import compression
 from tests.integration.data.test_compression import compress_all
 from tests.support.exports import export, span
@@ -148,9 +151,9 @@ def test_the_command_joins_spans_that_are_looked_at_together(
 
     assert list(map(len, before)) == [12, 6]
 
-    compress_all(world)
+    compress_all(world, spans.c.body)
     joined = formats(world)
-    compress_all(world)
+    compress_all(world, spans.c.body)
 
     assert formats(world) == joined
     assert (bodies_of(world, world.project_id), bodies_of(other, other.project_id)) == before
@@ -167,12 +170,63 @@ def test_a_turn_with_a_damaged_body_stays_as_it_is_and_others_are_joined(world: 
     with database.write() as connection:
         connection.execute(update(spans).where(of_damaged).values(body=ZSTD_1 + b"..."))
     try:
-        compress_all(world)
+        compress_all(world, spans.c.body)
         assert sorted(formats(world)) == [ZSTD_1, ZSTD_1, TOGETHER, ELSEWHERE]
     finally:
         # Other tests look for words in all that is stored.
         with database.write() as connection:
             connection.execute(delete(spans).where(of_damaged))
+
+
+def test_the_command_runs_beside_senders_and_readers(world: World) -> None:
+    """Whoever reads a turn meanwhile finds all spans of it that were acknowledged before, as they were sent."""
+    prompt_id, traces = world.prompt(), [secrets.token_hex(16) for _ in range(4)]
+    turns = [turn(prompt_id, trace_id, 12) for trace_id in traces]
+    acknowledged: dict[str, int] = dict.fromkeys(traces, 0)
+    stop = threading.Event()
+
+    def send(spans_of_turn: list[dict[str, Any]]) -> None:
+        # Each batch has a span of the one before.
+        for start in range(0, 12, 2):
+            assert world.send(export(*spans_of_turn[max(start - 1, 0) : start + 2])).status_code == 200
+            acknowledged[spans_of_turn[0]["traceId"]] = start + 2
+
+    def join() -> None:
+        while not stop.is_set():
+            compress_all(world, spans.c.body)
+
+    def look() -> None:
+        database = world.container.database
+        while not stop.is_set():
+            before = dict(acknowledged)
+            with database.read() as connection:
+                found = spans_of(
+                    connection,
+                    project_id=world.project_id,
+                    prompt_id=prompt_id,
+                    trace_ids=[bytes.fromhex(trace_id) for trace_id in traces],
+                )
+                keys = {(one.trace_id, one.span_id) for one in found}
+                by_key = spans_by_key(connection, project_id=world.project_id, keys=keys)
+            count = Counter(one.trace_id.hex() for one in found)
+            assert all(count[trace_id] >= before[trace_id] for trace_id in traces)
+            assert sum(map(len, by_key.values())) == len(keys)
+
+    with ThreadPoolExecutor(6) as pool:
+        others = [pool.submit(join), pool.submit(look)]
+        try:
+            for sent in [pool.submit(send, one) for one in turns]:
+                sent.result()
+        finally:
+            stop.set()
+        for other in others:
+            other.result()
+
+    compress_all(world, spans.c.body)
+    expected = {(one["traceId"], one["spanId"]): one for of_turn in turns for one in of_turn}
+    stored = bodies_of(world, world.project_id)
+    assert {(trace.hex(), span.hex()): json.loads(body) for (trace, span), body in stored.items()} == expected
+    assert Counter(formats(world)) == {TOGETHER: 4, ELSEWHERE: 44}
 
 
 def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: World) -> None:
@@ -183,9 +237,9 @@ def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: Wor
     assert formats(world) == [ZSTD_1] * 5
     before = world.get(f"/api/v1/prompts/{prompt_id}/logs").json
 
-    compress_all(world)
+    compress_all(world, spans.c.body)
     joined = sorted(formats(world))
-    compress_all(world)
+    compress_all(world, spans.c.body)
 
     assert joined == sorted(formats(world)) == [ZSTD_1, TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
     assert sorted(sent_again(world), key=json.dumps) == sorted([*batch, *alone], key=json.dumps)

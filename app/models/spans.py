@@ -45,9 +45,9 @@ spans = new_table(
     UniqueConstraint("project_id", "trace_id", "span_id"),
 )
 
-FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinary)
+_FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinary)
 """The first byte of a stored body."""
-IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == FORMAT
+IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == _FORMAT
 """The condition that a row has the bodies of other spans, too."""
 
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
@@ -145,7 +145,7 @@ def spans_of(
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
 _HOLDER = spans.alias("holder")
 _IS_HOLDER_OF = and_(
-    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == FORMAT,
+    type_coerce(span_bodies.ELSEWHERE, LargeBinary) == _FORMAT,
     _HOLDER.c.project_id == spans.c.project_id,
     _HOLDER.c.trace_id == spans.c.trace_id,
     _HOLDER.c.span_id

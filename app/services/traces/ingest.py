@@ -161,7 +161,8 @@ class IngestService:
 
         They have no scores unless they are `evaluated`.
         """
-        ordered = _in_key_order(found)
+        # A batch has one span with a key: see `decode`.
+        ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in found))
         batch_id = new_batch_id(self.now())
         bodies = self.to_stored(list(ordered.values()))
         rows: list[spans.NewSpan] = [
@@ -229,14 +230,6 @@ def decode_batch(body: Body, form: BatchForm) -> Decoded:
     if form.protobuf and form.prompt_id is not None:
         return decode_protobuf(body, form.prompt_id)
     return decode(body, form.prompt_id)
-
-
-def _in_key_order(found: Sequence[Span]) -> dict[SpanKey, Span]:
-    """Return the spans by their keys, in the order of these; of several with one key the first."""
-    unique: dict[SpanKey, Span] = {}
-    for span in found:
-        unique.setdefault((span.trace_id, span.span_id), span)
-    return dict(sorted(unique.items()))
 
 
 def _keys(note: bytes) -> set[SpanKey]:

@@ -23,13 +23,13 @@ from sqlalchemy import text
 
 from app.container import Container
 from app.models import search
-from app.services.data import compression
 from bench.dictionary import bodies_of
 from bench.varied import LONGER, conversations
 from config import logging
 from config.settings import Settings
 from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.redis_server import redis_server
+from tests.support.uncompressed import compress_all
 from tests.support.world import World, new_world, running, settings_for
 
 BATCH = 64
@@ -70,10 +70,7 @@ def dealt(batch: bytes, count: int) -> Iterator[bytes]:
 
 def rewrite(container: Container) -> None:
     """Compress what is stored, as `reprise compress` does, and give the space back to the disk."""
-    service = container.services.compression
-    for column in compression.COLUMNS:
-        for _ in service.compress(column, until_id=service.last_id(column)):
-            pass
+    compress_all(container)
     if container.settings.embedded:
         with closing(sqlite3.connect(str(container.database.engine.url.database), isolation_level=None)) as connection:
             connection.execute("VACUUM")

@@ -51,8 +51,9 @@ def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
         )
         known = {row[2]: row[0] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]}
         # By id, in the order in which removal locks and deletes; what it has deleted meanwhile is not found again.
-        queries.lock_rows(connection, case_snapshots, _C.id.in_(sorted(known)))
-        found.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(_C.id.in_(sorted(known))))})
+        named = _C.id.in_(sorted(known))
+        queries.lock_rows(connection, case_snapshots, named)
+        found.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(named))})
     return found
 
 

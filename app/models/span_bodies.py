@@ -169,7 +169,7 @@ def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> I
 
 
 def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
-    """Return the bodies of spans, in their order, but for those in rows that have bodies of others, too.
+    """Return the bodies of spans, in their order, but for those whose row has bodies of spans that are not among them.
 
     Raises `ValueError` as `read` does.
     """

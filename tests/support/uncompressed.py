@@ -1,14 +1,17 @@
-"""Texts and spans as releases without compression stored them."""
+"""Texts and spans as releases without compression stored them, and what compresses them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Column, select
 
+from app.container import Container
 from app.models.compression import store_texts
 from app.models.spans import COLUMNS, replace_bodies, spans
+from app.services.data.compression import COLUMNS as COMPRESSED
 from tests.support.readable import bodies_of
 from tests.support.world import World
 
@@ -22,6 +25,14 @@ def uncompressed(world: World) -> Iterator[None]:
         yield
     finally:
         store_texts(database, compressed=True)
+
+
+def compress_all(container: Container, *columns: Column[Any]) -> None:
+    """Compress what is stored, as `reprise compress` does, or only some columns of it."""
+    service = container.services.compression
+    for column in columns or COMPRESSED:
+        for _ in service.compress(column, until_id=service.last_id(column)):
+            pass
 
 
 def store_spans_plain(world: World) -> int:

@@ -27,7 +27,7 @@ from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.conversations import export as export_conversation
 from tests.support.everything import everything
 from tests.support.exports import export, pairs_of
-from tests.support.uncompressed import uncompressed
+from tests.support.uncompressed import compress_all, uncompressed
 from tests.support.world import World
 
 CALLS = (RecordedCall("look_up", {}, "here"),)
@@ -77,14 +77,6 @@ def sessions(world: World, prompt_id: int) -> list[Any]:
     return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
 
 
-def compress_all(world: World, *columns: Column[Any]) -> None:
-    """Compress the columns of all projects, or some of them."""
-    service = world.container.services.compression
-    for column in columns or compression.COLUMNS:
-        for _ in service.compress(column, until_id=service.last_id(column)):
-            pass
-
-
 def test_what_is_stored_is_compressed_and_read_as_it_was_sent(world: World) -> None:
     prompt_id, compressed = world.prompt(), world.prompt()
     store_plain(world, conversation(prompt_id))
@@ -111,8 +103,8 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     before = sessions(world, prompt_id)
     assert len(before) == 3
 
-    compress_all(world)
-    compress_all(world)
+    compress_all(world.container)
+    compress_all(world.container)
 
     assert first_bytes(world) == {ZSTD_1} | JOINED
     assert first_bytes(world, log_records.c.body) == first_bytes(world, turns.c.facts) == {ZSTD_1}
@@ -145,7 +137,7 @@ def test_a_row_that_is_removed_meanwhile_stays_away(world: World, monkeypatch: p
         return join_rows(connection, **kwargs)
 
     monkeypatch.setattr("app.models.span_rewriting.join_rows", remove_first)
-    compress_all(world)
+    compress_all(world.container)
 
     assert world.count("spans") == 0
 
@@ -165,7 +157,7 @@ def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest
 
     monkeypatch.setattr("app.models.compression.compress_rows", counted(compress_rows))
     monkeypatch.setattr("app.models.span_rewriting.join_rows", counted(join_rows))
-    compress_all(world)
+    compress_all(world.container)
 
     assert first_bytes(world) == JOINED
     assert set(at_once[compress_rows]) == {1}
@@ -193,7 +185,7 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
 
     monkeypatch.setattr("app.models.compression.compress_rows", twice(compress_rows))
     monkeypatch.setattr("app.models.span_rewriting.join_rows", twice(join_rows))
-    compress_all(world)
+    compress_all(world.container)
 
     assert first_bytes(world) == {ZSTD_1} | JOINED
     assert sessions(world, prompt_id) == before
@@ -207,7 +199,7 @@ def test_the_bytes_of_a_text_count_and_not_its_characters(world: World) -> None:
     with uncompressed(world):
         said(world, text)
 
-    compress_all(world)
+    compress_all(world.container)
 
     assert any(stored.startswith(MARK) for stored in texts(world, stored=True)["runs.question"])
 
@@ -235,9 +227,9 @@ def test_texts_of_releases_without_compression_are_read_and_compressed(world: Wo
     read, shown = texts(world, stored=False), [world.get(path).json for path in paths]
     assert compressed_columns(world) == set()
 
-    compress_all(world)
+    compress_all(world.container)
     stored = texts(world, stored=True)
-    compress_all(world)
+    compress_all(world.container)
 
     assert texts(world, stored=True) == stored
     assert compressed_columns(world) == {str(column) for column in TEXTS}

@@ -22,9 +22,9 @@ from app.models.span_bodies import ELSEWHERE, TOGETHER
 from app.models.span_rewriting import join_rows, turns_apart
 from app.models.spans import spans, spans_by_key, spans_of
 from app.services.data import compression
-from tests.integration.data.test_compression import compress_all
 from tests.support.exports import export, span
 from tests.support.readable import bodies_of
+from tests.support.uncompressed import compress_all
 from tests.support.world import World, new_world
 
 
@@ -148,12 +148,11 @@ def test_the_command_joins_spans_that_are_looked_at_together(
     other = new_world(world.container)
     other.send(export(*turn(other.prompt(), traces[0], 6, "theirs ")))
     before = bodies_of(world, world.project_id), bodies_of(other, other.project_id)
-
     assert list(map(len, before)) == [12, 6]
 
-    compress_all(world, spans.c.body)
+    compress_all(world.container, spans.c.body)
     joined = formats(world)
-    compress_all(world, spans.c.body)
+    compress_all(world.container, spans.c.body)
 
     assert formats(world) == joined
     assert (bodies_of(world, world.project_id), bodies_of(other, other.project_id)) == before
@@ -170,7 +169,7 @@ def test_a_turn_with_a_damaged_body_stays_as_it_is_and_others_are_joined(world: 
     with database.write() as connection:
         connection.execute(update(spans).where(of_damaged).values(body=ZSTD_1 + b"..."))
     try:
-        compress_all(world, spans.c.body)
+        compress_all(world.container, spans.c.body)
         assert sorted(formats(world)) == [ZSTD_1, ZSTD_1, TOGETHER, ELSEWHERE]
     finally:
         # Other tests look for words in all that is stored.
@@ -193,7 +192,7 @@ def test_the_command_runs_beside_senders_and_readers(world: World) -> None:
 
     def join() -> None:
         while not stop.is_set():
-            compress_all(world, spans.c.body)
+            compress_all(world.container, spans.c.body)
 
     def look() -> None:
         database = world.container.database
@@ -222,7 +221,7 @@ def test_the_command_runs_beside_senders_and_readers(world: World) -> None:
         for other in others:
             other.result()
 
-    compress_all(world, spans.c.body)
+    compress_all(world.container, spans.c.body)
     expected = {(one["traceId"], one["spanId"]): one for of_turn in turns for one in of_turn}
     stored = bodies_of(world, world.project_id)
     assert {(trace.hex(), span.hex()): json.loads(body) for (trace, span), body in stored.items()} == expected
@@ -237,9 +236,9 @@ def test_spans_that_came_in_several_batches_are_joined_by_the_command(world: Wor
     assert formats(world) == [ZSTD_1] * 5
     before = world.get(f"/api/v1/prompts/{prompt_id}/logs").json
 
-    compress_all(world, spans.c.body)
+    compress_all(world.container, spans.c.body)
     joined = sorted(formats(world))
-    compress_all(world, spans.c.body)
+    compress_all(world.container, spans.c.body)
 
     assert joined == sorted(formats(world)) == [ZSTD_1, TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
     assert sorted(sent_again(world), key=json.dumps) == sorted([*batch, *alone], key=json.dumps)

@@ -16,14 +16,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
+from zstandard import ZstdCompressionParameters
 
-from app.models.compression import LEVEL, compress_text
+from app.models.compression import PARAMETERS, compress_text
 from app.otlp.decode import decode
 from bench.spans import batch as benchmark_batch
 
 DICTIONARY_BYTES = 16 * 1024
 BLOCK_SPANS = 64
-LEVELS = (LEVEL, 6, 9)
+HOW = {
+    **{f"level {level}": ZstdCompressionParameters.from_level(level, write_dict_id=False) for level in (3, 6, 9)},
+    "as stored": PARAMETERS,
+}
+"""How Zstandard compresses."""
 EXPORTS, CONVERSATIONS = Path("tests/data/otlp"), Path("tests/gate/recordings")
 # Runs of tests/data/otlp by the SDK that exported them, where several runs are of one; all are of one agent.
 TOY = "weather"
@@ -89,10 +94,10 @@ def train(bodies: Iterable[bytes], size: int = DICTIONARY_BYTES) -> bytes:
     return zstandard.train_dictionary(size, [*bodies]).as_bytes()
 
 
-def left(bodies: Iterable[bytes], dictionary: bytes = b"", level: int = LEVEL) -> int:
+def left(bodies: Iterable[bytes], how: ZstdCompressionParameters, dictionary: bytes = b"") -> int:
     """Return the bytes that are left of bodies, each compressed on its own."""
     known = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
-    compressor = zstandard.ZstdCompressor(level, dict_data=known, write_checksum=False, write_dict_id=False)
+    compressor = zstandard.ZstdCompressor(dict_data=known, compression_params=how)
     return sum(len(compressor.compress(body)) for body in bodies)
 
 
@@ -115,25 +120,24 @@ def main(target: Path | None) -> None:
     total = sum(map(len, bodies))
     made = bodies_of(benchmark_batch(1, 512, start_ns=10**18))
     known = len({one.sdk for one in recorded})
-    print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left by Zstandard's level:")
-    print(f"{'':40}" + "".join(f"{level:>7}" for level in LEVELS))
-    _print("without a dictionary", lambda level: left(bodies, level=level) / total)
+    print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left of them:")
+    print(f"{'':40}" + "".join(f"{name:>11}" for name in HOW))
+    _print("without a dictionary", lambda how: left(bodies, how) / total)
     for size in (DICTIONARY_BYTES // 4, DICTIONARY_BYTES, 4 * DICTIONARY_BYTES):
         trained = train(bodies, size)
         others = {one: train(held_out(recorded, one), size) for one in recorded}
         if target and size == DICTIONARY_BYTES:
             target.write_bytes(trained)
         print(f"by a dictionary of {size} bytes")
-        _print("  that was trained on them", lambda level: left(bodies, trained, level) / total)  # noqa: B023
-        _print("  of other SDKs and conversations", lambda level: _sum(recorded, others, level) / total)  # noqa: B023
-        _print("  the same, by the turn", lambda level: _sum(recorded, others, level, by_turn) / total)  # noqa: B023
-        _print("  spans of bench/spans.py", lambda level: left(made, trained, level) / sum(map(len, made)))  # noqa: B023
+        _print("  that was trained on them", lambda how: left(bodies, how, trained) / total)  # noqa: B023
+        _print("  of other SDKs and conversations", lambda how: _sum(recorded, others, how) / total)  # noqa: B023
+        _print("  the same, by the turn", lambda how: _sum(recorded, others, how, by_turn) / total)  # noqa: B023
+        _print("  spans of bench/spans.py", lambda how: left(made, how, trained) / sum(map(len, made)))  # noqa: B023
     sdks = {
         one.sdk: [body for other in recorded if other.sdk == one.sdk for body in recorded[other]] for one in recorded
     }
     _print(
-        f"blocks of {BLOCK_SPANS}, no dictionary",
-        lambda level: left(chain(*map(blocks, sdks.values())), level=level) / total,
+        f"blocks of {BLOCK_SPANS}, no dictionary", lambda how: left(chain(*map(blocks, sdks.values())), how) / total
     )
     texts = [batch for source, batch in recordings() if source.conversation != TOY]
     size = sum(len(text.encode()) for text in texts)
@@ -145,14 +149,14 @@ def main(target: Path | None) -> None:
 def _sum(
     recorded: Recorded,
     dictionaries: dict[Source, bytes],
-    level: int,
+    how: ZstdCompressionParameters,
     joined: Callable[[list[bytes]], list[bytes]] = list,
 ) -> int:
-    return sum(left(joined(bodies), dictionaries[source], level) for source, bodies in recorded.items())
+    return sum(left(joined(bodies), how, dictionaries[source]) for source, bodies in recorded.items())
 
 
-def _print(name: str, ratio: Callable[[int], float]) -> None:
-    print(f"{name:40}" + "".join(f"{ratio(level):7.3f}" for level in LEVELS))
+def _print(name: str, ratio: Callable[[ZstdCompressionParameters], float]) -> None:
+    print(f"{name:40}" + "".join(f"{ratio(how):11.3f}" for how in HOW.values()))
 
 
 if __name__ == "__main__":

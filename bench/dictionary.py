@@ -94,7 +94,7 @@ def train(bodies: Iterable[bytes], size: int = DICTIONARY_BYTES) -> bytes:
     return zstandard.train_dictionary(size, [*bodies]).as_bytes()
 
 
-def left(bodies: Iterable[bytes], how: ZstdCompressionParameters, dictionary: bytes = b"") -> int:
+def left(bodies: Iterable[bytes], dictionary: bytes = b"", how: ZstdCompressionParameters = PARAMETERS) -> int:
     """Return the bytes that are left of bodies, each compressed on its own."""
     known = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
     compressor = zstandard.ZstdCompressor(dict_data=known, compression_params=how)
@@ -122,22 +122,22 @@ def main(target: Path | None) -> None:
     known = len({one.sdk for one in recorded})
     print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left of them:")
     print(f"{'':40}" + "".join(f"{name:>11}" for name in HOW))
-    _print("without a dictionary", lambda how: left(bodies, how) / total)
+    _print("without a dictionary", lambda how: left(bodies, how=how) / total)
     for size in (DICTIONARY_BYTES // 4, DICTIONARY_BYTES, 4 * DICTIONARY_BYTES):
         trained = train(bodies, size)
         others = {one: train(held_out(recorded, one), size) for one in recorded}
         if target and size == DICTIONARY_BYTES:
             target.write_bytes(trained)
         print(f"by a dictionary of {size} bytes")
-        _print("  that was trained on them", lambda how: left(bodies, how, trained) / total)  # noqa: B023
+        _print("  that was trained on them", lambda how: left(bodies, trained, how) / total)  # noqa: B023
         _print("  of other SDKs and conversations", lambda how: _sum(recorded, others, how) / total)  # noqa: B023
         _print("  the same, by the turn", lambda how: _sum(recorded, others, how, by_turn) / total)  # noqa: B023
-        _print("  spans of bench/spans.py", lambda how: left(made, how, trained) / sum(map(len, made)))  # noqa: B023
+        _print("  spans of bench/spans.py", lambda how: left(made, trained, how) / sum(map(len, made)))  # noqa: B023
     sdks = {
         one.sdk: [body for other in recorded if other.sdk == one.sdk for body in recorded[other]] for one in recorded
     }
     _print(
-        f"blocks of {BLOCK_SPANS}, no dictionary", lambda how: left(chain(*map(blocks, sdks.values())), how) / total
+        f"blocks of {BLOCK_SPANS}, no dictionary", lambda how: left(chain(*map(blocks, sdks.values())), how=how) / total
     )
     texts = [batch for source, batch in recordings() if source.conversation != TOY]
     size = sum(len(text.encode()) for text in texts)
@@ -152,7 +152,7 @@ def _sum(
     how: ZstdCompressionParameters,
     joined: Callable[[list[bytes]], list[bytes]] = list,
 ) -> int:
-    return sum(left(joined(bodies), how, dictionaries[source]) for source, bodies in recorded.items())
+    return sum(left(joined(bodies), dictionaries[source], how) for source, bodies in recorded.items())
 
 
 def _print(name: str, ratio: Callable[[ZstdCompressionParameters], float]) -> None:

@@ -164,9 +164,7 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
         marks.append(clock())
         stored = by_turn(ordered)
         marks.append(clock())
-        rows = [
-            (1, s.trace_id, s.span_id, s.prompt_id, number, s.scope, stored[s.trace_id, s.span_id]) for s in ordered
-        ]
+        rows = [spans.row_of(1, number, span, stored[span.trace_id, span.span_id]) for span in ordered]
         with database.write() as connection:
             spans.insert_new(connection, rows)
             marks.append(clock())

@@ -123,12 +123,12 @@ class Maker:
     def _write(self, rows: Sequence[TurnRow]) -> int:
         batch_ids = {row.trace_id: row.batch_id for row in rows}
         made = sorted(
-            Bodied(row.trace_id, secrets.token_bytes(8), row.prompt_id, body)
+            Bodied(row.trace_id, secrets.token_bytes(8), row.prompt_id, "bench", body)
             for row in rows
             for body in _bodies(RARE if not int.from_bytes(row.session_key[:4], "big") % RARE_OF else ASKED)
         )
         stored = by_turn(made)
-        written = [(self.project_id, *span[:3], batch_ids[span.trace_id], "bench", stored[span[:2]]) for span in made]
+        written = [spans.row_of(self.project_id, batch_ids[span.trace_id], span, stored[span[:2]]) for span in made]
         parts = [TurnPart(row.prompt_id, row.trace_id, load(row.facts)) for row in rows]
         with self.database.write() as connection:
             spans.insert_new(connection, written)

@@ -6,7 +6,8 @@ byte of a stored body tells its format; beside those of `compression.py` these a
 - `TOGETHER`: the length of the row's own body (3 bytes, big-endian), and a frame of Zstandard, with the dictionary, of
   the bodies of several spans, the row's own first;
 - `ELSEWHERE`: the id (8 bytes) of the span of the same trace whose row has the body, its holder, and the place of the
-  body among those that the holder has: offset and length (3 bytes each).
+  body among those that the holder has: offset and length (3 bytes each). One byte more, `ALIKE`, where the span has the
+  scope of its holder, whose row alone has it then.
 
 A holder is a span of the same turn, which was stored, or locked, by the transaction that wrote the place. It is removed
 after all spans whose bodies it has.
@@ -24,6 +25,7 @@ from app.models.compression import ZSTD_1, Body, as_they_are, compress_all, deco
 from app.models.queries import by_size
 
 TOGETHER, ELSEWHERE = b"\2", b"\3"
+ALIKE = b"\1"
 TOGETHER_BYTES = 256 * 1024
 """Bodies that are compressed together at most: who reads one span reads all of them."""
 AT_ONCE_BYTES = 4 * 1024 * 1024
@@ -34,13 +36,14 @@ HEAD_BYTES = 24
 """The bytes of a stored body that tell its format and its size."""
 _NUMBER = 3
 _FRAME, _PLACE = 1 + _NUMBER, HOLDER_START + HOLDER_BYTES
+_PLACE_END = _PLACE + 2 * _NUMBER
 
 SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
 
 
 class Sent(Protocol):
-    """A span and its body."""
+    """A span with its instrumentation scope and its body."""
 
     @property
     def trace_id(self) -> bytes: ...
@@ -49,15 +52,18 @@ class Sent(Protocol):
     @property
     def prompt_id(self) -> int: ...
     @property
+    def scope(self) -> str: ...
+    @property
     def raw(self) -> Body: ...
 
 
 class Bodied(NamedTuple):
-    """A span and its body, of which no more is known."""
+    """A span with its instrumentation scope and its body, of which no more is known."""
 
     trace_id: bytes
     span_id: bytes
     prompt_id: int
+    scope: str
     raw: bytes
 
 
@@ -106,7 +112,8 @@ def _forms(group: Sequence[Sent], joined: bytes) -> Sequence[bytes]:
     offset = len(holder.raw)
     forms = [TOGETHER + _number(offset) + joined[len(ZSTD_1) :]]
     for span in group[1:]:
-        forms.append(ELSEWHERE + holder.span_id + _number(offset) + _number(len(span.raw)))
+        place = holder.span_id + _number(offset) + _number(len(span.raw))
+        forms.append(ELSEWHERE + place + (ALIKE if span.scope == holder.scope else b""))
         offset += len(span.raw)
     return forms
 
@@ -118,6 +125,20 @@ def _number(value: int) -> bytes:
 def holder_of(key: SpanKey, stored: bytes) -> SpanKey:
     """Return the span whose row has the body of the span `key`: another one of its trace, or itself."""
     return (key[0], stored[HOLDER_START:_PLACE]) if stored.startswith(ELSEWHERE) else key
+
+
+def own_scope(scope: str, stored: bytes) -> str:
+    """Return the scope that is stored in the row of a span: none if its holder's row has the same."""
+    return "" if _is_alike(stored) else scope
+
+
+def scope_of(key: SpanKey, stored: bytes, scopes: Mapping[SpanKey, str]) -> str:
+    """Return the scope of the span `key`; `scopes` are those in its row and in its holder's."""
+    return scopes[holder_of(key, stored) if _is_alike(stored) else key]
+
+
+def _is_alike(stored: bytes) -> bool:
+    return stored.startswith(ELSEWHERE) and stored[_PLACE_END:] == ALIKE
 
 
 def size_of(head: bytes, stored_bytes: int) -> int:
@@ -191,5 +212,5 @@ def _place(form: bytes) -> tuple[int, int]:
     """Return the offset and the length of a body in what its holder has."""
     if form.startswith(TOGETHER):
         return 0, int.from_bytes(form[1:_FRAME], "big")
-    places = form[_PLACE:]
-    return int.from_bytes(places[:_NUMBER], "big"), int.from_bytes(places[_NUMBER:], "big")
+    offset, length = form[_PLACE : _PLACE + _NUMBER], form[_PLACE + _NUMBER : _PLACE_END]
+    return int.from_bytes(offset, "big"), int.from_bytes(length, "big")

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, LargeBinary, func, select
 from app.models import spans
 from app.models.compression import is_plain
 from app.models.queries import by_size, pieces
-from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER_BYTES, Bodied, by_turn, read_whole, size_of
+from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER_BYTES, Bodied, by_turn, read_whole, scope_of, size_of
 
 TURN_BYTES = 4 * 1024 * 1024
 """Bodies of a turn that are in memory together at most; those of a longer turn are joined in parts."""
@@ -84,12 +84,14 @@ def _joined(rows: list[spans.NewSpan]) -> Iterator[spans.NewSpan]:
     """Yield those rows of a turn that change when their bodies are compressed together."""
     rows.sort()
     prompt_id = rows[0][3]
+    stored, scopes = {row[1:3]: bytes(row[-1]) for row in rows}, {row[1:3]: row[-2] for row in rows}
     try:
-        bodies = read_whole({row[1:3]: bytes(row[-1]) for row in rows})
+        bodies = read_whole(stored)
     except ValueError:
         return
-    forms = by_turn([Bodied(*key, prompt_id, body) for key, body in bodies.items()])
+    whole = {key: Bodied(*key, prompt_id, scope_of(key, stored[key], scopes), body) for key, body in bodies.items()}
+    forms = by_turn(list(whole.values()))
     for row in rows:
-        form = forms.get(row[1:3], row[-1])
-        if form != row[-1]:
-            yield (*row[:-1], form)
+        key = row[1:3]
+        if key in whole and forms[key] != row[-1]:
+            yield spans.row_of(row[0], row[4], whole[key], forms[key])

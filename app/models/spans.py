@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from app.models import queries, span_bodies
 from app.models.base import BigInt, MediumBlob, Timestamp, beside, binary, exact, new_table
-from app.models.span_bodies import SpanKey
+from app.models.span_bodies import Sent, SpanKey
 
 # Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
 spans = new_table(
@@ -39,8 +39,8 @@ spans = new_table(
     Column("prompt_id", BigInt, nullable=False),
     # The attempt that stored the row: see `batch_ids`.
     Column("batch_id", BigInt, nullable=False),
+    # Empty where the holder's row has it: see app/models/span_bodies.py, also for the body.
     Column("scope", String(255), nullable=False),
-    # See app/models/span_bodies.py.
     Column("body", MediumBlob, nullable=False),
     UniqueConstraint("project_id", "trace_id", "span_id"),
 )
@@ -52,7 +52,7 @@ IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == _FORMAT
 
 COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
-"""A row in the order of COLUMNS, with the stored form of its body."""
+"""A row in the order of COLUMNS, with its own scope and the stored form of its body."""
 
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -70,6 +70,12 @@ class StoredSpan:
     raw: bytes
 
 
+def row_of(project_id: int, batch_id: int, span: Sent, stored: bytes) -> NewSpan:
+    """Return the row of a span, of whose body `stored` is the stored form."""
+    scope = span_bodies.own_scope(span.scope, stored)
+    return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, scope, stored)
+
+
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
     """Store those of `rows` (in key order) whose key is free; returns their number.
 
@@ -79,9 +85,9 @@ def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
 
 
 def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
-    """Write the bodies of `rows` (in key order), which this transaction stored or has locked."""
+    """Write the scopes and bodies of `rows` (in key order), which this transaction stored or has locked."""
     key = ("project_id", "trace_id", "span_id")
-    queries.upsert(connection, "spans", COLUMNS, rows, key=key, update={"body": "new"})
+    queries.upsert(connection, "spans", COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})
 
 
 def stored_keys(
@@ -118,13 +124,15 @@ def spans_by_key(
 ) -> dict[TurnKey, list[StoredSpan]]:
     """Return the stored spans that have the keys, by their turns."""
     c = spans.c
-    # With the holder's body in one statement: between two of them, another one might become the holder.
-    columns = _WITH_BODIES.add_columns(_HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
+    # With the holder in one statement: between two of them, another one might become the holder.
+    columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
         rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
-        holders = {span_bodies.holder_of((row[0], row[1]), row[-2]): row[-1] for row in rows if row[-1] is not None}
-        for prompt_id, span in _read([row[:-1] for row in rows], holders):
+        holders = {
+            span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None
+        }
+        for prompt_id, span in _read([row[:-2] for row in rows], holders):
             found[prompt_id, span.trace_id].append(span)
     return found
 
@@ -153,15 +161,18 @@ _IS_HOLDER_OF = and_(
 )
 
 
-def _read(rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, bytes]) -> Iterator[tuple[int, StoredSpan]]:
-    """Yield the spans of rows of _WITH_BODIES with their prompts."""
-    others: dict[SpanKey, tuple[int, str]] = {}
+def _read(
+    rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, tuple[str, bytes]]
+) -> Iterator[tuple[int, StoredSpan]]:
+    """Yield the spans of rows of _WITH_BODIES with their prompts; `holders` have the scopes and bodies of others."""
+    prompt_ids: dict[SpanKey, int] = {}
     stored: dict[SpanKey, bytes] = {}
+    scopes = {key: scope for key, (scope, _) in holders.items()}
     for trace_id, span_id, prompt_id, scope, body in rows:
-        others[trace_id, span_id], stored[trace_id, span_id] = (prompt_id, scope), body
-    for key, body in span_bodies.read(stored, holders):
-        prompt_id, scope = others[key]
-        yield prompt_id, StoredSpan(*key, scope, body)
+        key = (trace_id, span_id)
+        prompt_ids[key], scopes[key], stored[key] = prompt_id, scope, body
+    for key, body in span_bodies.read(stored, {key: held for key, (_, held) in holders.items()}):
+        yield prompt_ids[key], StoredSpan(*key, span_bodies.scope_of(key, stored[key], scopes), body)
 
 
 def traces_with(

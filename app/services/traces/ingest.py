@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import structlog
@@ -164,10 +164,12 @@ class IngestService:
         # A batch has one span with a key: see `decode`.
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in found))
         batch_id = new_batch_id(self.now())
-        bodies = self.to_stored(list(ordered.values()))
-        rows: list[spans.NewSpan] = [
-            (project_id, *key, span.prompt_id, batch_id, span.scope, bodies[key]) for key, span in ordered.items()
-        ]
+
+        def rows_of(found: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
+            stored = self.to_stored(list(found.values()))
+            return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in found.items()]
+
+        rows = rows_of(ordered)
         hashes = self._hashes(found)
         parts = parts_of(list(ordered.values()), hashes)
         scored = scores_in(project_id, found) if evaluated else []
@@ -179,10 +181,8 @@ class IngestService:
             if stored < len(rows):
                 keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
                 new = {key: span for key, span in ordered.items() if key in keys}
-                # Bodies that were to lie in the row of a span that another batch has stored.
-                forms = self.to_stored(list(new.values()))
-                moved = [(*row[:-1], forms[row[1:3]]) for row in rows if forms.get(row[1:3], row[-1]) != row[-1]]
-                spans.replace_bodies(connection, moved)
+                # Those whose bodies were to lie in the row of a span that another batch has stored.
+                spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
                 new_parts = parts_of(list(new.values()), hashes)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)

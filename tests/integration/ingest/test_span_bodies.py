@@ -62,6 +62,35 @@ def test_no_body_lies_in_the_row_of_a_span_that_was_stored_before(world: World, 
     assert sent_again(world) == [first[n] if n in known else second[n] for n in range(4)]
 
 
+def scopes(world: World, trace_id: str, prompt_id: int) -> list[str]:
+    """Return the scopes of the spans of a turn, in the order of their ids, which both ways to read them tell."""
+    project_id, trace = world.project_id, bytes.fromhex(trace_id)
+    with world.container.database.read() as connection:
+        of_turn = spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=[trace])
+        found = {(one.trace_id, one.span_id): one.scope for one in of_turn}
+        alone = {
+            key: spans_by_key(connection, project_id=project_id, keys={key})[prompt_id, trace][0].scope for key in found
+        }
+    assert alone == found
+    return [found[key] for key in sorted(found)]
+
+
+@pytest.mark.parametrize("known", [(), (0,), (0, 2), (1,), (3,), (0, 1, 2)])
+def test_spans_keep_their_scopes(world: World, known: tuple[int, ...]) -> None:
+    """Whichever were stored before, with another scope, and when the command has joined all of them."""
+    prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
+    batch, sent = turn(prompt_id, trace_id), ["agents", "", "agents", "models"]
+    world.send(export(*(batch[number] for number in known), scope="before"))
+    groups = [json.loads(export(one, scope=scope))["resourceSpans"] for one, scope in zip(batch, sent, strict=True)]
+    world.send(json.dumps({"resourceSpans": [group for some in groups for group in some]}).encode())
+    expected = ["before" if number in known else scope for number, scope in enumerate(sent)]
+    assert scopes(world, trace_id, prompt_id) == expected
+
+    compress_all(world.container, spans.c.body)
+    assert formats(world) == [TOGETHER, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert scopes(world, trace_id, prompt_id) == expected
+
+
 def test_of_two_spans_of_a_batch_with_one_id_the_first_is_stored(world: World) -> None:
     prompt_id, trace_id = world.prompt(), secrets.token_hex(16)
     first, second = turn(prompt_id, trace_id, said="first "), turn(prompt_id, trace_id, said="second ")

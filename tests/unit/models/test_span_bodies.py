@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 
 from app.models import span_bodies
 from app.models.compression import PLAIN, ZSTD_1, compress
-from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER, Bodied, SpanKey, by_turn, read, read_whole, size_of
+from app.models.span_bodies import (
+    ELSEWHERE,
+    HEAD_BYTES,
+    TOGETHER,
+    Bodied,
+    SpanKey,
+    by_turn,
+    own_scope,
+    read,
+    read_whole,
+    scope_of,
+    size_of,
+)
 from app.otlp.decode import decode
 from bench.varied import LONGER, conversations
 
@@ -25,7 +37,7 @@ def key_of(span: Bodied) -> SpanKey:
 
 
 def turn(*bodies: bytes, prompt_id: int = 1) -> list[Bodied]:
-    return [Bodied(b"t" * 16, number.to_bytes(8, "big"), prompt_id, raw) for number, raw in enumerate(bodies)]
+    return [Bodied(b"t" * 16, number.to_bytes(8, "big"), prompt_id, "test", raw) for number, raw in enumerate(bodies)]
 
 
 def said(words: str, spans: int = 3) -> list[Bodied]:
@@ -34,18 +46,40 @@ def said(words: str, spans: int = 3) -> list[Bodied]:
 
 @given(
     st.lists(
-        st.builds(Bodied, TRACES, st.binary(min_size=8, max_size=8), st.sampled_from([1, 2]), st.binary(max_size=90)),
+        st.builds(
+            Bodied,
+            trace_id=TRACES,
+            span_id=st.binary(min_size=8, max_size=8),
+            prompt_id=st.sampled_from([1, 2]),
+            scope=st.sampled_from(["", "test", "\1"]),
+            raw=st.binary(max_size=90),
+        ),
         unique_by=key_of,
     )
 )
 @example(turn(b"", b"", b""))
 @example(turn(b"\0", b"\1", b"\2", b"\3"))
 @example(turn(*[b'{"emoji": "\xf0\x9f\xa6\x8a", "nul": "\\u0000"}'] * 20))
-def test_every_body_comes_back_as_it_was(spans: list[Bodied]) -> None:
-    expected = {key_of(span): span.raw for span in spans}
-    assert dict(read(by_turn(spans), {})) == expected
+def test_every_body_and_every_scope_come_back_as_they_were(spans: list[Bodied]) -> None:
+    assert_comes_back(spans)
     with patch.object(span_bodies, "TOGETHER_BYTES", 100), patch.object(span_bodies, "AT_ONCE_BYTES", 200):
-        assert dict(read(by_turn(spans), {})) == expected
+        assert_comes_back(spans)
+
+
+def assert_comes_back(spans: list[Bodied]) -> None:
+    forms = by_turn(spans)
+    assert dict(read(forms, {})) == {key_of(span): span.raw for span in spans}
+    own = {key_of(span): own_scope(span.scope, forms[key_of(span)]) for span in spans}
+    assert {key: scope_of(key, form, own) for key, form in forms.items()} == {
+        key_of(span): span.scope for span in spans
+    }
+
+
+def test_the_scope_of_a_turn_is_stored_once() -> None:
+    spans = said("hello " * 20)
+    spans[2] = spans[2]._replace(scope="")
+    forms = by_turn(spans)
+    assert [own_scope("test", forms[key_of(span)]) for span in spans] == ["test", "", "test"]
 
 
 def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
@@ -57,7 +91,7 @@ def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
 
 def test_spans_of_other_prompts_and_large_ones_are_stored_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = said("hello " * 20, 2)
-    other = Bodied(first.trace_id, second.span_id, 2, second.raw)
+    other = second._replace(prompt_id=2)
     assert [form[:1] for form in by_turn([first, other]).values()] == [ZSTD_1, ZSTD_1]
     monkeypatch.setattr(span_bodies, "TOGETHER_BYTES", len(first.raw) + len(second.raw) - 1)
     assert [form[:1] for form in by_turn([first, second]).values()] == [ZSTD_1, ZSTD_1]
@@ -72,8 +106,8 @@ def test_what_does_not_become_shorter_is_stored_as_it_is() -> None:
 def test_the_beginning_of_a_row_tells_the_size_of_its_bodies() -> None:
     spans = [
         *said("hello " * 20),
-        Bodied(b"u" * 16, b"s" * 8, 1, b'{"a": 1}'),
-        Bodied(b"v" * 16, b"s" * 8, 1, b"a" * 99),
+        Bodied(b"u" * 16, b"s" * 8, 1, "", b'{"a": 1}'),
+        Bodied(b"v" * 16, b"s" * 8, 1, "", b"a" * 99),
     ]
     sizes = [size_of(form[:HEAD_BYTES], len(form)) for form in by_turn(spans).values()]
     assert sizes == [sum(len(span.raw) for span in spans[:3]), 0, 0, 8, 99]
@@ -90,7 +124,7 @@ def test_a_span_is_read_by_its_holder_alone() -> None:
 
 def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
     spans = said("hello " * 20)
-    alone = Bodied(b"u" * 16, b"s" * 8, 1, b"{}")
+    alone = Bodied(b"u" * 16, b"s" * 8, 1, "", b"{}")
     forms = by_turn([*spans, alone])
     assert read_whole(forms) == {key_of(span): span.raw for span in (*spans, alone)}
     for span in spans:

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import structlog
 from sqlalchemy import Connection, Engine, QueuePool
@@ -23,6 +23,7 @@ from app.errors import Unavailable
 from app.writer_turns import WriterTurns, file_of
 
 T = TypeVar("T")
+P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
 # Raised for values that a database, its driver or the JSON writer does not take.
@@ -162,16 +163,45 @@ class Database:
 
         `single`: it changes rows by one statement.
         """
-        for attempt in range(1, LOCK_ATTEMPTS + 1):
+
+        def attempt() -> T:
+            with self.single() if single else self.write() as connection:
+                return work(connection)
+
+        return self.until_committed(attempt)
+
+    def until_committed(self, attempt: Callable[[], T]) -> T:
+        """Call `attempt`, which makes one transaction, again when MySQL chose that as the victim of a lock conflict."""
+        for number in range(1, LOCK_ATTEMPTS + 1):
             try:
-                with self.single() if single else self.write() as connection:
-                    return work(connection)
+                return attempt()
             except LockConflict:
-                if attempt == LOCK_ATTEMPTS:
+                if number == LOCK_ATTEMPTS:
                     raise
                 self._on_lock_retry()
-                time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - jitter, no secret
+                time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
         raise AssertionError("unreachable")
+
+
+class HasDatabase(Protocol):
+    @property
+    def database(self) -> Database: ...
+
+
+Service = TypeVar("Service", bound=HasDatabase)
+
+
+def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenate[Service, P], T]:
+    """Have a method of a service called again when MySQL chose its transaction as the victim of a lock conflict.
+
+    For methods that make one transaction for changes, and before its commit do nothing else that lasts.
+    """
+
+    @wraps(method)
+    def called(service: Service, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return service.database.until_committed(lambda: method(service, *args, **kwargs))
+
+    return called
 
 
 class LockConflict(Unavailable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 
 import pytest
@@ -12,6 +13,8 @@ from sqlalchemy import Connection, text
 from app.db import Database, LockConflict, build_database
 from app.metrics import Metrics, registry
 from app.models import budgets, case_snapshots, organizations
+from app.services.traces.saved_filters import NewFilter, SavedFilterService
+from app.timestamps import utc_now
 from tests.chaos.faults import CLUSTER_FAULTS
 from tests.chaos.system import ClusterSystem, running_cluster
 from tests.chaos.trial import READY_AT_ALL_S, run_trial
@@ -117,6 +120,33 @@ def test_a_lock_is_seen_by_the_other_nodes(system: ClusterSystem) -> None:
     for database in (first, second):
         for lock in locks:
             database.retrying(lock)
+        database.dispose()
+
+
+def test_of_two_who_save_on_two_nodes_at_the_same_time_both_are_answered(system: ClusterSystem) -> None:
+    """The second one to commit is refused, and saves again what was asked of it."""
+    [(project_id,)] = system.rows("SELECT id FROM {db}.projects")
+    first, second = (on_one_node(system, node) for node in (0, 1))
+    winner = SavedFilterService(database=second, now=utc_now)
+    asked: list[datetime] = []
+
+    def now() -> datetime:
+        """Called in the middle of the transaction."""
+        if not asked:
+            winner.save(project_id=project_id, new=NewFilter("winner", {"minTurns": 1}))
+        asked.append(utc_now())
+        return asked[-1]
+
+    loser = SavedFilterService(database=first, now=now)
+    saved = loser.save(project_id=project_id, new=NewFilter("loser", {"minTurns": 2}))
+
+    assert saved.name == "loser"
+    assert {one.name for one in loser.list(project_id=project_id)} == {"winner", "loser"}
+    with first.read() as connection:
+        noted = connection.scalars(text("SELECT subject FROM audit_log WHERE action = 'session_filter.saved'")).all()
+    assert sorted(noted) == ["loser", "winner"]
+    assert len(asked) > 2
+    for database in (first, second):
         database.dispose()
 
 

@@ -1,16 +1,18 @@
-"""A database that hangs holds all connections: one caller at a time waits for one, and its time-out is counted."""
+"""What a caller gets of a database that hangs, and when a transaction is made again."""
 
+import ast
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import QueuePool, create_engine, text
 
-from app.db import Database
+from app.db import LOCK_ATTEMPTS, Database, LockConflict, retried
 from app.engines import build_engine
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
@@ -69,6 +71,55 @@ def test_a_change_of_one_statement_is_kept(database: Database) -> None:
 
     with database.read() as connection:
         assert connection.scalar(text("SELECT count(*) FROM t")) == 1
+
+
+@dataclass
+class Counting:
+    """A service whose transaction MySQL gives up so many times; `made` are those that were begun."""
+
+    database: Database
+    conflicts: int
+    made: int = 0
+
+    @retried
+    def insert(self, number: int) -> int:
+        with self.database.write() as connection:
+            self.made += 1
+            connection.execute(text("INSERT INTO t VALUES (:number)"), {"number": number})
+            if self.made <= self.conflicts:
+                raise LockConflict("The database is busy; try again.")
+        return number
+
+
+@pytest.mark.parametrize("conflicts", [0, 1, LOCK_ATTEMPTS - 1])
+def test_a_method_is_called_again_when_its_transaction_was_given_up(database: Database, conflicts: int) -> None:
+    database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")))
+    service = Counting(database, conflicts)
+    assert service.insert(number=7) == 7
+    assert service.made == conflicts + 1
+    with database.read() as connection:
+        assert connection.execute(text("SELECT n FROM t")).scalars().all() == [7]
+
+
+def test_a_method_whose_transaction_is_given_up_again_and_again_fails(database: Database) -> None:
+    database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")))
+    service = Counting(database, LOCK_ATTEMPTS)
+    with pytest.raises(LockConflict):
+        service.insert(7)
+    assert service.made == LOCK_ATTEMPTS
+
+
+def test_every_change_is_tried_again_when_its_transaction_was_given_up() -> None:
+    """Those of services are made by `Database.retrying`, or by a method that is `retried`."""
+    changes, once = 0, []
+    for path in sorted(Path("app/services").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and ".database.write()" in ast.unparse(node):
+                changes += 1
+                if "retried" not in map(ast.unparse, node.decorator_list):
+                    once.append(f"{path}: {node.name}")
+    assert changes > 30
+    assert once == []
 
 
 class Door:

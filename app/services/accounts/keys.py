@@ -7,11 +7,12 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
 from app.caches import TimedCache
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Forbidden, Invalid, NotFound, Unauthorized, require
 from app.metrics import Metrics, cache_lookups
@@ -64,6 +65,7 @@ class KeyService:
         self._note_use(key.id)
         return key
 
+    @retried
     def create(
         self,
         *,
@@ -124,6 +126,7 @@ class KeyService:
             raise Forbidden("This API key lacks the scope admin, which the key to be revoked has.")
         self.revoke(project_id=revoker.project_id, key_id=key_id, actor=revoker.actor)
 
+    @retried
     def revoke(self, *, project_id: int, key_id: int, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
             if not api_keys.revoke_key(connection, project_id=project_id, key_id=key_id, now=self.now()):
@@ -153,5 +156,4 @@ class KeyService:
         with self._lock:
             self._touched = time.monotonic()
             used, self._used = self._used, {}
-        with self.database.write() as connection:
-            api_keys.touch_keys(connection, used=used)
+        self.database.retrying(partial(api_keys.touch_keys, used=used))

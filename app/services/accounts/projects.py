@@ -10,7 +10,7 @@ from sqlalchemy import Table
 
 from app.caches import BoundedCache
 from app.cursors import Page, page_by_id
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, organizations
 from app.models.audit_log import Action, Actor, AuditEntry
@@ -55,6 +55,7 @@ class ProjectService:
             raise NotFound("There is no such project.")
         return project
 
+    @retried
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
         name, now = checked_name(name), self.now()
         with self.database.write() as connection:
@@ -63,6 +64,7 @@ class ProjectService:
             audit_log.note(connection, now, actor, Action.PROJECT_CREATED, name, project_id=project_id)
         return project_id
 
+    @retried
     def rename(self, *, project_id: int, name: str, actor: Actor) -> None:
         name = checked_name(name)
         with self.database.write() as connection:

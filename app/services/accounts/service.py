@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, organizations, users
@@ -41,6 +41,7 @@ class AccountService:
     checks: PasswordChecks
     sign_ins: SignInService
 
+    @retried
     def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
         """Make sure that there is a user of that e-mail; returns whether one was created, as an admin.
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Invalid, Unauthorized
 from app.models import organizations, users
@@ -69,6 +69,7 @@ class SignInService:
         """Begin a session of a user who was authenticated otherwise."""
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
+    @retried
     def make_link(self, *, email: str) -> str:
         """Make a sign-in link for a day and return its token; earlier links end. `Invalid` for an unknown e-mail."""
         token, now = new_token(), self.now()
@@ -107,6 +108,7 @@ class SignInService:
                 return None
             return Viewer(**asdict(found), roles=organizations.roles_of(connection, user_id=found.user_id))
 
+    @retried
     def sign_out(self, token: str) -> None:
         with self.database.write() as connection:
             self._replace(connection, token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import NO_KEY
 from app.errors import Invalid, NotFound
 from app.models import audit_log, data_policies, organizations, removal, waiting
@@ -76,6 +76,7 @@ class DataPolicyService:
         with self.database.read() as connection:
             return data_policies.find_policy(connection, project_id=project_id)
 
+    @retried
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
         """Replace the policy; rows that are stored already are not masked. `Invalid` for a rule that can't be used."""
         if checked([Rule(**rule) for rule in policy.masking]) and not self.can_encrypt:
@@ -194,28 +195,38 @@ class DeletionService:
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
-        with self.database.write() as connection:
+
+        def noted(connection: Connection) -> bytes:
             key = require_session(connection, project_id=project_id, session_id=session_id).session_key
             audit_log.note(connection, self.now(), actor, Action.SESSION_DELETED, session_id, project_id=project_id)
-        self.remover.exhaust(partial(removal.remove_turns, scope=TurnScope(project_id, session_key=key)))
+            return key
+
+        scope = TurnScope(project_id, session_key=self.database.retrying(noted))
+        self.remover.exhaust(partial(removal.remove_turns, scope=scope))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
         """Remove the prompt, archived or not, with all its data; it can't be read from the first moment.
 
         If this is interrupted, `sweep` continues.
         """
-        with self.database.write() as connection:
+
+        def mark(connection: Connection) -> None:
             if not removal.mark_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
                 raise NotFound(NO_PROMPT)
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ERASED, str(prompt_id), project_id=project_id)
+
+        self.database.retrying(mark)
         self.epochs.end(project_id)
         self._empty_prompt(project_id, prompt_id)
 
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
         """Remove the project with its prompts and API keys; the audit log stays. `NotFound` for no project."""
-        with self.database.write() as connection:
+
+        def marked(connection: Connection) -> Sequence[int]:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
-            prompt_ids = removal.mark_project(connection, project_id=project_id, now=self.now())
+            return removal.mark_project(connection, project_id=project_id, now=self.now())
+
+        prompt_ids = self.database.retrying(marked)
         self.epochs.end(project_id)
         for prompt_id in prompt_ids:
             self._empty_prompt(project_id, prompt_id)
@@ -248,8 +259,8 @@ class DeletionService:
     def _empty_project(self, project_id: int) -> None:
         for table in (*OF_BOTH, "webhooks", "api_keys"):
             self.remover.exhaust(partial(removal.remove_of, table=table, project_id=project_id))
-        with self.database.write() as connection:
-            delete_rows(connection, data_policies.data_policies, project_id=project_id)
+        policies = data_policies.data_policies
+        self.database.retrying(lambda connection: delete_rows(connection, policies, project_id=project_id))
 
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from app.addresses import check_address
 from app.chat import Message
 from app.coalesce import Coalescer
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import CredentialCipher, Undecryptable
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, language_models
@@ -101,6 +101,7 @@ class CredentialService:
                 return credential
         raise NotFound("There is no such credential.")
 
+    @retried
     def set(
         self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
     ) -> None:
@@ -122,6 +123,7 @@ class CredentialService:
                 connection, now, actor, Action.CREDENTIAL_SET, vendor, details, organization_id=organization_id
             )
 
+    @retried
     def clear(self, organization_id: int, vendor: str, *, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
             key = {"organization_id": organization_id, "vendor": vendor}

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, language_models, model_prices
 from app.models.audit_log import Action, Actor
@@ -68,6 +68,7 @@ class PriceService:
             found = model_prices.find_price(connection, organization_id=organization_id, price_id=price_id)
         return require(found, NO_PRICE)
 
+    @retried
     def put(self, *, organization_id: int, price: OwnPrice, actor: Actor) -> tuple[ModelPrice, bool]:
         """Set the price of a model; returns it, and whether it had none before. `Invalid` beyond `PRICES_MAX`."""
         values = asdict(price)
@@ -84,6 +85,7 @@ class PriceService:
             )
         return put
 
+    @retried
     def remove(self, *, organization_id: int, price_id: int, actor: Actor) -> None:
         """Remove a price that the organization has set; `NotFound` for none."""
         now, key = self.now(), {"organization_id": organization_id, "price_id": price_id}

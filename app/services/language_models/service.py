@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.caches import TimedCache
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -33,6 +33,7 @@ class ModelService:
     catalogue: Catalogue
     cache: TimedCache[LanguageModel] = field(default_factory=partial(TimedCache, CACHE_S), init=False)
 
+    @retried
     def sync_catalogue(self) -> None:
         """Make the shared models those of the catalogue; models that it lacks are retired, never deleted."""
         entries = [_columns(entry) for entry in self.catalogue.values()]
@@ -58,6 +59,7 @@ class ModelService:
             raise Conflict("There is no model to ask: add or enable one of this vendor first.")
         return min(usable, key=lambda model: (model.completion_price, model.prompt_price, model.name))
 
+    @retried
     def choose(
         self,
         *,
@@ -169,6 +171,7 @@ class OwnModelService:
     database: Database
     now: Now
 
+    @retried
     def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> tuple[int, bool]:
         """Add a model, or change the one of that name; returns its id, and whether it was added. Raises `Invalid`."""
         _check(model)
@@ -182,6 +185,7 @@ class OwnModelService:
             audit_log.note(connection, now, actor, action, name, organization_id=organization_id, details=details)
         return put
 
+    @retried
     def remove(self, *, organization_id: int, model_id: int, actor: Actor) -> None:
         """Retire a model, so that no prompt can use it; `NotFound` for a model of the catalogue."""
         now, key = self.now(), {"organization_id": organization_id, "model_id": model_id}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import NotFound, Unauthorized
 from app.models import organizations, schema
 from app.models.organizations import Project
@@ -95,6 +95,7 @@ class SetupService:
         with self.database.read() as connection:
             return organizations.find_project(connection, key.project_id)
 
+    @retried
     def _first_project(self) -> Project:
         with self.database.write() as connection:
             if not organizations.list_projects(connection):

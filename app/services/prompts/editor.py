@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Conflict, NotFound
 from app.models import audit_log, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -40,6 +40,7 @@ class PromptEditor:
     reader: PromptReader
     epochs: Epochs
 
+    @retried
     def create(self, *, project_id: int, organization_id: int, new: NewPrompt, actor: Actor = SYSTEM) -> PromptContent:
         """Create a prompt and, unless it stays a draft, its first version, in one transaction."""
         with self.database.read() as connection:
@@ -118,6 +119,7 @@ class PromptEditor:
             new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
         return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
+    @retried
     def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
         """Archive the prompt: it can't be used any more, but takes spans that still arrive for it."""
         with self.database.write() as connection:
@@ -127,6 +129,7 @@ class PromptEditor:
             audit_log.note(connection, self.now(), actor, Action.PROMPT_ARCHIVED, head.name, project_id=project_id)
         self.epochs.end(project_id)
 
+    @retried
     def unarchive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> PromptView:
         """Make an archived prompt usable again, as it was; one that is not archived stays as it is."""
         with self.database.write() as connection:

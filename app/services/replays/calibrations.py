@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -146,6 +147,6 @@ class CalibrationService:
             prepared = self.preparation.prepare(connection, ended[0])
             found = [replays.result_of(connection, replay_id=each.id) for each in ended]
         outcome = calibrate(prepared.case, prepared.draft, [load(each, ReplayResult) for each in found])
-        with self.database.write() as connection:
-            calibrations.put_outcome(connection, calibration_id=view.row.id, outcome=dump(outcome))
+        put = partial(calibrations.put_outcome, calibration_id=view.row.id, outcome=dump(outcome))
+        self.database.retrying(put)
         return CalibrationView(view.row, view.replays, outcome)

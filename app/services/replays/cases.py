@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
 from app.cursors import Page, page_by_id
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, prompts
 from app.models import cases as test_cases
@@ -195,6 +195,7 @@ class TestCaseService:
         accept = partial(calibration.accept_proposals, calibrated=calibrated, proposals=proposals)
         return self._changed(project_id, test_case_id, None, accept, actor)
 
+    @retried
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
         """Delete a test case with its calibrations and snapshots; the results of its replays stay."""
         with self.database.write() as connection:
@@ -258,6 +259,7 @@ class TestCaseService:
         """Name the test case by its id: its name may be a user's question, and entries outlive what is erased."""
         audit_log.note(connection, self.now(), actor, action, str(test_case_id), project_id=project_id)
 
+    @retried
     def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | _columns(case) | {"name": name, "session_id": session_id}

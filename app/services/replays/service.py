@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection
 
 from app.cursors import Page, page_by_id
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Conflict, Invalid, ProviderError, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
@@ -154,6 +154,7 @@ class ReplayService:
             raise Conflict(f"The replay has ended: {view.row.status}.")
         return view
 
+    @retried
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
     ) -> ReplayView:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
+from sqlalchemy import Connection
 
 from app.models.base import earlier_now
 from app.models.idempotency_keys import delete_expired_keys
@@ -30,10 +31,12 @@ class RunSweeper(Sweeper):
 
     def sweep(self) -> list[int]:
         """Do as `Sweeper.sweep`, and delete Idempotency-Keys that have expired."""
-        with self.database.write() as connection:
-            before = earlier_now(connection, self.now()) - KEY_TTL
-            delete_expired_keys(connection, before=before, limit=BATCH)
+        self.database.retrying(self._delete_expired_keys)
         return Sweeper.sweep(self)
+
+    def _delete_expired_keys(self, connection: Connection) -> None:
+        before = earlier_now(connection, self.now()) - KEY_TTL
+        delete_expired_keys(connection, before=before, limit=BATCH)
 
     def _interrupt(self, claim: Claim) -> bool:
         marked = self.ending.interrupt(claim)

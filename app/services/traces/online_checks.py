@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, online_checks
 from app.models.audit_log import Action, Actor
@@ -59,6 +59,7 @@ class OnlineCheckService:
         with self.database.read() as connection:
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
 
+    @retried
     def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor) -> OnlineCheck:
         """Store a check of the turns that are recorded from now on; `NotFound` for no prompt.
 
@@ -84,6 +85,7 @@ class OnlineCheckService:
             audit_log.note(connection, now, actor, Action.ONLINE_CHECK_ADDED, new.name, project_id=project_id)
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
 
+    @retried
     def change(self, *, project_id: int, check_id: int, values: Mapping[str, Any], actor: Actor) -> OnlineCheck:
         """Set fields of `NewCheck`, of which those that are not named stay as they are; refuses what `add` does.
 
@@ -120,6 +122,7 @@ class OnlineCheckService:
         given = {each.name: getattr(check, each.name) for each in fields(NewCheck) if each.name != "judge_model"}
         return NewCheck(**given, judge_model=judge)
 
+    @retried
     def remove(self, *, project_id: int, check_id: int, actor: Actor) -> None:
         """Remove a check; the scores that it gave stay. `NotFound` for none."""
         with self.database.write() as connection:

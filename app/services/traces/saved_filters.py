@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, organizations, session_filters
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -44,6 +44,7 @@ class SavedFilterService:
         with self.database.read() as connection:
             return _found(connection, project_id, filter_id)
 
+    @retried
     def save(self, *, project_id: int, new: NewFilter, actor: Actor = SYSTEM) -> SavedFilter:
         """Store a filter; `NotFound` for no prompt, `Conflict` for a name that is taken, `Invalid` beyond the limit."""
         prompt_id = new.filters.get("promptId")
@@ -63,6 +64,7 @@ class SavedFilterService:
             self._note(connection, actor, Action.SESSION_FILTER_SAVED, new.name, project_id)
             return _found(connection, project_id, filter_id)
 
+    @retried
     def delete(self, *, project_id: int, filter_id: int, actor: Actor = SYSTEM) -> None:
         """Delete a filter; `NotFound` for none."""
         with self.database.write() as connection:

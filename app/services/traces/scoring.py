@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app import cursors
 from app.cursors import Page
-from app.db import Database
+from app.db import Database, retried
 from app.errors import NotFound, require
 from app.models import audit_log, scores
 from app.models.audit_log import Action, Actor
@@ -71,6 +71,7 @@ class ScoreService:
 
         return self.database.retrying(work)
 
+    @retried
     def rate(self, *, project_id: int, session_id: str, user_id: int, good: bool, comment: str, actor: Actor) -> None:
         """Store a person's thumb on a session, in the place of the one they gave before; `NotFound` for no session."""
         now, masking = self.now(), self.rules.of(project_id)
@@ -110,6 +111,7 @@ class ScoreService:
         more = cursors.encode(found[limit - 1][0]) if len(found) > limit else None
         return Page([row for _, row in found[:limit]], more)
 
+    @retried
     def remove(self, *, project_id: int, score_id: str, actor: Actor) -> None:
         """Delete a score; `NotFound` for none."""
         with self.database.write() as connection:

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import Invalid, RepriseError, require
 from app.models import alert_rules, audit_log, organizations
 from app.models.alert_rules import AlertRule, Metric
@@ -65,6 +65,7 @@ class AlertService:
         with self.database.read() as connection:
             return _found(connection, project_id, rule_id)
 
+    @retried
     def create(self, *, project_id: int, new: NewAlertRule, actor: Actor = SYSTEM) -> AlertRule:
         """Make a rule; `Invalid` for a threshold or window that its metric can't have, `NotFound` for no prompt."""
         with self.database.write() as connection:
@@ -77,6 +78,7 @@ class AlertService:
             self._note(connection, actor, Action.ALERT_RULE_CREATED, new.metric, project_id)
             return _found(connection, project_id, rule_id)
 
+    @retried
     def change(self, *, project_id: int, rule_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> AlertRule:
         """Set fields of `NewAlertRule`, of which those that are not named stay as they are; refuses what `create` does.
 
@@ -99,6 +101,7 @@ class AlertService:
             self._note(connection, actor, Action.ALERT_RULE_CHANGED, new.metric, project_id, changed=", ".join(changed))
             return _found(connection, project_id, rule_id)
 
+    @retried
     def remove(self, *, project_id: int, rule_id: int, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
             rule = _found(connection, project_id, rule_id)
@@ -121,6 +124,7 @@ class AlertService:
         if len(rules) < AT_ONCE:
             self._last = 0
 
+    @retried
     def _evaluate(self, rule: AlertRule) -> None:
         """Store the rule's value; write an event if the rule begins or ceases to fire, in the same transaction."""
         value, now = self._value(rule), self.now()

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from app.db import Database
+from app.db import Database, retried
 from app.errors import RepriseError
 from app.metrics import Metrics
 from app.metrics.registry import WEBHOOK_DELIVERIES
@@ -62,10 +62,9 @@ class WebhookDeliverer:
             due = webhook_deliveries.due_webhooks(connection, now=now, limit=AT_ONCE)
         reserved = []
         for one in due:
-            with self.database.write() as connection:
-                until = now + RESERVED_FOR
-                if webhooks.reserve(connection, webhook_id=one.webhook_id, now=now, until=until):
-                    reserved.append(one)
+            reserve = partial(webhooks.reserve, webhook_id=one.webhook_id, now=now, until=now + RESERVED_FOR)
+            if self.database.retrying(reserve):
+                reserved.append(one)
         return reserved
 
     def deliver(self, *, project_id: int, webhook_id: int) -> None:
@@ -77,14 +76,14 @@ class WebhookDeliverer:
                 break
             if not self._attempt(*claimed):
                 rest = REST_AFTER_FAILURE
-        with self.database.write() as connection:
-            webhooks.free_at(connection, webhook_id=webhook_id, when=self.now() + rest)
+        self.database.retrying(partial(webhooks.free_at, webhook_id=webhook_id, when=self.now() + rest))
 
     def remove_expired(self) -> int:
         """Remove deliveries after `KEPT_FOR`; returns their number."""
         step = partial(webhook_deliveries.remove_expired, before=self.now() - KEPT_FOR)
         return self.remover.exhaust(step, until=self.remover.monotonic() + SWEEP_S)
 
+    @retried
     def _claim_next(self, project_id: int, webhook_id: int) -> tuple[Webhook, Delivery] | None:
         now = self.now()
         with self.database.write() as connection:
@@ -112,8 +111,8 @@ class WebhookDeliverer:
             values |= {"status": "delivered" if attempt.succeeded else "failed", "finished_at": now}
         else:
             values["due_at"] = now + timedelta(seconds=pause_s)
-        with self.database.write() as connection:
-            webhook_deliveries.change_attempt(connection, delivery, values)
+        # Lost to a conflict, the event would be sent again.
+        self.database.retrying(partial(webhook_deliveries.change_attempt, delivery=delivery, values=values))
         outcome = str(values.get("status", "retried"))
         self.metrics.count(WEBHOOK_DELIVERIES, outcome)
         log.info("webhook", delivery_id=delivery.id, outcome=outcome, status=attempt.status_code, error=attempt.error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -19,16 +20,15 @@ class RejectionTeller:
 
     def sweep(self) -> None:
         """Write one event for each webhook whose project has rejected spans since it was told of some."""
-        with self.database.write() as connection:
-            webhooks.forget_reused_ids(connection)
+        self.database.retrying(webhooks.forget_reused_ids)
         with self.database.read() as connection:
             found = webhooks.untold_rejections(connection)
         for untold in found:
-            with self.database.write() as connection:
-                if webhooks.note_told(connection, untold) and Event.SPANS_REJECTED in untold.events:
-                    self._tell(connection, untold)
+            self.database.retrying(partial(self._tell, untold=untold))
 
     def _tell(self, connection: Connection, untold: Untold) -> None:
+        if not webhooks.note_told(connection, untold) or Event.SPANS_REJECTED not in untold.events:
+            return
         counts = spans.rejected_between(
             connection, project_id=untold.project_id, after_id=untold.told_id, last_id=untold.newest_id
         )

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.addresses import check_address
 from app.cursors import Page, page_by_id
-from app.db import Database
+from app.db import Database, retried
 from app.encryption import CredentialCipher
 from app.errors import Conflict, Invalid, require
 from app.models import audit_log, organizations, spans, webhook_deliveries, webhooks
@@ -69,6 +69,7 @@ class WebhookService:
         with self.database.read() as connection:
             return _found(connection, project_id, webhook_id)
 
+    @retried
     def create(self, *, project_id: int, new: NewWebhook, actor: Actor = SYSTEM) -> KnownSecret:
         """Make a webhook; `Invalid` for an address that may not be called, and beyond `WEBHOOKS_MAX`."""
         self._check_url(new.url)
@@ -94,6 +95,7 @@ class WebhookService:
             self._note(connection, actor, Action.WEBHOOK_CREATED, made)
         return KnownSecret(made, secret)
 
+    @retried
     def change(self, *, project_id: int, webhook_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> Webhook:
         """Set fields of `NewWebhook`; those that are not named stay as they are."""
         if "url" in values:
@@ -108,6 +110,7 @@ class WebhookService:
                 self._note(connection, actor, Action.WEBHOOK_CHANGED, new, changed=", ".join(fields))
         return new
 
+    @retried
     def rotate_secret(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> KnownSecret:
         """Make a new secret; the old one signs, too, for `OLD_SECRET_FOR`, so that receivers can change over."""
         now, secret = self.now(), new_secret()
@@ -121,6 +124,7 @@ class WebhookService:
             self._note(connection, actor, Action.WEBHOOK_SECRET_ROTATED, webhook)
         return KnownSecret(webhook, secret)
 
+    @retried
     def remove(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> None:
         """Remove the webhook with the log of its deliveries."""
         with self.database.write() as connection:
@@ -129,6 +133,7 @@ class WebhookService:
             delete_rows(connection, webhook_deliveries.webhook_deliveries, **of_webhook)
             delete_rows(connection, webhooks.webhooks, project_id=project_id, id=webhook_id)
 
+    @retried
     def test(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> Delivery:
         """Write a delivery of the event `webhook.test`; `Conflict` for a webhook that is disabled."""
         key, data = {"project_id": project_id, "webhook_id": webhook_id}, {"projectId": project_id}
@@ -160,7 +165,8 @@ class WebhookService:
         with self.database.read() as connection:
             return _delivery(connection, **key)
 
-    def deliver_again(self, **key: int) -> Delivery:
+    @retried
+    def deliver_again(self, /, **key: int) -> Delivery:
         """Have the delivery made again, as the same event: at once, and with all attempts that a new one has."""
         now = self.now()
         with self.database.write() as connection:

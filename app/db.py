@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.breaker import OutageBreaker
-from app.engines import COMMITTED, HOSTS, build_engine, is_sqlite, mysql_engine
+from app.engines import COMMITTED, HOSTS, LOCK_WAIT_S, build_engine, is_sqlite, mysql_engine
 from app.errors import Unavailable
 from app.writer_turns import WriterTurns, file_of
 
@@ -36,7 +37,7 @@ COOL_DOWN_S = 1.0
 
 
 class Database:
-    """Hands out transactions: `read()` for queries, `write()` for changes, `retrying(work)` for contended ones.
+    """Hands out transactions: `read()` for queries, `retrying(work)` for changes, and `write()` in a `retried` method.
 
     A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
     `reader` is an engine for `read()` alone, so that queries need not wait for a connection behind changes.
@@ -170,13 +171,17 @@ class Database:
 
         return self.until_committed(attempt)
 
-    def until_committed(self, attempt: Callable[[], T]) -> T:
-        """Call `attempt`, which makes one transaction, again when MySQL chose that as the victim of a lock conflict."""
+    def until_committed(self, attempt: Callable[[], T], *, within_s: float = math.inf) -> T:
+        """Call `attempt`, which makes one transaction, again when MySQL chose it as the victim of a lock conflict.
+
+        No attempt begins later than `within_s` seconds after the first one.
+        """
+        until = time.monotonic() + within_s
         for number in range(1, LOCK_ATTEMPTS + 1):
             try:
                 return attempt()
             except LockConflict:
-                if number == LOCK_ATTEMPTS:
+                if number == LOCK_ATTEMPTS or time.monotonic() >= until:
                     raise
                 self._on_lock_retry()
                 time.sleep(random.uniform(0, 0.01 * 2**number))  # noqa: S311 - jitter, no secret
@@ -194,12 +199,14 @@ Service = TypeVar("Service", bound=HasDatabase)
 def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenate[Service, P], T]:
     """Have a method of a service called again when MySQL chose its transaction as the victim of a lock conflict.
 
-    For methods that make one transaction for changes, and before its commit do nothing else that lasts.
+    The method must make exactly one transaction for changes, have no lasting effect before its commit, and query
+    nothing after it. Its caller waits, so that a lock that was waited for to the end is not waited for again.
     """
 
     @wraps(method)
     def called(service: Service, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return service.database.until_committed(lambda: method(service, *args, **kwargs))
+        attempt = partial(method, service, *args, **kwargs)
+        return service.database.until_committed(attempt, within_s=LOCK_WAIT_S)
 
     return called
 

@@ -49,10 +49,13 @@ MARK = "\1z\1"
 PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
     5, hash_log=15, chain_log=15, search_log=5, write_checksum=False, write_dict_id=False
 )
-"""How Zstandard compresses: as by its level 5, with smaller tables and more places to look at.
+"""How Zstandard compresses bodies up to SMALL_BYTES: as by its level 5, with smaller tables and more places to look at.
 
 For the spans of a turn this is faster than level 5 and leaves less: see "Sizes" in docs/capacity.md.
 """
+SMALL_BYTES = 64 * 1024
+LARGE_LEVEL = 3
+"""Of Zstandard's levels, that of larger bodies: it finds what repeats itself far apart, which small tables forget."""
 AT_ONCE = 1024
 """Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
@@ -82,10 +85,18 @@ class _Contexts(Generic[Context]):
         self._idle.append(context)
 
 
-_DICTIONARY = zstandard.ZstdCompressionDict((_FOLDER / "1.zstd").read_bytes())
-_DICTIONARY.precompute_compress(compression_params=PARAMETERS)
-_COMPRESSORS = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=_DICTIONARY, compression_params=PARAMETERS))
-_DECOMPRESSORS = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=_DICTIONARY))
+_SMALL_DICTIONARY, _LARGE_DICTIONARY = (
+    zstandard.ZstdCompressionDict((_FOLDER / "1.zstd").read_bytes()) for _ in range(2)
+)
+_SMALL_DICTIONARY.precompute_compress(compression_params=PARAMETERS)
+_LARGE_DICTIONARY.precompute_compress(level=LARGE_LEVEL)
+_SMALL = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=_SMALL_DICTIONARY, compression_params=PARAMETERS))
+_LARGE = _Contexts(
+    lambda: zstandard.ZstdCompressor(
+        LARGE_LEVEL, dict_data=_LARGE_DICTIONARY, write_checksum=False, write_dict_id=False
+    )
+)
+_DECOMPRESSORS = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=_SMALL_DICTIONARY))
 
 
 def compress(body: Body) -> bytes:
@@ -99,17 +110,24 @@ def compress_all(bodies: Sequence[Body]) -> list[bytes]:
     Many at once, as each call of Zstandard lets other threads run, and waits for them before it goes on; of a large
     batch not all, as their frames would be in memory twice.
     """
-    context = _COMPRESSORS.take()
     pieces = (bodies[start : start + AT_ONCE] for start in range(0, len(bodies), AT_ONCE))
-    stored = [one for piece in pieces for one in _shortest(context, piece)]
-    _COMPRESSORS.give_back(context)
-    return stored
+    return [one for piece in pieces for one in _shortest(piece)]
 
 
-def _shortest(context: zstandard.ZstdCompressor, bodies: Sequence[Body]) -> Iterator[bytes]:
-    filled: list[Any] = [body for body in bodies if len(body)]
-    frames = iter(context.multi_compress_to_buffer(filled)) if filled else iter(())
-    return (_shorter(body, next(frames) if len(body) else b"") for body in bodies)
+def _shortest(bodies: Sequence[Body]) -> Iterator[bytes]:
+    small = _frames(_SMALL, [body for body in bodies if 0 < len(body) <= SMALL_BYTES])
+    large = _frames(_LARGE, [body for body in bodies if len(body) > SMALL_BYTES])
+    for body in bodies:
+        yield _shorter(body, next(large if len(body) > SMALL_BYTES else small) if len(body) else b"")
+
+
+def _frames(contexts: _Contexts[zstandard.ZstdCompressor], bodies: list[Any]) -> Iterator[Any]:
+    if not bodies:
+        return iter(())
+    context = contexts.take()
+    frames = context.multi_compress_to_buffer(bodies)
+    contexts.give_back(context)
+    return iter(frames)
 
 
 def _shorter(body: Body, frame: Any) -> bytes:

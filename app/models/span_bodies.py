@@ -212,5 +212,7 @@ def _place(form: bytes) -> tuple[int, int]:
     """Return the offset and the length of a body in what its holder has."""
     if form.startswith(TOGETHER):
         return 0, int.from_bytes(form[1:_FRAME], "big")
+    if form[_PLACE_END:] not in (b"", ALIKE):
+        raise ValueError("What was stored is damaged: the place of a body has another length.")
     offset, length = form[_PLACE : _PLACE + _NUMBER], form[_PLACE + _NUMBER : _PLACE_END]
     return int.from_bytes(offset, "big"), int.from_bytes(length, "big")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.container import Container
+from app.services.data import compression
 from tests.fakes.upstream import Upstream
 from tests.support.world import World, new_world, running_on, settings_for
 
@@ -22,6 +23,12 @@ def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def world(container: Container) -> World:
     """A project of its own for every test."""
     return new_world(container)
+
+
+@pytest.fixture
+def spans_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `reprise compress` look at all spans together, however many other tests have stored before."""
+    monkeypatch.setattr(compression, "SPANS_AT_ONCE", 10**6)
 
 
 @pytest.fixture(scope="session")

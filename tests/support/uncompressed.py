@@ -10,6 +10,7 @@ from sqlalchemy import Column, select
 
 from app.container import Container
 from app.models.compression import store_texts
+from app.models.span_bodies import scope_of
 from app.models.spans import COLUMNS, replace_bodies, spans
 from app.services.data.compression import COLUMNS as COMPRESSED
 from tests.support.readable import bodies_of
@@ -41,5 +42,7 @@ def store_spans_plain(world: World) -> int:
     listed = select(*(c[name] for name in COLUMNS)).where(c.project_id == world.project_id)
     with world.container.database.write() as connection:
         rows = connection.execute(listed.order_by(c.trace_id, c.span_id)).all()
-        replace_bodies(connection, [(*row[:-1], bodies[row[1:3]]) for row in rows])
+        scopes = {row[1:3]: row.scope for row in rows}
+        whole = [(*row[:-2], scope_of(row[1:3], row.body, scopes), bodies[row[1:3]]) for row in rows]
+        replace_bodies(connection, whole)
     return len(bodies)

@@ -7,7 +7,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 
 from sqlalchemy import Connection
 
@@ -156,4 +155,9 @@ class KeyService:
         with self._lock:
             self._touched = time.monotonic()
             used, self._used = self._used, {}
-        self.database.retrying(partial(api_keys.touch_keys, used=used))
+        self._store_uses(used)
+
+    @retried
+    def _store_uses(self, used: dict[int, datetime]) -> None:
+        with self.database.write() as connection:
+            api_keys.touch_keys(connection, used=used)

@@ -196,12 +196,12 @@ class DeletionService:
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
 
-        def noted(connection: Connection) -> bytes:
+        def mark(connection: Connection) -> bytes:
             key = require_session(connection, project_id=project_id, session_id=session_id).session_key
             audit_log.note(connection, self.now(), actor, Action.SESSION_DELETED, session_id, project_id=project_id)
             return key
 
-        scope = TurnScope(project_id, session_key=self.database.retrying(noted))
+        scope = TurnScope(project_id, session_key=self.database.retrying(mark))
         self.remover.exhaust(partial(removal.remove_turns, scope=scope))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
@@ -222,11 +222,11 @@ class DeletionService:
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
         """Remove the project with its prompts and API keys; the audit log stays. `NotFound` for no project."""
 
-        def marked(connection: Connection) -> Sequence[int]:
+        def mark(connection: Connection) -> Sequence[int]:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
             return removal.mark_project(connection, project_id=project_id, now=self.now())
 
-        prompt_ids = self.database.retrying(marked)
+        prompt_ids = self.database.retrying(mark)
         self.epochs.end(project_id)
         for prompt_id in prompt_ids:
             self._empty_prompt(project_id, prompt_id)

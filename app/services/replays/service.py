@@ -154,11 +154,17 @@ class ReplayService:
             raise Conflict(f"The replay has ended: {view.row.status}.")
         return view
 
-    @retried
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
     ) -> ReplayView:
         """Let a person decide a step that needs review, or that a judge decided (else `Invalid`)."""
+        self._decide(project_id, replay_id, step, verdict, actor)
+        return self.get(project_id=project_id, replay_id=replay_id)
+
+    @retried
+    def _decide(
+        self, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor
+    ) -> None:
         while True:
             view = self.get(project_id=project_id, replay_id=replay_id)
             if view.result is None or not view.row.finished:
@@ -174,8 +180,7 @@ class ReplayService:
                 if replays.put_verdict(connection, before=view.row, values=values):
                     now, action, details = self.now(), Action.REPLAY_JUDGED, {"step": str(step + 1), "verdict": verdict}
                     audit_log.note(connection, now, actor, action, str(replay_id), details, project_id=project_id)
-                    break
-        return self.get(project_id=project_id, replay_id=replay_id)
+                    return
 
     def judge_agreement(self, *, project_id: int, prompt_id: int) -> JudgeAgreement:
         """Count the steps of the prompt's replays that both a judge and a person decided."""

@@ -165,9 +165,9 @@ class IngestService:
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in found))
         batch_id = new_batch_id(self.now())
 
-        def rows_of(found: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
-            stored = self.to_stored(list(found.values()))
-            return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in found.items()]
+        def rows_of(keyed: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
+            stored = self.to_stored(list(keyed.values()))
+            return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in keyed.items()]
 
         rows = rows_of(ordered)
         hashes = self._hashes(found)

@@ -111,7 +111,7 @@ class WebhookDeliverer:
             values |= {"status": "delivered" if attempt.succeeded else "failed", "finished_at": now}
         else:
             values["due_at"] = now + timedelta(seconds=pause_s)
-        # Lost to a conflict, the event would be sent again.
+        # If the outcome were lost to a conflict, the event would be sent again.
         self.database.retrying(partial(webhook_deliveries.change_attempt, delivery=delivery, values=values))
         outcome = str(values.get("status", "retried"))
         self.metrics.count(WEBHOOK_DELIVERIES, outcome)

@@ -36,6 +36,8 @@ TEXTS = [column for column in compression.COLUMNS if isinstance(column.type, Sto
 JOINED = {TOGETHER, ELSEWHERE}
 BEGAN_NS = 1_760_000_000_000_000_000
 
+pytestmark = pytest.mark.usefixtures("spans_together")
+
 
 def conversation(prompt_id: int, name: str = "c-1") -> bytes:
     return export_conversation(prompt_id, name, TURNS, start_ns=BEGAN_NS)

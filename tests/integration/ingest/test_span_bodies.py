@@ -27,6 +27,8 @@ from tests.support.readable import bodies_of
 from tests.support.uncompressed import compress_all
 from tests.support.world import World, new_world
 
+pytestmark = pytest.mark.usefixtures("spans_together")
+
 
 def turn(prompt_id: int, trace_id: str, count: int = 4, said: str = "hello ") -> list[dict[str, Any]]:
     """Return spans of a turn, in the order of their ids."""
@@ -164,12 +166,13 @@ def test_of_two_prompts_with_one_trace_one_can_be_erased(world: World) -> None:
     assert sent_again(world) == theirs
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+@pytest.mark.parametrize("at_once", [1, 2, 3, None])
 def test_the_command_joins_spans_that_are_looked_at_together(
-    world: World, monkeypatch: pytest.MonkeyPatch, at_once: int
+    world: World, monkeypatch: pytest.MonkeyPatch, at_once: int | None
 ) -> None:
     """However the ids are divided, no body is lost, and a second time nothing changes."""
-    monkeypatch.setattr(compression, "SPANS_AT_ONCE", at_once)
+    if at_once:
+        monkeypatch.setattr(compression, "SPANS_AT_ONCE", at_once)
     prompt_id, traces = world.prompt(), [secrets.token_hex(16), secrets.token_hex(16)]
     turns = [turn(prompt_id, trace_id, 6, said) for trace_id, said in zip(traces, ("first ", "second "), strict=True)]
     for some in ((0, 1, 2), (5,), (3, 4)):
@@ -185,7 +188,7 @@ def test_the_command_joins_spans_that_are_looked_at_together(
 
     assert formats(world) == joined
     assert (bodies_of(world, world.project_id), bodies_of(other, other.project_id)) == before
-    if at_once == 100:
+    if not at_once:
         assert joined.count(TOGETHER) == 2
         assert joined.count(ELSEWHERE) == 10
 

@@ -53,6 +53,15 @@ def test_a_text_is_stored_in_the_form_that_has_fewer_bytes() -> None:
     assert decompress_text(stored) == text
 
 
+@pytest.mark.parametrize("words", [2_000, 5_000, 20_000, 50_000])
+def test_what_is_said_twice_is_stored_once(words: int) -> None:
+    """However long it is: agents repeat all that they know in each span of a turn."""
+    chosen = random.Random(7)
+    known = [bytes(chosen.choices(b"abcdefghijklmnopqrstuvwxyz", k=chosen.randint(2, 9))) for _ in range(3_000)]
+    said = b" ".join(chosen.choices(known, k=words))
+    assert len(compress(said + b"Then: " + said)) < 1.05 * len(compress(said))
+
+
 def test_texts_of_releases_without_compression_are_read() -> None:
     for text in ("", '{"a": 1}', "\1", "Be helpful.", "🦊" * 1000):
         assert decompress_text(text) == text
@@ -104,5 +113,17 @@ def test_threads_compress_and_decompress_side_by_side() -> None:
 
 def test_bodies_of_several_calls_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "AT_ONCE", 2)
-    bodies = [b"", b'{"a": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}', b"", b"1", b'"' + b"b" * 500 + b'"']
+    large, larger = (
+        b'"' + letter * (compression.SMALL_BYTES + number) + b'"' for number, letter in enumerate((b"c", b"d"))
+    )
+    bodies = [
+        b"",
+        larger,
+        b'{"a": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}',
+        b"",
+        large,
+        b"1",
+        b'"' + b"b" * 500 + b'"',
+        large,
+    ]
     assert [decompress(stored) for stored in compression.compress_all(bodies)] == bodies

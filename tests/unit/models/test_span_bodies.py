@@ -139,6 +139,16 @@ def test_a_span_whose_holder_was_removed_was_removed_too() -> None:
     assert dict(read(forms, {})) == {}
 
 
+@pytest.mark.parametrize("tail", [b"\2", b"\1\1"])
+def test_a_place_that_has_another_length_is_an_error(tail: bytes) -> None:
+    spans = said("hello " * 20)
+    spans[2] = spans[2]._replace(scope="")
+    forms = by_turn(spans)
+    forms[key_of(spans[2])] += tail
+    with pytest.raises(ValueError, match="damaged"):
+        dict(read(forms, {}))
+
+
 def without_the_last(form: bytes) -> bytes:
     return form[:-1]
 

@@ -172,7 +172,7 @@ class Database:
         return self.until_committed(attempt)
 
     def until_committed(self, attempt: Callable[[], T], *, within_s: float = math.inf) -> T:
-        """Call `attempt`, which makes one transaction, again when MySQL chose it as the victim of a lock conflict.
+        """Call `attempt` again when MySQL chose its one transaction as the victim of a lock conflict.
 
         No attempt begins later than `within_s` seconds after the first one.
         """

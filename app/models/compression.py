@@ -29,14 +29,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     LargeBinary,
-    Table,
     Text,
     TypeDecorator,
-    bindparam,
     func,
-    select,
     type_coerce,
-    update,
 )
 from sqlalchemy.engine import Dialect
 
@@ -85,9 +81,8 @@ class _Contexts(Generic[Context]):
         self._idle.append(context)
 
 
-_SMALL_DICTIONARY, _LARGE_DICTIONARY = (
-    zstandard.ZstdCompressionDict((_FOLDER / "1.zstd").read_bytes()) for _ in range(2)
-)
+_TRAINED = (_FOLDER / "1.zstd").read_bytes()
+_SMALL_DICTIONARY, _LARGE_DICTIONARY = zstandard.ZstdCompressionDict(_TRAINED), zstandard.ZstdCompressionDict(_TRAINED)
 _SMALL_DICTIONARY.precompute_compress(compression_params=PARAMETERS)
 _LARGE_DICTIONARY.precompute_compress(level=LARGE_LEVEL)
 _SMALL = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=_SMALL_DICTIONARY, compression_params=PARAMETERS))
@@ -270,40 +265,7 @@ class CompressedStruct(_OfCompressed, JsonStruct):
     cache_ok = True
 
 
-def last_id(connection: Connection, table: Table) -> int:
-    """Return the highest id of a table, 0 if it is empty."""
-    return connection.scalar(select(func.max(table.c.id))) or 0
-
-
-def plain_rows(
-    connection: Connection, *, column: Column[Any], after_id: int, until_id: int
-) -> list[tuple[list[int], int]]:
-    """List the rows with an uncompressed value and ids in (after_id, until_id]: their ids, and the values' lengths."""
-    c, raw, length, stored = column.table.c, raw_of(column), func.length(column), _type_of(column)
-    listed = select(c.id, length).where(c.id > after_id, c.id <= until_id, stored.is_plain(raw)).order_by(c.id)
-    return [([id_], size) for id_, size in connection.execute(listed)]
-
-
-def compress_rows(connection: Connection, *, column: Column[Any], ids: Sequence[int]) -> int:
-    """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter.
-
-    Those that were compressed since they were listed stay as they are: a second time would be once too often.
-    """
-    c, raw, stored = column.table.c, raw_of(column), _type_of(column)
-    locked = select(c.id, raw).where(c.id.in_(ids), stored.is_plain(raw)).with_for_update()
-    rows = connection.execute(locked).all()
-    shorter = [{"row_id": id_, "stored": new} for id_, old in rows if old and (new := stored.shorten(old)) != old]
-    if shorter:
-        changed = update(column.table).where(c.id == bindparam("row_id"))
-        connection.execute(changed.values({column: type_coerce(bindparam("stored"), raw.type)}), shorter)
-    return len(shorter)
-
-
 def raw_of(column: Column[Any]) -> ColumnElement[Any]:
     """Return the column as it is stored."""
-    return type_coerce(column, _type_of(column).raw)
-
-
-def _type_of(column: Column[Any]) -> Any:
-    """Return the column's type, which has `raw`, `shorten` and `is_plain`."""
-    return column.type
+    of_column: Any = column.type
+    return type_coerce(column, of_column.raw)

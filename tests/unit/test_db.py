@@ -109,6 +109,17 @@ def test_a_method_whose_transaction_is_given_up_again_and_again_fails(database: 
     assert service.made == LOCK_ATTEMPTS
 
 
+def test_a_method_that_waited_long_for_a_lock_does_not_wait_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.db.LOCK_WAIT_S", 0)
+    database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")))
+    service = Counting(database, 1)
+    with pytest.raises(LockConflict):
+        service.insert(7)
+    assert service.made == 1
+
+
 def test_every_change_is_tried_again_when_its_transaction_was_given_up() -> None:
     """Those of services are made by `Database.retrying`, or by a method that is `retried`."""
     changes, once = 0, []

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Column
 
 from app.db import Database
-from app.models import compression, span_rewriting
+from app.models import row_rewriting, span_rewriting
 from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records
 from app.models.queries import by_size
@@ -46,7 +46,7 @@ class CompressionService:
     def last_id(self, column: Column[Any]) -> int:
         """Return the highest id of a column's table."""
         with self.database.read() as connection:
-            return compression.last_id(connection, column.table)
+            return row_rewriting.last_id(connection, column.table)
 
     def compress(self, column: Column[Any], *, until_id: int) -> Iterator[tuple[int, int]]:
         """Compress rows in small transactions; yields the ids looked at and the rows compressed since the last time.
@@ -57,8 +57,8 @@ class CompressionService:
         rewrite: Callable[..., int] = span_rewriting.join_rows
         at_once = SPANS_AT_ONCE
         if column is not spans.c.body:
-            listed = partial(compression.plain_rows, column=column)
-            rewrite = partial(compression.compress_rows, column=column)
+            listed = partial(row_rewriting.plain_rows, column=column)
+            rewrite = partial(row_rewriting.compress_rows, column=column)
             at_once = AT_ONCE
         background = self.database.background
         for after_id in range(0, until_id, at_once):

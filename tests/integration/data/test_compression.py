@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, Text, delete, func, select, type_coerce
 
-from app.models.compression import ZSTD_1, StoredText, as_they_are, compress_rows
+from app.models.compression import ZSTD_1, StoredText, as_they_are
 from app.models.log_records import log_records
 from app.models.prompts import prompts
+from app.models.row_rewriting import compress_rows
 from app.models.span_bodies import ELSEWHERE, TOGETHER, as_sent
 from app.models.span_rewriting import join_rows
 from app.models.spans import spans
@@ -159,7 +160,7 @@ def test_large_bodies_are_rewritten_one_by_one(world: World, monkeypatch: pytest
 
         return count
 
-    monkeypatch.setattr("app.models.compression.compress_rows", counted(compress_rows))
+    monkeypatch.setattr("app.models.row_rewriting.compress_rows", counted(compress_rows))
     monkeypatch.setattr("app.models.span_rewriting.join_rows", counted(join_rows))
     compress_all(world.container)
 
@@ -189,7 +190,7 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
 
         return rewrite_twice
 
-    monkeypatch.setattr("app.models.compression.compress_rows", twice(compress_rows))
+    monkeypatch.setattr("app.models.row_rewriting.compress_rows", twice(compress_rows))
     monkeypatch.setattr("app.models.span_rewriting.join_rows", twice(join_rows))
     compress_all(world.container)
 

@@ -16,8 +16,9 @@ from sqlalchemy.exc import OperationalError
 
 from app.engines import LOCK_WAIT_S
 from app.models import removal
-from app.models.compression import ZSTD_1, last_id
+from app.models.compression import ZSTD_1
 from app.models.removal import TurnScope
+from app.models.row_rewriting import last_id
 from app.models.span_bodies import ELSEWHERE, TOGETHER
 from app.models.span_rewriting import join_rows, turns_apart
 from app.models.spans import spans, spans_by_key, spans_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,7 +60,8 @@ class _Server(fakeredis.FakeServer):
 
 
 def in_process_client() -> redis.Redis:
-    """Return a client of a new server, which ends with the last of its clients."""
+    """Return a client of a new server, which has one database and ends with the last of its clients."""
     server = _Server()
-    server.dbs = defaultdict(lambda: _Database(server.lock))
+    # fakeredis makes a database for its first connection; two threads that connect at once would have one each.
+    server.dbs = {0: _Database(server.lock)}
     return fakeredis.FakeRedis(server=server, version=(7,))

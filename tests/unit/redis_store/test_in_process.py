@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 
 import pytest
@@ -135,6 +136,23 @@ def test_a_transaction_that_watches_a_key_sees_its_change(client: redis.Redis) -
         pipe.get(keys.epoch(1))
         with pytest.raises(redis.WatchError):
             pipe.execute()
+
+
+def test_threads_that_connect_at_once_share_one_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = 3
+    made = threading.Barrier(threads)
+    make = Database.__init__
+
+    def make_late(database: Database, lock: threading.Lock) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            made.wait(WAIT_S)
+        make(database, lock)
+
+    monkeypatch.setattr(Database, "__init__", make_late)
+    with in_process_client() as client, ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda name: client.set(name, 1), range(threads)))
+
+        assert client.dbsize() == threads
 
 
 def test_a_script_is_compiled_when_it_is_first_executed(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:

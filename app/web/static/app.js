@@ -152,8 +152,14 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
   if ([...form.querySelectorAll("option")].some((option) => option.selected && !option.defaultSelected)) form.requestSubmit();
 }
 
+// Rows and columns of links that scroll show their current one. After scrollIntoView, Tab would go on from that link
+// in Chromium since 150, so past the link that skips to the content.
 for (const current of document.querySelectorAll("nav [aria-current]")) {
-  current.scrollIntoView({ block: "nearest", inline: "nearest" });
+  for (let around = current.parentElement; around !== document.body; around = around.parentElement) {
+    const [link, view] = [current.getBoundingClientRect(), around.getBoundingClientRect()];
+    const missing = (start, end) => Math.min(link[start] - view[start], 0) || Math.max(link[end] - view[end], 0);
+    around.scrollBy(missing("left", "right"), missing("top", "bottom"));
+  }
 }
 toasts?.querySelectorAll(".flash").forEach(toast);
 enhance(document);

@@ -1,10 +1,11 @@
-"""The Tab key leads through a page, and the focused element is always in view."""
+"""The Tab key leads through a page from its skip link on, and the focused element is always in view."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.ui.conftest import Look, Site
 from tests.e2e.ui.test_every_page import PAGES, address
@@ -17,7 +18,7 @@ STRIDE = 10
 # Looks at each focused element when the key goes on, as it is in its place by then. `window.tabbed` becomes the
 # list of those that can't be seen, once the end is reached: the body, or an element that had the focus before.
 WATCH = """() => {
-  const seen = new WeakSet(), lost = [];
+  const seen = new Set(), lost = [];
   const look = (one) => {
     const name = one.outerHTML.slice(0, 120);
     const { left, top, right, bottom } = one.getBoundingClientRect();
@@ -37,6 +38,7 @@ WATCH = """() => {
     if (presses++ && (!one || one === document.body || seen.has(one))) {
       window.tabbed = lost;
     } else if (one && one !== document.body) {
+      if (!seen.size && !one.matches(".skip, [autofocus]")) lost.push(`first: ${one.outerHTML.slice(0, 120)}`);
       seen.add(one);
       const found = look(one);
       if (found) lost.push(found);
@@ -60,6 +62,19 @@ def test_each_focused_element_is_in_view_and_uncovered(site: Site, window: Visit
         window.open(address(site, page))
 
         assert lost(window) == []
+
+
+@pytest.mark.browser
+def test_the_link_to_the_page_that_is_shown_is_in_view_on_a_small_screen(site: Site, look: Look) -> None:
+    with look(width=360) as visit:
+        for width, height in ((360, 800), (1280, 240)):
+            visit.page.set_viewport_size({"width": width, "height": height})
+            visit.open(address(site, "audit log"))
+            current = visit.page.locator("nav [aria-current]")
+            expect(current).to_have_text(["Settings", "Audit log"])
+            for link in current.all():
+                expect(link).to_be_in_viewport(ratio=0.99)
+            assert visit.page.evaluate("scrollY") == 0
 
 
 def lost(visit: Visit) -> list[str]:

@@ -16,7 +16,7 @@ from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
 from app.search.query import Query
-from app.sessions.sums import Kind, part_of_names
+from app.sessions.sums import NAMES_LENGTH_MAX, Kind, part_of_names
 
 Order = Literal["time", "duration", "errors", "oldest", "shortest", "fewestErrors"]
 """What comes first: the latest, the longest or the most errors, or the other way round."""
@@ -111,9 +111,20 @@ class Conditions:
             found += Range(self.from_ns, None if self.to_ns is None else self.to_ns - 1).of(_C.start_ns)
         if order not in _OF_TIME or self.prompt_id is not None:
             found += self._equal(_C.user_id, self.user_id)
+        return [*found, *self.of_score()]
+
+    def of_score(self) -> Iterator[ColumnElement[bool]]:
+        """Yield the condition that a session has the score."""
         if self.score is not None:
-            found.append(self.score.of_session(self.project_id, _C.session_key))
-        return found
+            yield self.score.of_session(self.project_id, _C.session_key)
+
+    def may_have_sums(self) -> Iterator[ColumnElement[bool]]:
+        """Yield a condition that all sessions meet whose turns may add up to what is asked for.
+
+        Those whose turns were not all added up meet it, and those with so many names that some may be missing.
+        """
+        if asked := [*self._of_names(), *self._of_numbers()]:
+            yield or_(_C.errors.is_(None), func.length(_C.names) >= NAMES_LENGTH_MAX, and_(*asked))
 
     def looks_through(self, order: Order) -> bool:
         """Return whether some conditions have to be looked for in the sessions, one by one."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
+from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from app.models import queries
 from app.models.base import beside
-from app.models.scores import ScoreRange
+from app.models.session_list import Conditions
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
 
@@ -56,15 +56,15 @@ def list_sessions(
     *,
     limit: int,
     search: str | None = None,
-    scored: ColumnElement[bool] | None = None,
+    conditions: Conditions | None = None,
 ) -> list[SessionRow]:
     """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
 
-    `scored` is a condition that `scored_as` returns.
+    They have the score of the `conditions` and, as far as their sums tell, what their turns are to add up to.
     """
     statement = within.in_order(_SELECT)
-    if scored is not None:
-        statement = statement.where(scored)
+    if conditions is not None:
+        statement = statement.where(*conditions.of_score(), *conditions.may_have_sums())
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
@@ -72,11 +72,6 @@ def list_sessions(
         found = select(literal(1)).where(*own, opened).limit(1).scalar_subquery()
         statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))
-
-
-def scored_as(project_id: int, score: ScoreRange | None) -> ColumnElement[bool] | None:
-    """Return the condition that a session has such a score, None for any session."""
-    return score.of_session(project_id, _C.session_key) if score else None
 
 
 def count_sessions(connection: Connection, within: SessionRange, *, most: int) -> int:

@@ -13,9 +13,13 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
+from app.models.sessions import sessions
+from app.services.traces import log_query, logs
 from app.services.traces.log_query import EPOCH, LogFilter
 from app.services.traces.prompt_log import LogSort
 from app.services.traces.sorting import SEARCH_S
+from app.sessions.facts import MAX_NAMES
+from app.sessions.sums import NAMES_MAX
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -125,33 +129,74 @@ def test_a_run_and_a_session_say_what_they_were(world: World) -> None:
     assert session["turns"] == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ({"type": "run"}, 4),
-        ({"type": "otel"}, 4),
-        ({"status": "ok"}, 3),
-        ({"status": "failed"}, 0),
-        ({"errors": "true"}, 3),
-        ({"errors": "false"}, 5),
-        ({"errors": "true", "type": "run"}, 1),
-        ({"errors": "true", "status": "ok"}, 0),
-        ({"version": VERSION}, 2),
-        ({"version": "draft"}, 1),
-        ({"version": "0" * 64}, 0),
-        ({"model": "echo"}, 4),
-        ({"model": "gpt-x"}, 2),
-        ({"model": "gpt-x", "errors": "true"}, 1),
-        ({"model": "gpt"}, 0),
-        ({"search": "OPENING 2"}, 1),
-        ({"search": "question 1"}, 1),
-        ({"search": "%"}, 0),
-        ({"from": "1970-01-01T00:00:00.020Z"}, 6),
-        ({"to": "1970-01-01T00:00:00.020Z"}, 2),
-    ],
-)
+FILTERS: list[tuple[dict[str, str], int]] = [
+    ({"type": "run"}, 4),
+    ({"type": "otel"}, 4),
+    ({"status": "ok"}, 3),
+    ({"status": "failed"}, 0),
+    ({"errors": "true"}, 3),
+    ({"errors": "false"}, 5),
+    ({"errors": "true", "type": "run"}, 1),
+    ({"errors": "true", "status": "ok"}, 0),
+    ({"version": VERSION}, 2),
+    ({"version": "draft"}, 1),
+    ({"version": "0" * 64}, 0),
+    ({"model": "echo"}, 4),
+    ({"model": "gpt-x"}, 2),
+    ({"model": "gpt-x", "errors": "true"}, 1),
+    ({"model": "gpt"}, 0),
+    ({"search": "OPENING 2"}, 1),
+    ({"search": "question 1"}, 1),
+    ({"search": "%"}, 0),
+    ({"from": "1970-01-01T00:00:00.020Z"}, 6),
+    ({"to": "1970-01-01T00:00:00.020Z"}, 2),
+    ({"type": "otel", "minDurationMs": "0.000009"}, 2),
+    ({"type": "otel", "maxDurationMs": "0.000008"}, 2),
+    ({"type": "otel", "minDurationMs": "1e308"}, 0),
+    ({"type": "otel", "maxDurationMs": "1e308"}, 4),
+]
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS)
 def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -> None:
     assert len(listed(world, filled(world), **query)) == found
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS)
+def test_filters_pick_sessions_whose_turns_are_not_added_up(world: World, query: dict[str, str], found: int) -> None:
+    prompt_id = filled(world)
+    with world.container.database.write() as connection:
+        not_added_up = {"errors": None, "names": None, "duration_ns": 0}
+        connection.execute(update(sessions).where(sessions.c.prompt_id == prompt_id).values(not_added_up))
+
+    assert len(listed(world, prompt_id, **query)) == found
+
+
+def test_a_session_with_more_names_than_are_kept_is_found_by_the_last_one(world: World) -> None:
+    prompt_id = new_prompt(world)
+    known = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": "many tools"}
+    called, asked = known | {"gen_ai.operation.name": "execute_tool"}, known | {"gen_ai.operation.name": "chat"}
+    for start in range(0, NAMES_MAX, MAX_NAMES):
+        tools = [called | {"gen_ai.tool.name": f"t{start + place}"} for place in range(MAX_NAMES)]
+        versioned = asked | {"service.prompt.version": VERSION}
+        turn = {"traceId": secrets.token_hex(16)}
+        world.send(export(*(span(one, spanId=secrets.token_hex(8), **turn) for one in [versioned, *tools])))
+
+    assert len(listed(world, prompt_id, version=VERSION)) == 1
+    assert listed(world, prompt_id, version="0" * 64) == []
+
+
+def test_no_turns_are_read_of_sessions_that_do_not_match(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = filled(world)
+    read: list[int] = []
+
+    def summarise(connection: Any, rows: Any, prices: Any) -> Any:
+        read.append(len(rows))
+        return logs.summarise(connection, rows, prices)
+
+    monkeypatch.setattr(log_query, "summarise", summarise)
+
+    assert len(listed(world, prompt_id, type="otel", model="gpt-x", errors="true")) == sum(read) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.models import prompts, session_log
 from app.models.run_log import RunEntry, RunFilter, count_runs, nth_created_at, page_of_runs
-from app.models.session_list import Range
+from app.models.session_list import Conditions, Range
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.prices.book import NO_PRICES, PriceBook
@@ -22,6 +22,8 @@ from app.timestamps import NS_PER_MS
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Sessions whose summaries are in memory at once, while a search looks for those that match.
 SUMMARIES = 100
+# No session is as long, and databases compare it with integers.
+LONGEST_NS = 2.0**63
 COUNTED = 1_000
 """The most entries of a log that are counted."""
 
@@ -49,13 +51,13 @@ class LogFilter(RunFilter):
     @property
     def of_summaries(self) -> bool:
         """True if only the summaries of sessions tell which ones match."""
-        named = self.errors is not None or bool(self.version or self.model)
-        return named or (self.cost, self.duration_ms) != (Range(), Range())
+        return self.cost != Range()
 
     @property
     def sparse(self) -> bool:
         """True if no index knows the matching entries, so that a page of them may be far apart."""
-        return bool(self.search or self.status or self.score or self.words) or self.of_summaries
+        said = self.search or self.status or self.score or self.words or self.version or self.model
+        return bool(said) or self.errors is not None or (self.cost, self.duration_ms) != (Range(), Range())
 
     def takes(self, session: SessionSummary) -> bool:
         """Return whether a session has the errors, version, model, cost and duration that are asked for."""
@@ -157,6 +159,20 @@ class LogQuery:
             self.session_keys,
         )
 
+    @property
+    def _conditions(self) -> Conditions:
+        """Return the conditions on sessions that a statement can tell, before `LogFilter.takes` does."""
+        least, most = (None if ms is None else min(ms * NS_PER_MS, LONGEST_NS) for ms in self.filter.duration_ms)
+        return Conditions(
+            project_id=self.project_id,
+            version=self.filter.version,
+            model=self.filter.model,
+            errors=self.filter.errors,
+            score=self.filter.score,
+            # A nanosecond more on both sides, as products of floats are not exact.
+            duration_ns=Range(least and least - 1, most and most + 1),
+        )
+
     def entries(self, connection: Connection, limit: int) -> list[Entry]:
         """Return at most `limit` entries of each kind, in the log's order."""
         found: list[Entry] = [*self._runs(connection, limit)]
@@ -192,8 +208,9 @@ class LogQuery:
         )
 
     def _rows(self, connection: Connection, within: SessionRange, limit: int) -> list[SessionRow]:
-        scored = session_log.scored_as(self.project_id, self.filter.score)
-        return session_log.list_sessions(connection, within, limit=limit, search=self.filter.search, scored=scored)
+        return session_log.list_sessions(
+            connection, within, limit=limit, search=self.filter.search, conditions=self._conditions
+        )
 
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
         """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""

@@ -20,6 +20,8 @@ from typing import Any
 from app.chat import Message
 from app.providers.router import Providers
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
+from app.shares import Quota
+from config.settings import Settings
 from tests.fakes import wire
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Asked, Reply
@@ -30,6 +32,7 @@ from tests.support.mariadb import mariadb_server
 from tests.support.redis_server import redis_server
 from tests.support.waiting import wait_until
 
+GOAL = 1.1
 LATENCY_S = 0.1
 CALLS_BY_TURN = (2, 1, 1)
 CALLS = sum(CALLS_BY_TURN) + len(CALLS_BY_TURN)
@@ -88,7 +91,7 @@ def measure(name: str, client: Client, upstream: str, *, replays: int, concurren
     print(f"  from the request to the last    {took_s:7.2f} s")
     for what, call_s in (("calls as the upstream has them", LATENCY_S), ("calls as made without us", bare_s)):
         ideal_s = replays * CALLS * call_s / concurrency
-        print(f"  {what:<31} {ideal_s:7.2f} s   ratio {took_s / ideal_s:.2f}", flush=True)
+        print(f"  {what:<31} {ideal_s:7.2f} s   ratio {took_s / ideal_s:.2f}    goal at most {GOAL}", flush=True)
 
 
 def prepare(client: Client, replays: int) -> int:
@@ -134,15 +137,15 @@ def wait_for(client: Client, prompt_id: int, passed: int) -> None:
     wait_until(counted, "the replays", timeout_s=600, interval_s=0.1)
 
 
-def threads_of_a_worker() -> int:
-    """As many replays at once as the Procfile's worker holds."""
+def places_of_an_organization() -> int:
+    """Return how many replays of one organization the Procfile's worker executes at once; others have the rest."""
     command = shlex.join(procfile()["replays"])
     threads, processes = (int(re.findall(rf"--{name} (\d+)", command)[0]) for name in ("threads", "processes"))
-    return threads * processes
+    return processes * Quota.within(threads, Settings().organization_share).places
 
 
 def main(replays: int) -> None:
-    at_once = threads_of_a_worker()
+    at_once = places_of_an_organization()
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         upstream = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)

@@ -32,6 +32,7 @@ from tests.support.redis_server import redis_server
 from tests.support.uncompressed import compress_all
 from tests.support.world import World, new_world, running, settings_for
 
+GOAL = 1_000
 BATCH = 64
 Sizes = Mapping[str, float]
 
@@ -147,7 +148,9 @@ def costs(
 
 
 def show(name: str, found: Costs) -> None:
-    print(f"{name}: {found.whole:.0f} bytes a span, {found.without_search:.0f} without the search")
+    print(
+        f"{name}: {found.whole:.0f} bytes a span, goal at most {GOAL:,}; {found.without_search:.0f} without the search"
+    )
     print(f"  {found.spans:,} spans of {found.json_bytes:,.0f} bytes")
     if found.rewritten is not None:
         print(f"  {found.rewritten:.0f} bytes a span after reprise compress")

@@ -16,7 +16,7 @@ from app.models.scores import ScoreRange
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
 from app.search.query import Query
-from app.sessions.sums import NAMES_LENGTH_MAX, Kind, part_of_names
+from app.sessions.sums import FULL_LENGTH_MIN, Kind, part_of_names
 
 Order = Literal["time", "duration", "errors", "oldest", "shortest", "fewestErrors"]
 """What comes first: the latest, the longest or the most errors, or the other way round."""
@@ -124,7 +124,7 @@ class Conditions:
         Those whose turns were not all added up meet it, and those with so many names that some may be missing.
         """
         if asked := [*self._of_names(), *self._of_numbers()]:
-            yield or_(_C.errors.is_(None), func.length(_C.names) >= NAMES_LENGTH_MAX, and_(*asked))
+            yield or_(_C.errors.is_(None), func.length(_C.names) >= FULL_LENGTH_MIN, and_(*asked))
 
     def looks_through(self, order: Order) -> bool:
         """Return whether some conditions have to be looked for in the sessions, one by one."""

@@ -60,7 +60,7 @@ def list_sessions(
 ) -> list[SessionRow]:
     """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
 
-    They have the score of the `conditions` and, as far as their sums tell, what their turns are to add up to.
+    Of `conditions`, those of `Conditions.of_score` and `Conditions.may_have_sums` apply; `within` has the others.
     """
     statement = within.in_order(_SELECT)
     if conditions is not None:

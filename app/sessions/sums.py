@@ -11,8 +11,8 @@ from app.sessions.facts import EDITION, MAX_NAME, TurnFacts
 Kind = Literal["model", "version", "tool", "failed_tool"]
 NAMES_MAX = 400
 """Names kept of a session."""
-NAMES_LENGTH_MAX = 4 * NAMES_MAX
-"""A text of names that is shorter has all of them: each has a mark, a colon, at least one character and a line end."""
+FULL_LENGTH_MIN = 4 * NAMES_MAX
+"""The least length of a text with `NAMES_MAX` names: each has a mark, a colon, a character or more, and a line end."""
 _MARKS: dict[Kind, str] = {"model": "m", "version": "v", "tool": "t", "failed_tool": "f"}
 
 

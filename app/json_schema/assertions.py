@@ -39,7 +39,7 @@ def _names(types: str | list[str]) -> list[str]:
 
 
 def _is_unique(check: Checker, required: bool, value: list[Any]) -> bool:
-    return not required or len({canonical(each, check.meter) for each in value}) == len(value)
+    return not required or len({canonical(each, check.budget) for each in value}) == len(value)
 
 
 def _is_multiple(_check: Checker, factor: Any, value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.json_schema.assertions import ASSERTIONS
 from app.json_schema.checker import Breach, Checker, Evaluated, Rule, Rules, best_match, shown
-from app.meter import Meter
+from app.values.budget import WorkBudget
 
 Schema = dict[str, Any]
 
@@ -63,7 +63,7 @@ def _if(check: Checker, condition: Any, value: Any, schema: Schema, seen: Evalua
 
 def _properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
     few, many = (inner, value) if len(inner) < len(value) else (value, inner)
-    check.meter.spend(len(few))
+    check.budget.spend(len(few))
     names = [name for name in few if name in many]
     seen.update(names)
     return [breach for name in names for breach in check.inside(inner[name], value[name], name)]
@@ -81,7 +81,7 @@ def _pattern_properties(check: Checker, inner: Schema, value: Any, _schema: Sche
 
 def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    check.meter.spend(len(value))
+    check.budget.spend(len(value))
     others = [
         name
         for name in value
@@ -92,7 +92,7 @@ def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schem
 
 
 def _unevaluated_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    check.meter.spend(len(value))
+    check.budget.spend(len(value))
     others = [name for name in value if name not in seen]
     seen.update(others)
     return _others(check, inner, value, schema, others, "unevaluatedProperties")
@@ -112,7 +112,7 @@ def _property_names(check: Checker, inner: Any, value: Any, _schema: Schema, _se
 
 
 def _required(check: Checker, names: list[str], value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
-    check.meter.spend(len(names))
+    check.budget.spend(len(names))
     return [_missing("required", name, value, schema) for name in names if name not in value]
 
 
@@ -123,10 +123,10 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
 def _dependencies(check: Checker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     """Checks names that need other names, and schemas that apply where a name is there: one keyword in draft 7."""
     found: list[Breach] = []
-    check.meter.spend(len(inner))
+    check.budget.spend(len(inner))
     for name, needed in inner.items():
         if name in value and isinstance(needed, list):
-            check.meter.spend(len(needed))
+            check.budget.spend(len(needed))
             found += [_dependent(each, name, value, schema) for each in needed if each not in value]
         elif name in value:
             found += check.check(needed, value, seen)
@@ -167,7 +167,7 @@ def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluate
 
 
 def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    check.meter.spend(len(value))
+    check.budget.spend(len(value))
     others = [index for index in range(len(value)) if index not in seen]
     seen.update(others)
     if inner is False and others:
@@ -274,15 +274,15 @@ METASCHEMA: Schema = {
 STEPS_MAX = 400_000
 
 
-def breach_of(schema: Any, value: Any, meter: Meter) -> Breach | None:
+def breach_of(schema: Any, value: Any, budget: WorkBudget) -> Breach | None:
     """Return the most relevant breach; None for a valid value.
 
-    Raises `TooMuch` when the meter's budget is used up, `Unresolvable` for a reference that leads nowhere and
+    Raises `OverBudget` when the budget is used up, `Unresolvable` for a reference that leads nowhere and
     RecursionError for one that leads to itself.
     """
-    return best_match(Checker(schema, meter, KEYWORDS).check(schema, value))
+    return best_match(Checker(schema, budget, KEYWORDS).check(schema, value))
 
 
-def schema_breach(schema: Any, meter: Meter) -> Breach | None:
-    """Return the most relevant breach of a value that is no JSON Schema; raises `TooMuch`."""
-    return breach_of(METASCHEMA, schema, meter)
+def schema_breach(schema: Any, budget: WorkBudget) -> Breach | None:
+    """Return the most relevant breach of a value that is no JSON Schema; raises `OverBudget`."""
+    return breach_of(METASCHEMA, schema, budget)

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from app.json_schema.references import Patterns, References
-from app.meter import Meter
+from app.values.budget import WorkBudget
 
 SHOWN = 200  # characters of a value in a message
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -56,9 +56,9 @@ Rules = dict[str, tuple[type, Rule]]
 class Checker:
     """Checks values against one document, `root`; `check.breach_of` names what it raises."""
 
-    def __init__(self, root: Any, meter: Meter, rules: Rules) -> None:
-        self.meter = meter
-        self.patterns = Patterns(meter)
+    def __init__(self, root: Any, budget: WorkBudget, rules: Rules) -> None:
+        self.budget = budget
+        self.patterns = Patterns(budget)
         self._root = root
         self._rules = rules
         self._applied: dict[int, list[tuple[type, Rule, Any]]] = {}
@@ -68,21 +68,21 @@ class Checker:
 
     @cached_property
     def references(self) -> References:
-        return References(self._root, self.meter)
+        return References(self._root, self.budget)
 
     def check(self, schema: Any, value: Any, evaluated: Evaluated | None = None) -> list[Breach]:
         """Return all breaches; the keys and indexes that a valid schema evaluated are added to `evaluated`."""
-        self.meter.spend(1)
+        self.budget.spend(1)
         if not isinstance(schema, dict):
             return [] if schema else [_forbidden(schema, value)]
         seen: Evaluated = set()
         breaches: list[Breach] = []
         for json_type, rule, argument in self._rules_of(schema):
             found = rule(self, argument, value, schema, seen) if isinstance(value, json_type) else []
-            self.meter.spend(1 + len(found))
+            self.budget.spend(1 + len(found))
             breaches += found
         if evaluated is not None and not breaches:
-            self.meter.spend(len(seen))
+            self.budget.spend(len(seen))
             evaluated |= seen
         return breaches
 
@@ -90,7 +90,7 @@ class Checker:
         """Return the breaches of what is at a place of an object or an array."""
         breaches = self.check(schema, value)
         if breaches:
-            self.meter.spend(len(breaches))
+            self.budget.spend(len(breaches))
             for breach in breaches:
                 breach.path.appendleft(step)
         return breaches
@@ -103,14 +103,14 @@ class Checker:
         """Return whether a value equals one of `choices`, which the document has under the identity `key`."""
         known = self._choices.get(key)
         if known is None:
-            known = self._choices[key] = frozenset([canonical(each, self.meter) for each in choices])
-        return canonical(value, self.meter) in known
+            known = self._choices[key] = frozenset([canonical(each, self.budget) for each in choices])
+        return canonical(value, self.budget) in known
 
     def _rules_of(self, schema: dict[str, Any]) -> list[tuple[type, Rule, Any]]:
         """Return the rules of a schema's keywords, those that depend on others last."""
         rules = self._applied.get(id(schema))
         if rules is None:
-            self.meter.spend(len(schema))
+            self.budget.spend(len(schema))
             names = ["$ref"] if self._alone and "$ref" in schema else [name for name in schema if name in self._rules]
             names.sort(key=lambda name: name.startswith("unevaluated"))
             rules = self._applied[id(schema)] = [(*self._rules[name], schema[name]) for name in names]
@@ -167,19 +167,19 @@ def is_type(value: Any, name: str) -> bool:
     return isinstance(value, _PYTHON_TYPES.get(name, ())) and isinstance(value, bool) == (name == "boolean")
 
 
-def canonical(value: Any, meter: Meter) -> str:
+def canonical(value: Any, budget: WorkBudget) -> str:
     """Return one text for all values that JSON Schema takes for equal: 1 equals 1.0, true does not, key order is free.
 
     A text, because Python hashes texts with a secret: numbers and tuples can be chosen to collide in a set.
     """
     if isinstance(value, str):
-        meter.read(value)
+        budget.read(value)
         return f"{len(value)}:{value}"
-    meter.spend(1)
+    budget.spend(1)
     if isinstance(value, list):
-        return f"[{','.join([canonical(each, meter) for each in value])}]"
+        return f"[{','.join([canonical(each, budget) for each in value])}]"
     if isinstance(value, dict):
-        return f"{{{','.join([canonical(key, meter) + canonical(value[key], meter) for key in sorted(value)])}}}"
+        return f"{{{','.join([canonical(key, budget) + canonical(value[key], budget) for key in sorted(value)])}}}"
     if isinstance(value, float) and value.is_integer():
         return hex(int(value))
     return repr(value) if value is None or isinstance(value, bool | float) else hex(value)

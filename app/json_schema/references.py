@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from app.meter import Meter
 from app.patterns import compile_pattern
 from app.pointers import unescape_token
+from app.values.budget import WorkBudget
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -25,8 +25,8 @@ class References:
     with an `$id` each declare the same anchor.
     """
 
-    def __init__(self, root: Any, meter: Meter) -> None:
-        self._meter = meter
+    def __init__(self, root: Any, budget: WorkBudget) -> None:
+        self._budget = budget
         self._addresses: dict[str, Any] = {"": root}
         self._bases: dict[int, str] = {}
         self._found: dict[tuple[int, str], Any] = {}
@@ -43,13 +43,13 @@ class References:
         to_do: list[tuple[Any, str]] = [(root, "")]
         while to_do:
             node, base = to_do.pop()
-            self._meter.spend(1)
+            self._budget.spend(1)
             if isinstance(node, dict):
                 base = self._named(node, base)
                 to_do += [(inner, base) for inner in node.values() if isinstance(inner, dict | list)]
             else:
                 to_do += [(inner, base) for inner in node if isinstance(inner, dict | list)]
-            self._meter.spend(len(node))
+            self._budget.spend(len(node))
 
     def _named(self, node: dict[str, Any], base: str) -> str:
         """Keep the addresses of a schema and return the base URI of the schemas in it."""
@@ -65,8 +65,8 @@ class References:
         return base
 
     def _join(self, base: str, reference: str) -> str:
-        self._meter.read(base)
-        self._meter.read(reference)
+        self._budget.read(base)
+        self._budget.read(reference)
         try:
             return urljoin(base, reference)
         except ValueError as problem:
@@ -80,7 +80,7 @@ class References:
             raise Unresolvable(f"{reference[:200]!r} is not in it")
         node = self._addresses[url]
         for token in unquote(fragment[1:]).split("/"):
-            self._meter.spend(1)
+            self._budget.spend(1)
             node = _step(node, unescape_token(token), reference)
         return node
 
@@ -113,7 +113,7 @@ def _compiled(pattern: str) -> Any:
 class Patterns:
     """Each pattern is compiled once a check."""
 
-    _meter: Meter
+    _budget: WorkBudget
     _known: dict[str, Any] = field(default_factory=dict)
 
     def knows(self, pattern: str) -> bool:
@@ -124,11 +124,11 @@ class Patterns:
         compiled = self._compiled(pattern)
         if compiled is None:
             return True
-        self._meter.spend(1 + len(text) * compiled.programsize // INSTRUCTIONS_PER_STEP)
+        self._budget.spend(1 + len(text) * compiled.programsize // INSTRUCTIONS_PER_STEP)
         return compiled.search(text) is not None
 
     def _compiled(self, pattern: str) -> Any:
         if pattern not in self._known:
-            self._meter.spend(STEPS_TO_COMPILE + STEPS_TO_COMPILE_A_CHARACTER * len(pattern))
+            self._budget.spend(STEPS_TO_COMPILE + STEPS_TO_COMPILE_A_CHARACTER * len(pattern))
             self._known[pattern] = _compiled(pattern)
         return self._known[pattern]

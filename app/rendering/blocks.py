@@ -13,26 +13,26 @@ import pyromark
 from markdown_it.common.utils import normalizeReference
 from reprise_client.markdown.xml import FENCED
 
-from app.meter import Meter
+from app.values.budget import WorkBudget
 
 _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MULTILINE)
 
 
-def scan(text: str, meter: Meter | None = None) -> list[int]:
+def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     """Return for each line of a text, which LF alone ends: 1 to 6 for a top-level heading, FENCED, else 0.
 
-    Each line, each quote and each item of a list is a step of `meter`, which raises `TooMuch`.
+    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`.
     """
-    meter = meter or Meter()
+    budget = budget or WorkBudget()
     lines = text.split("\n")
-    meter.spend(len(lines))
+    budget.spend(len(lines))
     kinds = [0] * len(lines)
     ends = list(accumulate(len(line.encode()) + 1 for line in lines))
     containers = 0
     for event, span in pyromark.events_with_range(_parsed(text), merge_text=True):
         opened, closed = (event.get("Start"), event.get("End")) if isinstance(event, dict) else (None, None)
         if _is_container(opened):
-            meter.spend(1)
+            budget.spend(1)
             containers += 1
         elif _is_container(closed):
             containers -= 1

@@ -14,8 +14,8 @@ from reprise_client.markdown.xml import STEPS_MAX, TOO_MANY_STEPS, lines_of, xml
 from reprise_client.placeholders import PLACEHOLDER, Rendering, choose, fill
 
 from app.errors import Invalid
-from app.meter import Meter, TooMuch
 from app.rendering.blocks import link_labels, scan
+from app.values.budget import OverBudget, WorkBudget
 
 InstructionFormat = Literal["XML", "RAW"]
 
@@ -69,8 +69,8 @@ def to_xml(text: str) -> str:
     lines = lines_of(text)
     allowed = "\n".join(lines)
     try:
-        kinds = scan(allowed, Meter(STEPS_MAX))
-    except TooMuch:
+        kinds = scan(allowed, WorkBudget(STEPS_MAX))
+    except OverBudget:
         raise Invalid(TOO_MANY_STEPS) from None
     return xml_of(lines, kinds, _Titles(allowed).without_markup)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields
 
 from app.json_schema.check import schema_breach
-from app.meter import Meter, TooMuch
+from app.values.budget import OverBudget, WorkBudget
 
 MAX_DEPTH = 64
 # Objects, arrays, keys and scalars. Vendors take far less: OpenAI 5,000 properties, Anthropic fewer.
@@ -40,8 +40,8 @@ class JsonSchemaObject(fields.Field[dict[str, Any]]):
 
 def _check_schema(value: dict[str, Any]) -> None:
     try:
-        breach = schema_breach(value, Meter(STEPS_MAX))
-    except TooMuch:
+        breach = schema_breach(value, WorkBudget(STEPS_MAX))
+    except OverBudget:
         raise ValidationError("Takes too many steps to check.") from None
     if breach:
         where = "/".join(map(str, breach.path)) or "the top"

@@ -11,7 +11,6 @@ from app.chat import TOKEN_COUNTS, Answer, Tokens
 from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
 from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
-from app.meter import Meter, TooMuch
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredToolCall
 from app.models.usage import Spent
@@ -21,6 +20,7 @@ from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
 from app.storable import storable_text
 from app.typed import convert
+from app.values.budget import OverBudget, WorkBudget
 
 MESSAGE_MAX = 500
 
@@ -118,15 +118,15 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
     """Return the reason why the value breaks the schema; one budget bounds the checks of schema and value."""
-    meter = Meter(STEPS_MAX)
+    budget = WorkBudget(STEPS_MAX)
     try:
-        if wrong := schema_breach(schema or {}, meter):
+        if wrong := schema_breach(schema or {}, budget):
             return f"json_schema is not a valid JSON Schema: {wrong.message()[:MESSAGE_MAX]}"
-        breach = breach_of(schema or {}, value, meter)
+        breach = breach_of(schema or {}, value, budget)
         return (
             f"the answer breaks json_schema at {breach.json_path}: {breach.message()[:MESSAGE_MAX]}" if breach else None
         )
-    except TooMuch:
+    except OverBudget:
         return "json_schema takes too many steps to check"
     except (Unresolvable, RecursionError) as problem:
         return f"json_schema can't be resolved: {problem}"

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise, zip_longest
 from typing import Any
 
-from app.meter import Meter, TooMuch
 from app.replay.matching import longest_common_subsequence
+from app.values.budget import OverBudget, WorkBudget
 from app.web.filters import indented
 
 CONTEXT = 3
@@ -39,8 +39,8 @@ class Budget:
     """The rows that may be shown and the steps of comparing lines and words, in one diff or in all on a page."""
 
     rows: int = 2_000
-    lines: Meter = field(default_factory=lambda: Meter(200_000))
-    words: Meter = field(default_factory=lambda: Meter(200_000))
+    lines: WorkBudget = field(default_factory=lambda: WorkBudget(200_000))
+    words: WorkBudget = field(default_factory=lambda: WorkBudget(200_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iter
         yield DiffRow("same", Side(left_at + index + 1, side), Side(right_at + index + 1, side))
 
 
-def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, words: Meter) -> Iterator[DiffRow]:
+def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, words: WorkBudget) -> Iterator[DiffRow]:
     for index, (old, new) in enumerate(zip_longest(left, right), start=1):
         if old is None:
             yield DiffRow("added", right=Side(right_at + index, [(False, new)]))
@@ -124,12 +124,12 @@ def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, wo
             yield DiffRow("changed", Side(left_at + index, parts[0]), Side(right_at + index, parts[1]))
 
 
-def _parts(old: str, new: str, meter: Meter) -> tuple[list[Part], list[Part]]:
+def _parts(old: str, new: str, budget: WorkBudget) -> tuple[list[Part], list[Part]]:
     """Split both lines into equal and different words; long lines and lines with little in common are not split."""
     if max(len(old), len(new)) > LINE_MAX:
         return [(False, old)], [(False, new)]
     left, right = _WORDS.findall(old), _WORDS.findall(new)
-    pairs = common(left, right, meter)
+    pairs = common(left, right, budget)
     if 2 * len(pairs) < 0.4 * (len(left) + len(right)):
         return [(False, old)], [(False, new)]
     return _marked(left, {index for index, _ in pairs}), _marked(right, {index for _, index in pairs})
@@ -141,31 +141,31 @@ def _marked(words: list[str], same: set[int]) -> list[Part]:
     return [(differing, "".join(word for _, word in group)) for differing, group in differs]
 
 
-def common(left: Sequence[str], right: Sequence[str], meter: Meter) -> list[Pair]:
-    """Return the indices of equal elements, rising on both sides; none are found after the budget of `meter` is spent.
+def common(left: Sequence[str], right: Sequence[str], budget: WorkBudget) -> list[Pair]:
+    """Return the indices of equal elements, rising on both sides; none are found after the budget is spent.
 
     Stretches within stretches are searched for at most `STEPS_AN_ELEMENT` steps an element.
     """
     ids: dict[str, int] = {}
     numbers = [[ids.setdefault(each, len(ids)) for each in side] for side in (left, right)]
-    return sorted(_Comparison(numbers[0], numbers[1], meter).pairs())
+    return sorted(_Comparison(numbers[0], numbers[1], budget).pairs())
 
 
 class _Comparison:
-    def __init__(self, left: list[int], right: list[int], meter: Meter) -> None:
-        self._left, self._right, self._meter = left, right, meter
+    def __init__(self, left: list[int], right: list[int], budget: WorkBudget) -> None:
+        self._left, self._right, self._budget = left, right, budget
         self._to_do: list[Stretch] = [(0, len(left), 0, len(right))]
 
     def pairs(self) -> Iterator[Pair]:
-        own = Meter(STEPS_AN_ELEMENT * (len(self._left) + len(self._right)))
+        own = WorkBudget(STEPS_AN_ELEMENT * (len(self._left) + len(self._right)))
         try:
             while self._to_do:
                 stretch = yield from self._same_ends(self._to_do.pop())
                 size = stretch[1] - stretch[0] + stretch[3] - stretch[2]
                 own.spend(1 + size)
-                self._meter.spend(1 + size)
+                self._budget.spend(1 + size)
                 yield from self._inside(stretch, size)
-        except TooMuch:
+        except OverBudget:
             return
 
     def _same_ends(self, stretch: Stretch) -> Generator[Pair, None, Stretch]:
@@ -186,7 +186,7 @@ class _Comparison:
             self._to_do += [(i + 1, k, j + 1, m) for (i, j), (k, m) in pairwise(ends)]
             yield from anchors
         elif 0 < (b - a) * (d - c) <= CELLS_AN_ELEMENT * size:
-            self._meter.spend((b - a) * (d - c))
+            self._budget.spend((b - a) * (d - c))
             left, right = self._left[a:b], self._right[c:d]
             found = longest_common_subsequence(len(left), len(right), lambda i, j: left[i] == right[j])
             yield from ((a + i, c + j) for i, j in found.items())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.json_schema.check import breach_of, schema_breach
-from app.meter import Meter
+from app.values.budget import WorkBudget
 
 NAMES = st.sampled_from(["a", "b", "ab", "1"])
 SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from([0.0, 1.0, 1.5, -0.0]) | NAMES
@@ -60,7 +60,7 @@ DEFINITIONS = {
 
 
 def breaks(schema: Any, value: Any) -> bool:
-    return breach_of(schema, value, Meter(100_000)) is not None
+    return breach_of(schema, value, WorkBudget(100_000)) is not None
 
 
 @settings(max_examples=300)
@@ -138,7 +138,7 @@ def test_draft_7_is_known_too(schema: dict[str, Any], value: Any) -> None:
 )
 def test_it_says_the_same_words_about_the_same_place(schema: Any, value: Any) -> None:
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
-    breach = breach_of(schema, value, Meter(10_000))
+    breach = breach_of(schema, value, WorkBudget(10_000))
 
     assert breach is not None
     assert (breach.json_path, breach.message()) == (error.json_path, error.message)
@@ -146,4 +146,4 @@ def test_it_says_the_same_words_about_the_same_place(schema: Any, value: Any) ->
 
 @given(combined(SCHEMAS))
 def test_a_schema_is_valid_where_the_library_finds_it_so(schema: dict[str, Any]) -> None:
-    assert schema_breach(schema, Meter(100_000)) is None
+    assert schema_breach(schema, WorkBudget(100_000)) is None

@@ -9,7 +9,7 @@ import pytest
 
 from app.json_schema.check import breach_of, schema_breach
 from app.json_schema.references import Unresolvable
-from app.meter import Meter, TooMuch
+from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import calls_of
 
 CHECKS: dict[str, Callable[[int], tuple[Any, Any]]] = {
@@ -45,9 +45,9 @@ CHECKS: dict[str, Callable[[int], tuple[Any, Any]]] = {
 
 
 def spent(schema: Any, value: Any) -> int:
-    meter = Meter(10**9)
-    breach_of(schema, value, meter)
-    return meter.spent
+    budget = WorkBudget(10**9)
+    breach_of(schema, value, budget)
+    return budget.spent
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -59,7 +59,7 @@ def test_twice_the_input_takes_at_most_twice_the_steps(name: str) -> None:
 def test_no_work_is_done_that_is_not_counted(name: str) -> None:
     schema, value = CHECKS[name](200)
     bound = 12 * spent(schema, value) + 100
-    assert calls_of(lambda: breach_of(schema, value, Meter(10**9)), at_most=bound) <= bound
+    assert calls_of(lambda: breach_of(schema, value, WorkBudget(10**9)), at_most=bound) <= bound
 
 
 def nested(keyword: str, levels: int) -> dict[str, Any]:
@@ -69,32 +69,32 @@ def nested(keyword: str, levels: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
 def test_references_that_double_at_each_level_are_given_up(keyword: str) -> None:
-    with pytest.raises(TooMuch):
-        breach_of(nested(keyword, 40), 1, Meter(10_000))
+    with pytest.raises(OverBudget):
+        breach_of(nested(keyword, 40), 1, WorkBudget(10_000))
 
 
 def test_a_subschema_that_names_another_dialect_is_counted_like_the_others() -> None:
     dialect = {"$schema": "http://json-schema.org/draft-07/schema#"}
-    with pytest.raises(TooMuch):
-        breach_of({"allOf": [dialect | {"items": {"uniqueItems": True}}]}, [list(range(100))] * 100, Meter(5_000))
+    with pytest.raises(OverBudget):
+        breach_of({"allOf": [dialect | {"items": {"uniqueItems": True}}]}, [list(range(100))] * 100, WorkBudget(5_000))
 
 
 @pytest.mark.parametrize("reference", ["#/nowhere", "#nowhere", "http://127.0.0.1:9/schema", "http://[x", "#/allOf/9"])
 def test_a_reference_to_nothing_says_so(reference: str) -> None:
     with pytest.raises(Unresolvable, match=r"is not in it|Invalid"):
-        breach_of({"allOf": [{"$ref": reference}]}, 1, Meter(1_000))
+        breach_of({"allOf": [{"$ref": reference}]}, 1, WorkBudget(1_000))
 
 
 def test_a_schema_is_checked_within_the_same_budget() -> None:
     schema = {"type": "object", "required": [[n] for n in range(1_000)], "enum": [[n] for n in range(1_000)]}
-    meter = Meter(10**6)
+    budget = WorkBudget(10**6)
 
-    assert schema_breach(schema, meter) is not None
-    assert meter.spent < 20 * 4_000
+    assert schema_breach(schema, budget) is not None
+    assert budget.spent < 20 * 4_000
 
 
 def test_a_message_shows_the_beginning_of_a_long_value() -> None:
-    breach = breach_of({"type": "string"}, [{"a": "b" * 10_000}] * 10_000, Meter(1_000))
+    breach = breach_of({"type": "string"}, [{"a": "b" * 10_000}] * 10_000, WorkBudget(1_000))
 
     assert breach is not None
     assert breach.message().startswith("[{'a': 'bbb")

@@ -1,0 +1,1 @@
+"""Values and the rules of text, without framework, clock, randomness or settings."""

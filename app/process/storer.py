@@ -26,7 +26,7 @@ from app.services.traces.form import Receipt
 log = structlog.get_logger(__name__)
 
 FAILED = "The batch could not be stored; the server's log says why."
-OF_TRACES = frozenset({"count_sessions", "index_words"})
+OF_TRACES = frozenset({"add_up_sessions", "count_sessions", "index_words"})
 """The clock's jobs that read spans as ingest does."""
 GONE = (OSError, EOFError)
 """What is raised when the other process has ended."""

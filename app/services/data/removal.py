@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 # Rows of one transaction, which takes some tens of milliseconds.
 AT_ONCE = 500
 PAUSE_S = 0.02
-# The time of a job of the clock, for which the other jobs wait.
+# The time of a job of the clock, after which it pauses.
 SWEEP_S = 3.0
 # As far as rows are counted that a policy would remove: a question on a page takes some milliseconds.
 COUNTED = 10_001

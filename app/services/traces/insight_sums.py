@@ -30,7 +30,7 @@ from app.sessions.figures import Counted, Figures, total
 from app.timestamps import of_unix_ns
 from app.work.work_time import WorkTime
 
-# The time of one call, for which the clock's other jobs wait.
+# The time of one call, after which the clock pauses.
 SWEEP_S = 3.0
 SESSIONS_AT_ONCE = 100
 # Turns of a session whose turns are read together with those of others.

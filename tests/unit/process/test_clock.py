@@ -1,6 +1,7 @@
 """The clock does each job when it is due, whatever becomes of the others."""
 
 import threading
+import time
 
 from app.errors import Unavailable
 from app.metrics import Metrics
@@ -31,8 +32,38 @@ def test_a_job_is_done_again_and_again() -> None:
 def test_a_job_is_not_done_before_it_is_due_again() -> None:
     stop = threading.Event()
     rarely, often = Tally(stop, 0), Tally(stop, 5)
-    run([PeriodicJob("rarely", 3600, rarely), PeriodicJob("often", 0, often)], stop, Metrics())
+    begun = threading.Event()
+
+    def note() -> None:
+        rarely()
+        begun.set()
+
+    def follow() -> None:
+        assert begun.wait(10)
+        often()
+
+    run([PeriodicJob("rarely", 3600, note), PeriodicJob("often", 0, follow)], stop, Metrics())
     assert (rarely.calls, often.calls) == (1, 5)
+
+
+def test_a_job_that_hangs_holds_up_no_other() -> None:
+    stop = threading.Event()
+    tally = Tally(stop, 3)
+    run([PeriodicJob("hanging", 0, lambda: stop.wait(10)), PeriodicJob("well", 0, tally)], stop, Metrics())
+    assert tally.calls == 3
+
+
+def test_the_clock_ends_after_the_job_that_is_in_work() -> None:
+    stop = threading.Event()
+    ended: list[bool] = []
+
+    def work() -> None:
+        stop.set()
+        time.sleep(0.01)
+        ended.append(True)
+
+    run([PeriodicJob("long", 0, work)], stop, Metrics())
+    assert ended == [True]
 
 
 def test_a_failing_job_stops_neither_itself_nor_the_others() -> None:
@@ -43,10 +74,17 @@ def test_a_failing_job_stops_neither_itself_nor_the_others() -> None:
         failures()
         raise Unavailable("The database is not available; try again.")
 
+    def follow() -> None:
+        while failures.calls <= tally.calls:
+            time.sleep(0.001)
+        tally()
+
     metrics = Metrics()
-    run([PeriodicJob("failing", 0, fail), PeriodicJob("well", 0, tally)], stop, metrics)
-    assert (failures.calls, tally.calls) == (3, 3)
-    assert metrics.pending() == {(CLOCK_JOBS, ("failing", "failed"), ""): 3, (CLOCK_JOBS, ("well", "done"), ""): 3}
+    run([PeriodicJob("failing", 0, fail), PeriodicJob("well", 0, follow)], stop, metrics)
+    assert (failures.calls >= 3, tally.calls) == (True, 3)
+    counts = metrics.pending()
+    assert counts[CLOCK_JOBS, ("failing", "failed"), ""] == failures.calls
+    assert counts[CLOCK_JOBS, ("well", "done"), ""] == 3
 
 
 def test_nothing_to_do_waits_for_the_end() -> None:

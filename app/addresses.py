@@ -37,14 +37,43 @@ _NETWORKS = tuple(
 _NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
-# Networks of IPv6 that embed IPv4 addresses, with the first of the four bytes that hold one.
-_EMBEDDING = {
-    ip_network("::ffff:0:0/96"): 12,
-    ip_network("::/96"): 12,
-    ip_network("64:ff9b::/96"): 12,
-    ip_network("64:ff9b:1::/48"): 12,
-    ip_network("2002::/16"): 2,
-}
+# Networks that are not public: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), with multicast.
+# Python's own lists differ between its versions. Anycast addresses within these networks count as not public, too:
+# neither models nor webhooks are served there.
+SPECIAL = tuple(
+    ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+        "100.64.0.0/10",  # shared by carriers, RFC 6598
+        "192.0.0.0/24",  # protocol assignments, RFC 6890
+        *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),  # documentation, RFC 5737
+        *("192.31.196.0/24", "192.175.48.0/24"),  # AS112, RFC 7534 and 7535
+        "192.52.193.0/24",  # AMT, RFC 7450
+        "192.88.99.0/24",  # relays of 6to4, RFC 7526
+        "198.18.0.0/15",  # benchmarks, RFC 2544
+        *("224.0.0.0/4", "240.0.0.0/4"),  # multicast and reserved
+        # IANA gives out 2000::/3 only (RFC 3513). The other networks here are those outside of it: loopback, `::`,
+        # IPv4-mapped and IPv4-translated, 100::/64, 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8.
+        *("::/3", "4000::/2", "8000::/1"),
+        "2001::/23",  # protocol assignments, Teredo among them, RFC 2928
+        *("2001:db8::/32", "3fff::/20"),  # documentation, RFC 3849 and 9637
+        "2002::/16",  # 6to4, RFC 3056
+        "2620:4f:8000::/48",  # AS112, RFC 7534
+    )
+)
+# Public as far as the IPv4 address is that it embeds: the prefix of NAT64 (RFC 6052).
+_NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
+# Networks of IPv6 that embed IPv4 addresses, with the places of its four bytes.
+_LAST = (12, 13, 14, 15)
+EMBEDDING = (
+    (ip_network("::ffff:0:0/96"), _LAST),  # IPv4-mapped, RFC 4291
+    (ip_network("::ffff:0:0:0/96"), _LAST),  # IPv4-translated, RFC 2765
+    (ip_network("::/96"), _LAST),  # IPv4-compatible, RFC 4291
+    (_NAT64, _LAST),
+    # NAT64 with a prefix of an operator (RFC 8215), which may have 48, 56, 64 or 96 bits (RFC 6052).
+    *((_LOCAL_NAT64, places) for places in ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), _LAST)),
+    (ip_network("2002::/16"), (2, 3, 4, 5)),  # 6to4, RFC 3056
+)
 
 
 def is_forbidden_host(host: str) -> bool:
@@ -62,9 +91,13 @@ def is_private_host(host: str, allowed: Sequence[Network] = ()) -> bool:
     An address of IPv6 that embeds a private one of IPv4 is private.
     """
     return any(
-        not address.is_global and not any(address in network for network in allowed)
+        not _is_public(address) and not any(address in network for network in allowed)
         for address in _addresses(_folded(host))
     )
+
+
+def _is_public(address: Address) -> bool:
+    return address in _NAT64 or not any(address in network for network in SPECIAL)
 
 
 def check_address(field: str, url: str, *, longest: int) -> str:
@@ -132,11 +165,21 @@ def _addresses(name: str) -> list[Address]:
     """Return the address that a name spells, if it spells one, and those embedded in it."""
     with suppress(ValueError):
         address = ip_address(name)
-        # `::` and `::1` lie in ::/96, but embed nothing.
-        networks = _EMBEDDING.items() if int(address) > 1 else ()
-        embedded = [address.packed[first : first + 4] for network, first in networks if address in network]
-        return [address, *map(IPv4Address, embedded)]
+        return [address, *_embedded(address)]
     with suppress(OSError, UnicodeError):
         # Decimal, octal, hexadecimal, and fewer than four parts.
         return [IPv4Address(socket.inet_aton(name))]
     return []
+
+
+def _embedded(address: Address) -> list[IPv4Address]:
+    # `::` and `::1` lie in ::/96, but embed nothing.
+    if int(address) <= 1:
+        return []
+    embedded = [
+        (network, places, IPv4Address(bytes(address.packed[place] for place in places)))
+        for network, places in EMBEDDING
+        if address in network
+    ]
+    # An operator's prefix has one of the four lengths. The places that a shorter one would use are mostly zeros.
+    return [ipv4 for network, places, ipv4 in embedded if network != _LOCAL_NAT64 or places == _LAST or ipv4.packed[0]]

@@ -79,12 +79,12 @@ class MaskingRules:
 def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
     """Raises RecursionError, and BadSpan for a span that can't be stored as the rules leave it."""
     raw = bytes(span.raw)
-    masked = masking.span(raw, budget)
+    masked, scope = masking.span(raw, budget), masking.scope(span.scope, budget)
     if masked is raw:
-        return span
+        return span if scope == span.scope else msgspec.structs.replace(span, scope=scope)
     if len(masked) > SPAN_BYTES_MAX:
         raise BadSpan(too_large(span, SPAN_BYTES_MAX))
-    return span_of(msgspec.Raw(masked), span.scope, prompt_id=span.prompt_id)
+    return span_of(msgspec.Raw(masked), scope, prompt_id=span.prompt_id)
 
 
 def _too_deep(span: Span, masking: Masking) -> Rejection:

@@ -36,7 +36,10 @@ def test_what_is_masked_is_in_no_table(world: World) -> None:
         "gen_ai.input.messages": messages,
     }
 
-    assert world.send(export(span(attributes))).json == {"partialSuccess": {}}
+    batch = export(span(attributes), scope=f"agent of {secret}")
+    assert world.send(batch).json == {"partialSuccess": {}}
+    plain = span({"service.prompt.id": prompt_id}, spanId="00f067aa0ba902b7")
+    assert world.send(export(plain, scope=f"tool of {secret}")).json == {"partialSuccess": {}}
     assert world.send(export(span({"service.prompt.id": 2**62}, name=f"mail {secret}"))).status_code == 400
 
     assert readable(world, secret) == []

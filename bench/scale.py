@@ -114,7 +114,8 @@ class Bench:
         """A check that has looked at half of the project's turns."""
         checks, project_id = self.container.services.online_checks, self.maker.project_id
         new = NewCheck(name="sunny", kind="contains", value="sunny")
-        check = checks.add(project_id=project_id, prompt_id=self.maker.prompt_ids[0], new=new, actor=SYSTEM)
+        prompt_id = self.maker.prompt_ids[0]
+        check = checks.add(project_id=project_id, prompt_id=prompt_id, new=new, actor=SYSTEM, may_spend=False)
         with self.container.database.write() as connection:
             half = select(func.avg(turns.c.batch_id)).where(turns.c.project_id == project_id)
             position = int(connection.scalar(half) or 0)

@@ -7,10 +7,13 @@ from app.models.api_keys import ApiKey
 from app.models.online_checks import OnlineCheck
 from app.schemas import online_checks as schemas
 from app.schemas.answer import listing
+from app.services.accounts.keys import RUN
 from app.services.traces.online_checks import NewCheck
 
 
 class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
+    """To add a check of the kind `judge`, which runs a model, takes the scope `run`, too."""
+
     @operation("The prompt's online checks", answers={200: listing("online_checks", schemas.OnlineCheck)})
     def on_get(self, key: ApiKey, prompt_id: int) -> list[OnlineCheck]:
         return self.services.online_checks.list(project_id=key.project_id, prompt_id=prompt_id)
@@ -24,11 +27,17 @@ class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
         errors=(404,),
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: NewCheck) -> OnlineCheck:
-        added = self.services.online_checks.add
-        return added(project_id=key.project_id, prompt_id=prompt_id, new=command, actor=key.actor)
+        return self.services.online_checks.add(
+            project_id=key.project_id, prompt_id=prompt_id, new=command, actor=key.actor, may_spend=RUN in key.scopes
+        )
 
 
 class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DELETE="write"):
+    """To change a check of the kind `judge`, which runs a model, takes the scope `run`, too.
+
+    Without it such a check can be renamed, paused, and given a lower `share` or `maxCostPerDay`.
+    """
+
     @operation("One online check", answers={200: schemas.OnlineCheck})
     def on_get(self, key: ApiKey, check_id: int) -> OnlineCheck:
         return self.services.online_checks.get(project_id=key.project_id, check_id=check_id)
@@ -39,8 +48,9 @@ class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DEL
         answers={200: schemas.OnlineCheck},
     )
     def on_patch(self, key: ApiKey, check_id: int, command: Command) -> OnlineCheck:
-        changed = self.services.online_checks.change
-        return changed(project_id=key.project_id, check_id=check_id, values=command, actor=key.actor)
+        return self.services.online_checks.change(
+            project_id=key.project_id, check_id=check_id, values=command, actor=key.actor, may_spend=RUN in key.scopes
+        )
 
     @operation("Remove an online check; the scores that it gave stay", answers={204: None})
     def on_delete(self, key: ApiKey, check_id: int) -> None:

@@ -23,7 +23,9 @@ from app.timestamps import Now
 
 # Permits changes of the organization, which all of its projects share; so no key has this scope by default.
 ADMIN = "admin"
-DEFAULT_SCOPES = frozenset({"run", "read", "write", "ingest"})
+# Permits what runs models, which costs money.
+RUN = "run"
+DEFAULT_SCOPES = frozenset({RUN, "read", "write", "ingest"})
 SCOPES = DEFAULT_SCOPES | {ADMIN}
 # A revoked key stops working within 5 s in every process: this time, and that of a slow lookup.
 CACHE_S = 3.0

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.db import Database, retried
-from app.errors import Invalid, NotFound, require
+from app.errors import Forbidden, Invalid, NotFound, require
 from app.models import audit_log, online_checks
 from app.models.audit_log import Action, Actor
 from app.models.base import earlier_now
@@ -23,6 +23,7 @@ from app.timestamps import Now
 
 CHECKS_MAX = 20
 """The checks that a prompt may have."""
+NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge takes: it runs a model."
 NO_CHECK = "There is no such online check."
 
 
@@ -60,11 +61,14 @@ class OnlineCheckService:
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
 
     @retried
-    def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor) -> OnlineCheck:
+    def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor, may_spend: bool) -> OnlineCheck:
         """Store a check of the turns that are recorded from now on; `NotFound` for no prompt.
 
-        `Invalid` beyond `CHECKS_MAX`, for a pattern that is none, and for a model that can't judge.
+        `Invalid` beyond `CHECKS_MAX`, for a pattern that is none, and for a model that can't judge. `Forbidden` for a
+        judge that is added without `may_spend`.
         """
+        if new.kind == "judge" and not may_spend:
+            raise Forbidden(NEEDS_RUN)
         with self.database.write() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if len(online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)) >= CHECKS_MAX:
@@ -86,10 +90,13 @@ class OnlineCheckService:
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
 
     @retried
-    def change(self, *, project_id: int, check_id: int, values: Mapping[str, Any], actor: Actor) -> OnlineCheck:
+    def change(
+        self, *, project_id: int, check_id: int, values: Mapping[str, Any], actor: Actor, may_spend: bool
+    ) -> OnlineCheck:
         """Set fields of `NewCheck`, of which those that are not named stay as they are; refuses what `add` does.
 
-        A worker that has the check gives it up. A check that is enabled again begins with what is recorded then.
+        Without `may_spend` a judge can only be renamed, paused and held to a lower cost or share. A worker that has the
+        check gives it up. A check that is enabled again begins with what is recorded then.
         """
         with self.database.write() as connection:
             known = online_checks.find(connection, project_id=project_id, check_id=check_id, lock=True)
@@ -99,6 +106,8 @@ class OnlineCheckService:
             new = replace(before, **values)
             if new == before:
                 return old
+            if _asks_more(before, new) and not may_spend:
+                raise Forbidden(NEEDS_RUN)
             now = self.now()
             changed = [name for name in values if getattr(before, name) != getattr(new, name)]
             # A check whose model was removed can be paused.
@@ -149,6 +158,18 @@ class OnlineCheckService:
         if model.vendor == "BUILTIN":
             raise Invalid(f"{field}: {name} is a builtin model and can't judge; name a vendor's.")
         return model.id
+
+
+def _asks_more(before: NewCheck, new: NewCheck) -> bool:
+    """Return whether a changed check may ask a model more, or something else, than it did before."""
+    less = replace(
+        before,
+        name=new.name,
+        enabled=before.enabled and new.enabled,
+        share=min(before.share, new.share),
+        max_cost_per_day=min(before.max_cost_per_day, new.max_cost_per_day),
+    )
+    return new.kind == "judge" and new != less
 
 
 def _columns(new: NewCheck, judge_model_id: int | None) -> dict[str, Any]:

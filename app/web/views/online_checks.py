@@ -43,7 +43,11 @@ class OnlineChecks(PromptPage):
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         check = self.services.online_checks.add(
-            project_id=visit.project_id, prompt_id=prompt_id, new=new_check(visit.form), actor=visit.actor
+            project_id=visit.project_id,
+            prompt_id=prompt_id,
+            new=new_check(visit.form),
+            actor=visit.actor,
+            may_spend=True,
         )
         path = f"{visit.base}/prompts/{prompt_id}/online-checks"
         return Redirect(path, f"Turns that are recorded from now on are checked for {check.name[:100]}.")
@@ -69,8 +73,8 @@ class OnlineCheckView(PromptPage):
 
     def post(self, visit: Visit, check_id: int) -> Reply:
         values = asdict(new_check(visit.form)) | {"enabled": visit.form.flag("enabled")}
-        changed = self.services.online_checks.change
-        check = changed(project_id=visit.project_id, check_id=check_id, values=values, actor=visit.actor)
+        change = self.services.online_checks.change
+        check = change(project_id=visit.project_id, check_id=check_id, values=values, actor=visit.actor, may_spend=True)
         return Redirect(_list_of(visit, check), "The check is changed." if check.enabled else "The check is paused.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -92,6 +93,82 @@ def test_a_judge_scores_with_its_reasons_and_no_turn_twice(world: World, upstrea
     assert run(world, check)["scored"] == 3
     assert (len(upstream.requests), scores(world)) == (3, said)
     assert world.count("usage_daily") == 0
+
+
+def with_scopes(world: World, *scopes: str) -> World:
+    keys = world.container.services.keys
+    return replace(world, key=keys.create(project_id=world.project_id, name="scoped", scopes=frozenset(scopes)).secret)
+
+
+def patch(world: World, check: Any, **values: Any) -> Any:
+    path = f"/api/v1/online-checks/{check['id']}"
+    return world.client.simulate_patch(path, headers=world.headers, json=values)
+
+
+def test_a_key_with_write_only_adds_no_judge(world: World) -> None:
+    prompt_id, writer = prompt(world), with_scopes(world, "write")
+
+    refused = add(writer, prompt_id, JUDGE, 403)
+    add(writer, prompt_id, JUDGE, 403, enabled=False)
+    add(writer, prompt_id, TEXT)
+
+    assert "scope run" in refused["error"]
+    assert [
+        check["kind"] for check in world.get(f"/api/v1/prompts/{prompt_id}/online-checks").json["onlineChecks"]
+    ] == ["contains"]
+
+
+def test_run_without_write_adds_no_judge(world: World) -> None:
+    add(with_scopes(world, "run", "read"), prompt(world), JUDGE, 403)
+
+
+JUDGE_FIELDS = {name: value for name, value in JUDGE.items() if name != "name"}
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        (JUDGE | {"enabled": False}, {"enabled": True}),
+        (JUDGE, {"maxCostPerDay": 1.5}),
+        (JUDGE | {"share": 0.5}, {"share": 0.6}),
+        (JUDGE, {"value": "It is polite and short."}),
+        (JUDGE | {"version": "1"}, {"version": None}),
+        (JUDGE | {"enabled": False}, {"maxCostPerDay": 1.5}),
+        (TEXT, JUDGE_FIELDS),
+        (TEXT, JUDGE_FIELDS | {"enabled": False}),
+    ],
+)
+def test_a_key_with_write_only_has_no_judge_ask_more(
+    world: World, upstream: Upstream, body: dict[str, Any], values: dict[str, Any]
+) -> None:
+    check = add(world, prompt(world), body)
+
+    refused = patch(with_scopes(world, "write"), check, **values)
+
+    assert (refused.status_code, "scope run" in refused.json["error"]) == (403, True)
+    assert world.get(f"/api/v1/online-checks/{check['id']}").json == check
+    assert patch(with_scopes(world, "write", "run"), check, **values).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "values"),
+    [
+        (JUDGE, {"enabled": False}),
+        (JUDGE, {"name": "friendly", "share": 0.5, "maxCostPerDay": 0.5}),
+        (JUDGE, {"maxCostPerDay": 1}),
+        (JUDGE, TEXT),
+        (TEXT, {"share": 0.1, "value": "more", "maxCostPerDay": 9}),
+    ],
+)
+def test_a_key_with_write_only_restrains_a_judge_and_changes_other_checks(
+    world: World, upstream: Upstream, body: dict[str, Any], values: dict[str, Any]
+) -> None:
+    check = add(world, prompt(world), body)
+
+    changed = patch(with_scopes(world, "write"), check, **values)
+
+    assert changed.status_code == 200, changed.text
+    assert {name: changed.json[name] for name in values} == values
 
 
 def test_the_clock_has_workers_check_what_was_recorded(world: World) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, ip_address, ip_network
@@ -19,6 +18,7 @@ import httpcore
 
 from app.errors import Invalid
 from app.proxies import Address, Network
+from app.values.unicode import nfkc
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 Refuse = Callable[[str], None]
@@ -157,7 +157,7 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 
 def _folded(host: str) -> str:
-    name = unicodedata.normalize("NFKC", host).replace("\N{IDEOGRAPHIC FULL STOP}", ".").casefold().strip("[]")
+    name = nfkc(host).replace("\N{IDEOGRAPHIC FULL STOP}", ".").casefold().strip("[]")
     return name.partition("%")[0].rstrip(".")
 
 

@@ -8,6 +8,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, InvalidOpera
 from typing import Any
 
 from app.replay.value_kinds import plainly
+from app.values.unicode import folded
 
 # Exact where floats are not, and without an exception for the largest exponents; distances are rounded up.
 _EXACT = Context(prec=28, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
@@ -27,8 +28,7 @@ def letters(text: str) -> str:
 
     Signs are no punctuation ($, %, <, the minus of a number), and what stands between two digits stays: 1.5 is not 15.
     """
-    folded = unicodedata.normalize("NFKC", plainly(" ".join(text.split()))).casefold()
-    return _NO_LETTERS.sub(_signs, folded)
+    return _NO_LETTERS.sub(_signs, folded(plainly(" ".join(text.split()))))
 
 
 def _number(value: Any) -> Decimal | None:
@@ -42,24 +42,25 @@ def _number(value: Any) -> Decimal | None:
 
 
 def _signs(between: re.Match[str]) -> str:
-    """Return the signs of what stands between two words; between two numbers there is always something."""
+    """Return the signs of what is between two words; between two numbers there is always something."""
     run, text, end = between[0], between.string, between.end()
     before_digit = text[end : end + 1].isdecimal()
     after_digit = text[between.start() - 1 : between.start()].isdecimal()
-    starts = between.start() == 0
-    kept = "".join(
-        char
-        for index, char in enumerate(run)
-        if _is_sign(char) or (char == "-" and before_digit and (index or starts) and _are_signs(run[index + 1 :]))
-    )
+    minus = _minus(run, is_first=between.start() == 0) if before_digit else None
+    kept = "".join([char for index, char in enumerate(run) if index == minus or _is_sign(char)])
     if kept or not (before_digit and after_digit):
         return kept
     return " " if " " in run else run
 
 
+def _minus(run: str, *, is_first: bool) -> int | None:
+    """Return the index of the minus of the number after a run, which has only signs after it; None without one.
+
+    A hyphen that follows a word is no minus.
+    """
+    last = next((index for index in reversed(range(len(run))) if not _is_sign(run[index])), -1)
+    return last if last >= 0 and run[last] == "-" and (last or is_first) else None
+
+
 def _is_sign(char: str) -> bool:
     return char in _OTHER_SIGNS or unicodedata.category(char) in _SIGNS
-
-
-def _are_signs(text: str) -> bool:
-    return all(map(_is_sign, text))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
-from unicodedata import normalize
+
+from app.values.unicode import folded, nfkc
 
 WORD_MAX = 64
 """Characters of a word that count."""
@@ -69,7 +70,7 @@ def placed_words(text: str) -> Iterator[Word]:
 
 
 def _folded(text: str) -> str:
-    return normalize("NFKC", normalize("NFKC", text).casefold())
+    return nfkc(folded(text))
 
 
 def _split(run: str) -> Iterator[tuple[str, int]]:

@@ -90,9 +90,7 @@ class AcceptedStep(Resource, POST="write"):
         row = self.services.test_cases.accept(
             project_id=key.project_id,
             test_case_id=produced.test_case_id,
-            turn=produced.turn,
-            step=produced.step,
-            actual=produced.actual,
+            outcome=produced.outcome,
             actor=key.actor,
         )
         return self.services.test_cases.view(row)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
+    DefaultClause,
     ForeignKey,
     Index,
     Integer,
@@ -45,6 +45,10 @@ class TestCaseRow:
     # Where it was taken from; the session itself may be gone.
     session_id: Annotated[str | None, exact(32)]
     document: Annotated[dict[str, Any], Json]
+    # Recorded steps of the turns that a replay plays.
+    steps: Annotated[int, Integer]
+    # The SHA-256 of the document, as 64 hex digits; "" in rows of older releases until they are replayed.
+    fingerprint: Annotated[str, exact(64), DefaultClause("")]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
 
@@ -52,10 +56,6 @@ class TestCaseRow:
 test_cases = new_table(
     "test_cases",
     TestCaseRow,
-    # Recorded steps of the turns that a replay plays.
-    Column("steps", Integer, nullable=False),
-    # The SHA-256 of the document, as 64 hex digits; "" in rows of older releases until they are replayed.
-    Column("fingerprint", exact(64), nullable=False, server_default=""),
     Index("ix_test_cases_prompt_id_id", "prompt_id", "id"),
     Index("ix_test_cases_project_id", "project_id"),
 )
@@ -64,17 +64,14 @@ test_cases = new_table(
 _ROW = select(*columns_of(TestCaseRow, test_cases))
 
 
-def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> int:
-    return insert_row(connection, test_cases, created_at=now, updated_at=now, **values)
+def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> TestCaseRow:
+    columns = {"session_id": None, **values, "created_at": now, "updated_at": now}
+    return TestCaseRow(insert_row(connection, test_cases, **columns), **columns)
 
 
-def find_test_case(
-    connection: Connection, *, project_id: int, test_case_id: int, lock: bool = False
-) -> TestCaseRow | None:
-    """Find one by id; `lock` keeps others from changing it until the commit."""
+def find_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> TestCaseRow | None:
     c = test_cases.c
-    statement = _ROW.where(c.id == test_case_id, c.project_id == project_id)
-    return find_row(connection, TestCaseRow, statement.with_for_update() if lock else statement)
+    return find_row(connection, TestCaseRow, _ROW.where(c.id == test_case_id, c.project_id == project_id))
 
 
 # A document may have 4 MiB.
@@ -92,8 +89,10 @@ def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:
     """Find the newest of a prompt's test cases that has exactly this name, and lock it."""
     c = test_cases.c
-    statement = newest_first(_ROW.where(c.prompt_id == prompt_id, c.name == name), c.id).with_for_update()
-    return next((row for row in list_rows(connection, TestCaseRow, statement) if row.name == name), None)
+    # Without the documents: other test cases have the name in another case, or the same name.
+    named = connection.execute(newest_first(select(c.id, c.name).where(c.prompt_id == prompt_id, c.name == name), c.id))
+    newest = next((row.id for row in named if row.name == name), None)
+    return None if newest is None else find_row(connection, TestCaseRow, _ROW.where(c.id == newest).with_for_update())
 
 
 def list_test_cases(
@@ -170,9 +169,14 @@ def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def change_test_case(connection: Connection, *, test_case_id: int, values: dict[str, Any], now: datetime) -> None:
-    statement = update(test_cases).where(test_cases.c.id == test_case_id)
-    connection.execute(statement.values(updated_at=now, **values))
+def change_test_case(
+    connection: Connection, *, before: TestCaseRow, values: dict[str, Any], now: datetime
+) -> TestCaseRow | None:
+    """Change a test case; None if its document has changed since `before` was read, or if it was deleted."""
+    c = test_cases.c
+    unchanged = update(test_cases).where(c.id == before.id, c.fingerprint == before.fingerprint)
+    changed = changes_row(connection, unchanged.values(updated_at=now, **values))
+    return replace(before, **values, updated_at=now) if changed else None
 
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:

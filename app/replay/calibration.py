@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import Conflict
-from app.replay.cases import change_case, merge_check
+from app.replay.changes import change_case, merge_check
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
 from app.replay.engine import replay

@@ -53,7 +53,7 @@ STEP_CHANGE = {
 
 
 class CaseChangeSchema(StrictSchema):
-    """A new test case of a session, or a change of one; `app.replay.cases.change_case` checks all but the name."""
+    """A new test case of a session, or a change of one; `app.replay.changes.change_case` checks all but the name."""
 
     command: ClassVar = CaseChange.of
 

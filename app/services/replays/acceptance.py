@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from app.errors import Invalid, NotFound
 from app.models.audit_log import Actor
-from app.replay.cases import acceptable_steps
+from app.replay.accepting import StepOutcome, acceptable_steps
 from app.services.replays.cases import TestCaseService
 from app.services.replays.history import BatchEntry, ReplayHistory
 from app.services.replays.service import ReplayService
 
-# The steps that one request accepts; each is a transaction.
+# The steps that one request accepts; those of one test case are one transaction.
 STEPS_MAX = 100
 
 
@@ -32,6 +33,10 @@ class AcceptableStep:
     @property
     def key(self) -> str:
         return f"{self.replay_id}.{self.turn}.{self.step}"
+
+    @property
+    def outcome(self) -> StepOutcome:
+        return StepOutcome(self.turn, self.step, self.verdict["actual"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +56,21 @@ class AcceptanceService:
         return list(islice(found, STEPS_MAX))
 
     def accept(self, *, project_id: int, replay_id: int, keys: Collection[str] | None = None, actor: Actor) -> int:
-        """Accept the steps of the batch that are still to be accepted, and return how many that were.
+        """Accept the steps of the batch that are still to be accepted, and return how many changed a test case.
 
-        `keys` are those of the steps to accept; without them `of_batch` lists the steps.
+        `keys` are those of the steps to accept; without them `of_batch` lists the steps. Each test case changes at
+        once: after an interruption the next call accepts the steps of the others.
         """
         listed = self.of_batch(project_id=project_id, replay_id=replay_id)
         steps = listed if keys is None else [step for step in listed if step.key in keys]
-        for each in steps:
-            self.test_cases.accept(
-                project_id=project_id,
-                test_case_id=each.test_case_id,
-                turn=each.turn,
-                step=each.step,
-                actual=each.verdict["actual"],
-                actor=actor,
-            )
-        return len(steps)
+        accepted = 0
+        for test_case_id, of_case in groupby(steps, key=lambda step: step.test_case_id):
+            outcomes = [step.outcome for step in of_case]
+            with suppress(NotFound):  # deleted meanwhile
+                accepted += self.test_cases.accept_all(
+                    project_id=project_id, test_case_id=test_case_id, outcomes=outcomes, actor=actor
+                )
+        return accepted
 
     def _of_replay(self, project_id: int, entry: BatchEntry) -> Iterator[AcceptableStep]:
         row, name = entry.row, entry.test_case_name

@@ -23,7 +23,9 @@ from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
 from app.replay import calibration
-from app.replay.cases import accept_step, case_by_hand, case_from_turns, change_case, load_case, shown_document
+from app.replay.accepting import StepOutcome, accept_step, accept_steps
+from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
+from app.replay.changes import change_case
 from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
@@ -40,7 +42,7 @@ DOCUMENT_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """`changes` is JSON of `app.replay.cases.CaseChanges`: only the fields that were sent."""
+    """`changes` is JSON of `app.replay.changes.CaseChanges`: only the fields that were sent."""
 
     name: str | None
     changes: Mapping[str, Any]
@@ -176,11 +178,24 @@ class TestCaseService:
 
         return self._changed(project_id, test_case_id, change.name, changed, actor)
 
-    def accept(
-        self, *, project_id: int, test_case_id: int, turn: int, step: int, actual: object, actor: Actor = SYSTEM
-    ) -> TestCaseRow:
-        """Expect from now on what a replay produced, as `app.replay.cases.accept_step` does."""
-        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, turn, step, actual), actor)
+    def accept(self, *, project_id: int, test_case_id: int, outcome: StepOutcome, actor: Actor = SYSTEM) -> TestCaseRow:
+        """Expect from now on what a replay produced, as `app.replay.accepting.accept_step` does."""
+        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, outcome), actor)
+
+    def accept_all(self, *, project_id: int, test_case_id: int, outcomes: Sequence[StepOutcome], actor: Actor) -> int:
+        """Expect from now on what a replay produced for these steps, all in one change.
+
+        Returns the number of steps that changed. Steps that can't be accepted any more stay unchanged.
+        """
+        accepted = 0
+
+        def accept(case: TestCase) -> TestCase:
+            nonlocal accepted
+            changed, accepted = accept_steps(case, outcomes)
+            return changed
+
+        self._changed(project_id, test_case_id, None, accept, actor)
+        return accepted
 
     def accept_proposals(
         self,
@@ -223,21 +238,27 @@ class TestCaseService:
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
                 return Imported(self._insert(connection, owner | values, actor), created=True)
-            if known.document != values["document"]:
-                known = self._update(connection, known, values, actor)
-            return Imported(known, created=False)
+            if known.document == values["document"]:
+                return Imported(known, created=False)
+            changed = self._update(connection, known, values, actor)
+            assert changed is not None  # noqa: S101 - its row is locked
+            return Imported(changed, created=False)
 
         return self.database.retrying(work)
 
     def _changed(
         self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
     ) -> TestCaseRow:
-        def work(connection: Connection) -> TestCaseRow:
-            row = find(connection, project_id, test_case_id, lock=True)
-            values = _columns(change(load_case(row.document))) | {"name": name or row.name}
-            return self._update(connection, row, values, actor)
-
-        return self.database.retrying(work)
+        """Change a test case. All but the UPDATE is done before the transaction, so that others wait little for it."""
+        while True:
+            before = self.get(project_id=project_id, test_case_id=test_case_id)
+            case = load_case(before.document)
+            if (changed := change(case)) is case:
+                return before
+            values = _columns(changed) | ({} if name is None else {"name": name})
+            update = partial(self._update, before=before, values=values, actor=actor)
+            if (row := self.database.retrying(update)) is not None:
+                return row
 
     def _head(self, project_id: int, prompt_id: int) -> PromptHead:
         with self.database.read() as connection:
@@ -267,18 +288,22 @@ class TestCaseService:
             return self._insert(connection, values, actor)
 
     def _insert(self, connection: Connection, values: dict[str, Any], actor: Actor) -> TestCaseRow:
-        test_case_id = test_cases.add_test_case(connection, values=values, now=self.now())
-        self._note(connection, values["project_id"], actor, Action.TEST_CASE_CREATED, test_case_id)
-        return find(connection, values["project_id"], test_case_id)
+        row = test_cases.add_test_case(connection, values=values, now=self.now())
+        self._note(connection, row.project_id, actor, Action.TEST_CASE_CREATED, row.id)
+        return row
 
-    def _update(self, connection: Connection, row: TestCaseRow, values: dict[str, Any], actor: Actor) -> TestCaseRow:
-        test_cases.change_test_case(connection, test_case_id=row.id, values=values, now=self.now())
-        self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)
-        return find(connection, row.project_id, row.id)
+    def _update(
+        self, connection: Connection, before: TestCaseRow, values: dict[str, Any], actor: Actor
+    ) -> TestCaseRow | None:
+        """Return the changed test case, None if its document has changed since `before` was read."""
+        row = test_cases.change_test_case(connection, before=before, values=values, now=self.now())
+        if row is not None:
+            self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)
+        return row
 
 
-def find(connection: Connection, project_id: int, test_case_id: int, *, lock: bool = False) -> TestCaseRow:
-    row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id, lock=lock)
+def find(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:
+    row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
     return require(row, "There is no such test case.")
 
 

@@ -18,7 +18,8 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.replay import documents, results
-from app.replay.cases import is_acceptable, load_case, needs_judge
+from app.replay.accepting import StepOutcome, is_acceptable
+from app.replay.cases import load_case, needs_judge
 from app.replay.findings import ReplayResult
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
@@ -44,15 +45,10 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class ProducedStep:
-    """The step of a draft at the position of a test case's.
-
-    `actual` is `{name, arguments}` of a call, an answer's text, or None for a call that was checked and never made.
-    """
+    """The outcome of a draft at the position of a test case's step."""
 
     test_case_id: int
-    turn: int
-    step: int
-    actual: Any
+    outcome: StepOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +138,7 @@ class ReplayService:
         if not 0 <= step < len(verdicts) or not is_acceptable(verdicts[step][2]):
             raise Invalid("n: the draft produced nothing for this step")
         turn, index, verdict = verdicts[step]
-        return ProducedStep(view.row.test_case_id, turn, index, verdict["actual"])
+        return ProducedStep(view.row.test_case_id, StepOutcome(turn, index, verdict["actual"]))
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """Cancel the replay; its worker notices before the next call of a model. `Conflict` when it has ended."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from app.errors import Invalid
 from app.models.replays import Outcome
-from app.replay.cases import accept_step, is_acceptable
+from app.replay.accepting import StepOutcome, is_acceptable, is_expected
+from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
 from app.replay.violations import shown_arguments
 from app.web.filters import pretty
@@ -80,12 +80,12 @@ def shown_turns(result: Mapping[str, Any], case: TestCase | None = None) -> list
 
     `case` is the test case as it is now, None where there is none any more.
     """
-    numbers, budget = count(), Budget()
+    numbers, budget, expected = count(), Budget(), EditedSteps(case) if case else None
     return [
         ShownTurn(
             turn,
             [
-                _step(next(numbers), step, budget, _accepted(case, index - 1, place, step))
+                _step(next(numbers), step, budget, _accepted(expected, index - 1, place, step))
                 for place, step in enumerate(turn["steps"])
             ],
             [ShownStep(f"turn-{index}-extra-{n}", step) for n, step in enumerate(turn["extra"], 1)],
@@ -132,14 +132,11 @@ def _step(number: int, step: Mapping[str, Any], budget: Budget, accepted: bool |
     return ShownStep(f"step-{number}", step, number, _difference(step, budget), accepted)
 
 
-def _accepted(case: TestCase | None, turn: int, place: int, step: Mapping[str, Any]) -> bool | None:
+def _accepted(steps: EditedSteps | None, turn: int, place: int, step: Mapping[str, Any]) -> bool | None:
     """Return True if accepting what came of the step would change nothing, None if it can't be accepted."""
-    if case is None or step["result"] not in ("failed", "needs_review") or not is_acceptable(step):
+    if steps is None or step["result"] not in ("failed", "needs_review") or not is_acceptable(step):
         return None
-    try:
-        return accept_step(case, turn, place, step["actual"]) == case
-    except Invalid:
-        return None
+    return is_expected(steps, StepOutcome(turn, place, step["actual"]))
 
 
 def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:

@@ -129,7 +129,7 @@ class AcceptStep(PromptPage):
     def get(self, visit: Visit, replay_id: int, step: int) -> Reply:
         produced = self.services.replays.produced(project_id=visit.project_id, replay_id=replay_id, step=step)
         change = "expects what the draft did here. What it expected until now is lost"
-        if produced.actual is None:
+        if produced.outcome.actual is None:
             change = "does not check this call any more, and a draft may make it or not"
         return confirm(
             visit,
@@ -145,9 +145,7 @@ class AcceptStep(PromptPage):
         self.services.test_cases.accept(
             project_id=visit.project_id,
             test_case_id=produced.test_case_id,
-            turn=produced.turn,
-            step=produced.step,
-            actual=produced.actual,
+            outcome=produced.outcome,
             actor=visit.actor,
         )
         flash = "The test case expects this from now on. Run it again to see it pass."

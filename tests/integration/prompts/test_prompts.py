@@ -288,7 +288,8 @@ def test_the_list_counts_each_prompts_test_cases(world: World) -> None:
     with_cases, without = (create(world, name=name)["prompt"]["id"] for name in ("one", "two"))
     with world.container.database.write() as connection:
         for name in ("a", "b"):
-            values = {"project_id": world.project_id, "prompt_id": with_cases, "name": name, "document": {}, "steps": 1}
+            values = {"project_id": world.project_id, "prompt_id": with_cases, "name": name, "document": {}}
+            values |= {"steps": 1, "fingerprint": ""}
             test_cases.add_test_case(connection, values=values, now=world.container.now())
     counts = {item["id"]: item["_count"] for item in world.get(PROMPTS).json["prompts"]}
     assert counts == {with_cases: {"testCases": 2}, without: {"testCases": 0}}

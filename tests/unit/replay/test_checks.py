@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
-from app.replay.cases import case_by_hand, case_from_turns, merge_check
+from app.replay.cases import case_by_hand, case_from_turns
+from app.replay.changes import merge_check
 from app.replay.types import Check
 from app.sessions.types import Step, Turn
 

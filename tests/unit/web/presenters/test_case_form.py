@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.cases import change_case
+from app.replay.changes import change_case
 from app.replay.effects import tools_of
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.web.forms import Form

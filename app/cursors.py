@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -52,6 +52,37 @@ def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[R
     before_id = int(decode(cursor, int)[0]) if cursor else None
     rows = read(before_id=before_id, limit=limit + 1)
     return Page(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)
+
+
+# A page of large entries ends before they have more bytes together; one larger entry is a page.
+PAGE_BYTES = 4 * 1024 * 1024
+_FIRST_READ = 2
+
+
+def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int, cursor: str | None) -> Page[Row]:
+    """Return the page that `page_by_id` does, or its beginning of at most `PAGE_BYTES`, as `size` measures rows.
+
+    Rows are read in pieces that double, so that hardly more than the page is read.
+    """
+    before_id = int(decode(cursor, int)[0]) if cursor else None
+    shown: list[Row] = []
+    spent, piece = 0, _FIRST_READ
+    while True:
+        asked = min(piece, limit + 1 - len(shown))
+        rows = read(before_id=before_id, limit=asked)
+        for row in rows:
+            spent += size(row)
+            if len(shown) == limit or (shown and spent > PAGE_BYTES):
+                return Page(shown, encode(shown[-1].id))
+            shown.append(row)
+        if len(rows) < asked:
+            return Page(shown, None)
+        before_id, piece = rows[-1].id, 2 * piece
+
+
+def json_size(value: object) -> int:
+    """Return the bytes of a value as JSON."""
+    return len(orjson.dumps(value))
 
 
 def encode(*position: int | str) -> str:

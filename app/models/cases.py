@@ -15,9 +15,11 @@ from sqlalchemy import (
     Index,
     Integer,
     String,
+    Text,
     delete,
     func,
     select,
+    type_coerce,
     update,
 )
 
@@ -78,12 +80,12 @@ def find_test_case(connection: Connection, *, project_id: int, test_case_id: int
 DOCUMENTS_AT_ONCE = 10
 
 
-def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict[int, dict[str, Any]]]:
-    """Yield the documents of test cases, by id, a few at a time."""
+def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict[int, str]]:
+    """Yield the documents of test cases as they are stored, by id, a few at a time."""
     c = test_cases.c
     for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
-        some = select(c.id, c.document).where(c.id.in_(ids[start : start + DOCUMENTS_AT_ONCE]))
-        yield {row[0]: row[1] for row in connection.execute(some)}
+        statement = select(c.id, type_coerce(c.document, Text)).where(c.id.in_(ids[start : start + DOCUMENTS_AT_ONCE]))
+        yield {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import to_builtins
 from sqlalchemy import Connection
 
-from app.cursors import Page, page_by_id
+from app.cursors import Page, json_size, page_by_size
 from app.db import Database
 from app.errors import Conflict, Invalid, require
 from app.experiments.statistics import default_most, default_repeats
@@ -136,7 +136,7 @@ class ExperimentService:
                 verdict=verdict,
                 newest_first=newest_first,
             )
-            return page_by_id(read, limit=limit, cursor=cursor)
+            return page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
 
     def count(self, *, project_id: int, prompt_id: int, verdict: Verdict | None) -> int:
         """Count the experiments that `list` has on all its pages."""

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
-from app.cursors import Page, page_by_id
+from app.cursors import Page, json_size, page_by_size
 from app.db import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, prompts
@@ -132,11 +132,14 @@ class TestCaseService:
         search: str | None = None,
         order: str = "-created",
     ) -> Page[TestCaseRow]:
-        """List the prompt's test cases, the newest first unless `order` is another one of `list_test_cases`."""
+        """List the prompt's test cases, the newest first unless `order` is another one of `list_test_cases`.
+
+        A page ends early where the documents are large.
+        """
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             read = partial(test_cases.list_test_cases, connection, prompt_id=prompt_id, search=search, order=order)
-            return page_by_id(read, limit=limit, cursor=cursor)
+            return page_by_size(read, size=lambda row: json_size(row.document), limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
         with self.database.read() as connection:

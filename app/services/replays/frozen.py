@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +20,11 @@ from app.models.prompts import PromptHead
 from app.models.queries import put_rows, update_rows
 from app.services.prompts import drafts
 from app.services.replays.candidates import CandidateContent
+from app.typed import decode
 
 AT_ONCE = 1000
+# Of the test cases that one request has to read.
+DOCUMENTS_BYTES = 32 * 1024 * 1024
 
 
 class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,6 +80,27 @@ def resolved(document: dict[str, Any], head: PromptHead) -> dict[str, Any]:
     return document if own is not None else document | {"assertionValue": head.assertion_value}
 
 
+def _resolved_text(document: str, head: PromptHead) -> orjson.Fragment:
+    """Return the JSON of what `resolved` returns for this JSON, without parsing what the fields have."""
+    fields = decode(document, dict[str, msgspec.Raw])
+    if bytes(fields.get("assertionValue", b"null")) == b"null":
+        fields["assertionValue"] = msgspec.Raw(orjson.dumps(head.assertion_value))
+    return orjson.Fragment(msgspec.json.encode(fields))
+
+
+def read_documents(connection: Connection, test_case_ids: Sequence[int]) -> Iterator[dict[int, str]]:
+    """Yield the documents of test cases as JSON, by id; raises `Invalid` once they have more than `DOCUMENTS_BYTES`."""
+    left = DOCUMENTS_BYTES
+    for documents in test_cases.documents_of(connection, ids=test_case_ids):
+        left -= sum(map(len, documents.values()))
+        if left < 0:
+            raise Invalid(
+                "testCaseIds: The test cases that have to be read have more than "
+                f"{DOCUMENTS_BYTES // 2**20} MiB together; name fewer at once."
+            )
+        yield documents
+
+
 def _entries(connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None) -> list[CaseEntry]:
     requested = None if test_case_ids is None else list(dict.fromkeys(test_case_ids))
     _check_number(requested or ())
@@ -110,15 +134,15 @@ def _put_snapshots(
     Test cases of older releases get their own fingerprint first.
     """
     known, stored = {entry.id: entry.fingerprint for entry in entries}, {}
-    for documents in test_cases.documents_of(connection, ids=list(known)):
+    for documents in read_documents(connection, list(known)):
         for each, document in documents.items():
             if not known[each]:
-                known[each] = fingerprint_of(orjson.dumps(document))
+                known[each] = fingerprint_of(document.encode())
                 update_rows(connection, test_cases.test_cases, {"id": each}, fingerprint=known[each])
             stored[each] = _fingerprint(known[each], head)
         shared = {"prompt_id": head.id, "created_at": now}
         rows = [
-            shared | {"test_case_id": each, "fingerprint": stored[each], "document": resolved(document, head)}
+            shared | {"test_case_id": each, "fingerprint": stored[each], "document": _resolved_text(document, head)}
             for each, document in documents.items()
         ]
         put_rows(connection, snapshots, rows, key=("test_case_id", "fingerprint"))

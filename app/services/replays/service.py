@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+import orjson
 from sqlalchemy import Connection
 
-from app.cursors import Page, page_by_id
+from app.cursors import Page, json_size, page_by_size
 from app.db import Database, retried
 from app.errors import Conflict, Invalid, ProviderError, require
 from app.models import audit_log, prompt_versions, replays
@@ -25,7 +26,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
-from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
+from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content, read_documents
 from app.timestamps import Now
 
 # `ReplayService.list` hides the builtin from the annotations below it.
@@ -124,7 +125,7 @@ class ReplayService:
             if commit_hash is not None:
                 filters = _of_version(connection, prompt_id, filters, commit_hash)
             read = partial(replays.list_replays, connection, prompt_id=prompt_id, filters=filters)
-            page = page_by_id(read, limit=limit, cursor=cursor)
+            page = page_by_size(read, size=lambda row: json_size(row.violations), limit=limit, cursor=cursor)
             return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
@@ -258,9 +259,9 @@ class ReplayService:
 def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> None:
     """Raise `Invalid` if a test case can't do without a model that judges, saying what to set."""
     ids = list(dict.fromkeys(case.test_case_id for case in cases))
-    for some in test_cases.documents_of(connection, ids=ids):
-        for test_case_id, document in some.items():
-            if needs_judge(load_case(document)):
+    for stored in read_documents(connection, ids):
+        for test_case_id, document in stored.items():
+            if needs_judge(load_case(orjson.loads(document))):
                 raise Invalid(
                     f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. "
                     "Set one for its vendor, name another model as judgeModelName, or change the test case's checks."

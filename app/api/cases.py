@@ -7,7 +7,10 @@ from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.replays.cases import DOCUMENT_BYTES, CaseChange, CaseView, Proposal, WrittenCase
+from app.services.replays.case_commands import CaseChange, WrittenCase
+from app.services.replays.cases import CaseView
+from app.services.replays.proposals import Proposal
+from app.services.replays.stored_cases import DOCUMENT_BYTES
 
 # A file has the document and little else, indented.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES

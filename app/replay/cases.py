@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
 from app.replay.free_text import SeenResults, free_paths
@@ -128,9 +129,10 @@ def _copy_step(step: Step, check: Check) -> CaseStep:
 
 
 def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, ToolRules]:
-    """Return rules for the tools that have arguments of free text: matchers for these."""
+    """Return rules for the tools that have arguments of free text: matchers for these, within the limits."""
     tools = tools_of(case, defined)
     found: dict[str, dict[str, Any]] = {}
+    left = COMPARED_MAX
     results = SeenResults()
     for turn in case.turns:
         for step in turn.steps:
@@ -139,6 +141,9 @@ def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, T
                 free = free_paths(
                     step.arguments, tool.schema, is_read=tool.effect == "read", user=turn.user or "", results=results
                 )
-                found.setdefault(step.name, {}).update(free)
+                known = found.setdefault(step.name, {})
+                added = [pointer for pointer in free if pointer not in known][: min(left, MATCHERS_MAX - len(known))]
+                known.update((pointer, free[pointer]) for pointer in added)
+                left -= len(added)
                 results.add(step.result)
     return {name: ToolRules(arguments=free) for name, free in found.items() if free}

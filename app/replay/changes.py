@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.errors import Invalid
+from app.replay.case_limits import TOOLS_MAX, compared, require_few_compared, require_few_matchers
 from app.replay.cases import BY_HAND, RECORDED, require_playable
 from app.replay.documents import load
 from app.replay.edited_steps import EditedSteps
@@ -35,7 +36,7 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. Raises `Invalid` with the
     field's path, also when the result would check nothing.
     """
-    given = load(changes, CaseChanges)
+    before, given = case, load(changes, CaseChanges)
     named = [field.name for field in msgspec.structs.fields(CaseSettings) if field.encode_name in changes]
     case = replace(case, **{name: getattr(given, name) for name in named})
     if given.assertion_type:
@@ -45,24 +46,29 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     if given.steps:
         case = _with_changed_steps(case, given.steps)
     require_playable(case, "", "steps")
+    require_few_compared(case, before=compared(before))
     return case
 
 
 def merge_check(check: Check, changes: Mapping[str, Any], path: str) -> Check:
     """Return the check with the fields that `changes`, JSON at `path`, names replaced. Raises `Invalid`."""
+    require_few_matchers(changes.get("arguments"), f"{path}.arguments")
     return load({**msgspec.to_builtins(check), **changes}, Check, path)
 
 
 def _with_changed_steps(case: TestCase, changes: Iterable[StepChange]) -> TestCase:
-    steps = EditedSteps(case)
+    """Apply the changes in their order, the checks of each step at once: a check may cost as much as its matchers."""
+    merged: dict[tuple[int, int], tuple[str, dict[str, Any]]] = {}
     for index, change in enumerate(changes):
         path = f"steps.{index}"
         _require_index(change.turn, case.turns, f"{path}.turn")
         _require_index(change.step, case.turns[change.turn].steps, f"{path}.step")
-        step = steps.get(change.turn, change.step)
-        assert step is not None  # noqa: S101 - both indexes were checked
-        check = merge_check(step.check, change.check, f"{path}.check")
-        steps.put(change.turn, change.step, replace(step, check=check))
+        _, earlier = merged.get((change.turn, change.step), ("", {}))
+        merged[change.turn, change.step] = f"{path}.check", earlier | change.check
+    steps = EditedSteps(case)
+    for (turn, n), (path, check) in merged.items():
+        step = case.turns[turn].steps[n]
+        steps.put(turn, n, replace(step, check=merge_check(step.check, check, path)))
     return steps.case()
 
 
@@ -84,11 +90,15 @@ def _changed_rules(
     """Return the rules of tools with the changed ones; tools without any rule are left out."""
     changed = {name: _merged(name, rules.get(name, ToolRules()), change or {}) for name, change in changes.items()}
     given = {**rules, **{name: changed[name] if change else ToolRules() for name, change in changes.items()}}
-    return {name: tool for name, tool in given.items() if tool != ToolRules()}
+    kept = {name: tool for name, tool in given.items() if tool != ToolRules()}
+    if len(kept) > max(TOOLS_MAX, len(rules)):
+        raise Invalid(f"tools: at most {TOOLS_MAX}")
+    return kept
 
 
 def _merged(name: str, rules: ToolRules, change: Mapping[str, Any]) -> ToolRules:
     """Return the rules with those that `change` names; the `effectFrom` of an answer may be sent back unread."""
+    require_few_matchers(change.get("arguments"), f"tools.{name}.arguments")
     merged = {**msgspec.to_builtins(rules), **change}
     return load(
         {key: value for key, value in merged.items() if value is not None and key != "effectFrom"},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, get_args
 
-from marshmallow import fields, post_load, validate
+from marshmallow import ValidationError, fields, post_load, validate
 
 from app.replay import types
+from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.replay.effects import EffectFrom
 from app.schemas.answer import (
     Answer,
@@ -25,7 +26,8 @@ from app.schemas.answer import (
 from app.schemas.base import StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
-from app.services.replays.cases import NAME_MAX, CaseChange, WrittenCase
+from app.services.replays.case_commands import CaseChange, WrittenCase
+from app.services.replays.stored_cases import NAME_MAX
 
 TEXT_MAX = 500_000
 FORMAT_1, FORMAT = "reprise.test-case/1", "reprise.test-case/2"
@@ -33,22 +35,50 @@ DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
 class CaseField(fields.Raw):
-    """A field of a test case with its shape in the document; `app.replay` checks it and says what it may be."""
+    """A field of a test case with its shape in the document; `app.replay` checks it and says what it may be.
 
-    def __init__(self, shape: dict[str, Any], *, allow_none: bool = True, **kwargs: Any) -> None:
+    A list or an object has at most `maximum` entries.
+    """
+
+    def __init__(
+        self, shape: dict[str, Any], *, maximum: int | None = None, allow_none: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(allow_none=allow_none, **kwargs)
-        self.documented = shape
+        bound = "maxItems" if shape.get("type") == "array" else "maxProperties"
+        self.documented = shape if maximum is None else shape | {bound: maximum}
+        self._maximum = maximum
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if self._maximum is not None and isinstance(value, list | dict) and len(value) > self._maximum:
+            raise ValidationError(f"Must have at most {self._maximum} entries.")
+        return super()._deserialize(value, attr, data, **kwargs)
 
 
 def _one_of(texts: Any, **options: Any) -> CaseField:
     return CaseField({"enum": [*get_args(texts)]}, **options)
 
 
+MATCHERS = {"type": "object", "maxProperties": MATCHERS_MAX}
+# `app.replay.types` has the rest of what these may be.
+CHECK = {"type": "object", "properties": {"arguments": {"anyOf": [{"type": "string"}, MATCHERS]}}, "maxProperties": 5}
 STEP_CHANGE = {
     "type": "object",
-    "properties": {"turn": {"type": "integer"}, "step": {"type": "integer"}, "check": {"type": "object"}},
+    "properties": {"turn": {"type": "integer"}, "step": {"type": "integer"}, "check": CHECK},
     "required": ["turn", "step", "check"],
     "additionalProperties": False,
+}
+RULES = {"type": ["object", "null"], "properties": {"arguments": MATCHERS}, "maxProperties": 9}
+# A file of one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
+FILE = {
+    "type": "object",
+    "properties": {
+        "turns": {
+            "type": "array",
+            "maxItems": TURNS_MAX,
+            "description": f"At most {STEPS_MAX} steps in all, and {COMPARED_MAX} matchers and patterns.",
+        },
+        "tools": {"type": "object", "maxProperties": TOOLS_MAX},
+    },
 }
 
 
@@ -58,12 +88,12 @@ class CaseChangeSchema(StrictSchema):
     command: ClassVar = CaseChange.of
 
     name = Text(minimum=1, maximum=NAME_MAX, trim=True)
-    steps = CaseField({"type": "array", "items": STEP_CHANGE}, validate=check_values)
+    steps = CaseField({"type": "array", "items": STEP_CHANGE}, maximum=STEPS_MAX, validate=check_values)
     order = _one_of(types.Order)
     history = _one_of(types.History)
     on_missing = _one_of(types.OnMissing, attribute="onMissing")
     judge = _one_of(types.Judging)
-    tools = CaseField({"type": "object", "additionalProperties": {"type": ["object", "null"]}}, validate=check_values)
+    tools = CaseField({"type": "object", "additionalProperties": RULES}, maximum=TOOLS_MAX, validate=check_values)
     included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns")
     assertion_type = CaseField({"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType")
     assertion_value = Text(attribute="assertionValue", allow_none=True)
@@ -89,7 +119,7 @@ class ImportSchema(StrictSchema):
 
     format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
-    test_case = CaseField({"type": "object"}, required=True, allow_none=False)
+    test_case = CaseField(FILE, required=True, allow_none=False)
 
     @post_load
     def complete(self, file: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:

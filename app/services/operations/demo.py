@@ -19,7 +19,8 @@ from app.errors import Unavailable
 from app.models import session_log
 from app.models.replays import ReplayFilter
 from app.services.prompts.drafts import NewPrompt
-from app.services.replays.cases import CaseChange, TestCaseService
+from app.services.replays.case_commands import CaseChange
+from app.services.replays.cases import TestCaseService
 from app.services.replays.service import ReplayService
 from app.services.traces.ingest import IngestService
 from app.timestamps import Now

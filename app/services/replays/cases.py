@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-import orjson
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
 from app.cursors import Page, json_size, page_by_size
 from app.db import Database, retried
-from app.errors import Invalid, NotFound, require
+from app.errors import NotFound, require
 from app.models import audit_log, prompts
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -24,6 +23,7 @@ from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
+from app.replay.case_limits import fitting_turns, require_small_enough
 from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
 from app.replay.changes import change_case
 from app.replay.documents import dump
@@ -31,35 +31,12 @@ from app.replay.effects import require_usable, tools_of
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
-from app.services.replays.frozen import fingerprint_of
+from app.services.replays.case_commands import CaseChange, WrittenCase
+from app.services.replays.proposals import Proposal, chosen_turns
+from app.services.replays.stored_cases import NAME_MAX, columns, title
 from app.services.traces.logs import SessionService
+from app.sessions.types import Turn
 from app.timestamps import Now
-
-NAME_MAX = 128
-# What a replay finds repeats its case two or three times, and must fit into one statement.
-DOCUMENT_BYTES = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class CaseChange:
-    """`changes` is JSON of `app.replay.changes.CaseChanges`: only the fields that were sent."""
-
-    name: str | None
-    changes: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, name: str | None = None, **changes: Any) -> CaseChange:
-        return cls(name, changes)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenCase:
-    """A test case by hand; its name is the question's first line if it has none."""
-
-    question: str
-    expected_answer: str
-    name: str | None = None
-    placeholders: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +55,6 @@ class Imported:
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A test case of a session before it is made; `head` is its prompt's, `tools` the tools of its draft."""
-
-    head: PromptHead
-    name: str
-    case: TestCase
-    tools: Sequence[ToolDefinition]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return shown_document(self.case, self.tools)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCaseService:
     database: Database
@@ -99,19 +62,38 @@ class TestCaseService:
     sessions: SessionService
     reader: PromptReader
 
-    def proposed(self, *, project_id: int, session_id: str) -> Proposal:
-        """Return the test case that a session makes with the default checks."""
+    def proposed(self, *, project_id: int, session_id: str, turns: int | None = None) -> Proposal:
+        """Return the test case that a session makes with the default checks.
+
+        Of a session that is too long for a test case it has the first `turns`; `Invalid` if they are too many.
+        """
+        return self._proposed(project_id, session_id, partial(chosen_turns, number=turns))
+
+    def _proposed(
+        self, project_id: int, session_id: str, choose: Callable[[Sequence[Turn]], Sequence[Turn]]
+    ) -> Proposal:
         session = self.sessions.get(project_id=project_id, session_id=session_id)
         head, tools = self._draft(project_id, session.prompt_id)
         opening = next((turn.user for turn in session.turns if turn.user), None)
-        case = case_from_turns(session.turns, cast(AssertionType, head.assertion_type), tools)
-        return Proposal(head, _title(opening, f"Session {session_id[:8]}"), case, tools)
+        chosen = choose(session.turns)
+        case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
+        name = title(opening, f"Session {session_id[:8]}")
+        return Proposal(head, name, case, tools, len(session.turns) - len(chosen))
+
+    def beginning(self, *, project_id: int, session_id: str) -> Proposal:
+        """Return the test case of all turns of a session, or of as many of the first ones as a test case can have."""
+        return self._proposed(project_id, session_id, lambda turns: turns[: fitting_turns(turns)])
 
     def from_session(
         self, *, project_id: int, session_id: str, change: CaseChange, actor: Actor = SYSTEM
     ) -> TestCaseRow:
-        """Make a test case of all the session's turns, with the default checks changed as `change` has it."""
-        proposal = self.proposed(project_id=project_id, session_id=session_id)
+        """Make a test case of all the session's turns, with the default checks changed as `change` has it.
+
+        Of a session that is too long for a test case it has the turns that `change` includes.
+        """
+        included = change.changes.get("includedTurns")
+        turns = included if isinstance(included, int) and included > 0 else None
+        proposal = self.proposed(project_id=project_id, session_id=session_id, turns=turns)
         case = change_case(proposal.case, change.changes)
         require_usable(tools_of(case, proposal.tools))
         return self._add(proposal.head, change.name or proposal.name, case, session_id, actor)
@@ -120,7 +102,7 @@ class TestCaseService:
         head = self._head(project_id, prompt_id)
         assertion = cast(AssertionType, head.assertion_type)
         case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
-        return self._add(head, written.name or _title(written.question, "Test case"), case, None, actor)
+        return self._add(head, written.name or title(written.question, "Test case"), case, None, actor)
 
     def list(
         self,
@@ -226,13 +208,17 @@ class TestCaseService:
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         head = self._head(project_id, row.prompt_id)
-        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], load_case(row.document), row.session_id, actor)
+        case = load_case(row.document)
+        require_small_enough(case)
+        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], case, row.session_id, actor)
 
     def import_case(
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
     ) -> Imported:
         """Import an exported test case; the newest one of the same name becomes what is imported."""
-        values = _columns(load_case(document, "testCase")) | {"name": name}
+        case = load_case(document, "testCase")
+        require_small_enough(case, "testCase")
+        values = columns(case) | {"name": name}
 
         def work(connection: Connection) -> Imported:
             # The lock makes two imports of the same name come one after the other.
@@ -258,7 +244,7 @@ class TestCaseService:
             case = load_case(before.document)
             if (changed := change(case)) is case:
                 return before
-            values = _columns(changed) | ({} if name is None else {"name": name})
+            values = columns(changed) | ({} if name is None else {"name": name})
             update = partial(self._update, before=before, values=values, actor=actor)
             if (row := self.database.retrying(update)) is not None:
                 return row
@@ -286,7 +272,7 @@ class TestCaseService:
     @retried
     def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
         owner = {"project_id": head.project_id, "prompt_id": head.id}
-        values = owner | _columns(case) | {"name": name, "session_id": session_id}
+        values = owner | columns(case) | {"name": name, "session_id": session_id}
         with self.database.write() as connection:
             return self._insert(connection, values, actor)
 
@@ -308,22 +294,3 @@ class TestCaseService:
 def find(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:
     row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
     return require(row, "There is no such test case.")
-
-
-def _columns(case: TestCase) -> dict[str, Any]:
-    """Return the case as it is stored. Raises `Invalid` when it is too large to be replayed and reported."""
-    try:
-        document = dump(case)
-    except (orjson.JSONEncodeError, RecursionError) as error:
-        raise Invalid(f"turns: Can't be stored as JSON: {error}") from error
-    packed = orjson.dumps(document)
-    if len(packed) > DOCUMENT_BYTES:
-        raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
-    steps = sum(len(turn.steps) for turn in case.played)
-    return {"document": document, "steps": steps, "fingerprint": fingerprint_of(packed)}
-
-
-def _title(text: str | None, otherwise: str) -> str:
-    """Return the first line that is not blank, cut to the length of a name."""
-    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), otherwise)
-    return line if len(line) <= NAME_MAX else line[: NAME_MAX - 1] + "…"

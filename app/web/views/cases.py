@@ -124,7 +124,7 @@ class SessionTestCase(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit, session_id: str) -> Reply:
-        proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
+        proposal = self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
@@ -134,6 +134,7 @@ class SessionTestCase(PromptPage):
             head=proposal.head,
             name=proposal.name,
             session_id=session_id,
+            turns_left_out=proposal.turns_left_out,
             replays=[],
             **_form(visit, proposal.case, proposal.tools, fields),
         )
@@ -147,12 +148,15 @@ class SessionTestCase(PromptPage):
     def post(self, visit: Visit, session_id: str) -> Reply:
         if "open" in visit.form.fields:
             return self.get(visit, session_id)
-        proposal = self.services.test_cases.proposed(project_id=visit.project_id, session_id=session_id)
+        proposal = self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
+        body = case_body(fields_sent(visit.form, shown), shown)
+        if proposal.turns_left_out:
+            body = {"includedTurns": len(proposal.case.turns)} | body
         row = self.services.test_cases.from_session(
             project_id=visit.project_id,
             session_id=session_id,
-            change=load(CaseChangeSchema(), case_body(fields_sent(visit.form, shown), shown)),
+            change=load(CaseChangeSchema(), body),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
@@ -198,6 +202,7 @@ class TestCaseView(PromptPage):
             head=head,
             name=row.name,
             session_id=row.session_id,
+            turns_left_out=0,
             replays=replays.entries,
             **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined))),
         )

@@ -15,7 +15,7 @@ from app.models.case_snapshots import case_snapshots
 from app.models.replays import replays
 from app.services.data.removal import Remover
 from app.services.experiments.service import NewExperiment
-from app.services.replays.cases import CaseChange, WrittenCase
+from app.services.replays.case_commands import CaseChange, WrittenCase
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import prompt

@@ -1,0 +1,80 @@
+"""The limits of a test case: each page and request that shows or changes one at its limits takes under a second.
+
+Test cases of earlier releases may be over them. They are read, played and exported all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from app.errors import Invalid
+from app.replay.documents import join
+from app.replay.types import CaseStep, CaseTurn, TestCase
+from app.sessions.types import Turn
+
+TURNS_MAX = 1_000
+# Steps of all turns.
+STEPS_MAX = 5_000
+# Tools with rules.
+TOOLS_MAX = 500
+# Matchers of one check, and of one tool.
+MATCHERS_MAX = 100
+# Matchers of all checks and tools, and answers that are compared by a pattern: a pattern is compiled at each reading.
+COMPARED_MAX = 2_000
+
+
+def fitting_turns(turns: Sequence[CaseTurn | Turn]) -> int:
+    """Return how many turns, from the first, a test case can have."""
+    steps = 0
+    for index, turn in enumerate(islice(turns, TURNS_MAX)):
+        steps += len(turn.steps)
+        if steps > STEPS_MAX:
+            return index
+    return min(len(turns), TURNS_MAX)
+
+
+def require_small_enough(case: TestCase, path: str = "") -> None:
+    """Raise `Invalid`, with the path of the field and the limit, for a new test case that is over a limit."""
+    if len(case.turns) > TURNS_MAX:
+        raise Invalid(f"{join(path, 'turns')}: at most {TURNS_MAX}")
+    if fitting_turns(case.turns) < len(case.turns):
+        raise Invalid(f"{join(path, 'turns')}: at most {STEPS_MAX} steps in all")
+    if len(case.tools) > TOOLS_MAX:
+        raise Invalid(f"{join(path, 'tools')}: at most {TOOLS_MAX}")
+    for place, matchers in _matchers(case):
+        require_few_matchers(matchers, join(path, place))
+    require_few_compared(case, path)
+
+
+def require_few_matchers(arguments: object, path: str) -> None:
+    """Raise `Invalid` for more matchers than one check or tool may have; `arguments` is the field at `path`."""
+    if isinstance(arguments, Mapping) and len(arguments) > MATCHERS_MAX:
+        raise Invalid(f"{path}: at most {MATCHERS_MAX} matchers")
+
+
+def require_few_compared(case: TestCase, path: str = "", before: int = 0) -> None:
+    """Raise `Invalid` for more matchers and patterns than a test case may have, unless it had as many `before`."""
+    if compared(case) > max(COMPARED_MAX, before):
+        raise Invalid(f"{join(path, 'turns')}: at most {COMPARED_MAX} matchers and patterns in all")
+
+
+def compared(case: TestCase) -> int:
+    """Return the number of all matchers, and of answers that are compared by a pattern."""
+    matchers = sum(len(matchers) for _, matchers in _matchers(case))
+    return matchers + sum(step.kind == "answer" and step.check.answer == "regex" for _, step in _steps(case))
+
+
+def _matchers(case: TestCase) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the path and the matchers of each tool and check that has some."""
+    for name, rules in case.tools.items():
+        yield f"tools.{name}.arguments", rules.arguments
+    for place, step in _steps(case):
+        if isinstance(step.check.arguments, dict):
+            yield f"{place}.check.arguments", step.check.arguments
+
+
+def _steps(case: TestCase) -> Iterator[tuple[str, CaseStep]]:
+    for index, turn in enumerate(case.turns):
+        yield from ((f"turns.{index}.steps.{n}", step) for n, step in enumerate(turn.steps))

@@ -1,0 +1,35 @@
+"""Test cases as they are stored: their columns, with a name from the first line of a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from app.errors import Invalid
+from app.replay.documents import dump
+from app.replay.types import TestCase
+from app.services.replays.frozen import fingerprint_of
+
+NAME_MAX = 128
+# What a replay finds repeats its case two or three times, and must fit into one statement.
+DOCUMENT_BYTES = 4 * 1024 * 1024
+
+
+def columns(case: TestCase) -> dict[str, Any]:
+    """Return the case as it is stored. Raises `Invalid` when it is too large to be replayed and reported."""
+    try:
+        document = dump(case)
+    except (orjson.JSONEncodeError, RecursionError) as error:
+        raise Invalid(f"turns: Can't be stored as JSON: {error}") from error
+    packed = orjson.dumps(document)
+    if len(packed) > DOCUMENT_BYTES:
+        raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
+    steps = sum(len(turn.steps) for turn in case.played)
+    return {"document": document, "steps": steps, "fingerprint": fingerprint_of(packed)}
+
+
+def title(text: str | None, otherwise: str) -> str:
+    """Return the first line that is not blank, cut to the length of a name."""
+    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), otherwise)
+    return line if len(line) <= NAME_MAX else line[: NAME_MAX - 1] + "…"

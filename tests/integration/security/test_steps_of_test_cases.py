@@ -1,0 +1,188 @@
+"""Test cases of very many steps: what accepts, lists, changes and shows them does twice the work for twice of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from falcon.testing import Result
+
+from app.models.organizations import Role
+from app.replay import case_limits
+from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
+from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record, replayed
+from tests.support.backends import EMBEDDED_CONTAINER
+from tests.support.operations import calls_of
+from tests.support.statements import executed
+from tests.support.world import World
+
+FEW, MANY = 60, 120
+
+
+def recorded(steps: int) -> list[dict[str, Any]]:
+    """Calls that the model `echo` never makes, and its answer."""
+    calls = [{"kind": "tool_call", "name": "look", "arguments": {"at": n}, "result": n} for n in range(steps - 1)]
+    return [*calls, {"kind": "answer", "text": "hello"}]
+
+
+def document(turns: int, steps: int) -> dict[str, Any]:
+    return {"turns": [{"user": "hello", "steps": recorded(steps)} for _ in range(turns)]}
+
+
+def imported(world: World, case: dict[str, Any], name: str = "many steps", prompt_id: int | None = None) -> Result:
+    path = f"/api/v1/prompts/{prompt_id or prompt(world, model='echo')}/test-cases/import"
+    return world.post(path, json={"format": "reprise.test-case/2", "name": name, "testCase": case})
+
+
+def case_of(world: World, steps: int) -> int:
+    made = imported(world, document(1, steps))
+    assert made.status_code == 201, made.text
+    case_id: int = made.json["id"]
+    return case_id
+
+
+def work_at(world: World, steps: int, ask: Callable[[int, int], object]) -> int:
+    """Return the calls of functions that a request makes on a test case of so many steps, replayed once."""
+    case_id = case_of(world, steps)
+    replay_id = replayed(world, case_id)["id"]
+    return calls_of(lambda: ask(case_id, replay_id))
+
+
+def assert_linear(world: World, ask: Callable[[int, int], object]) -> None:
+    assert work_at(world, MANY, ask) <= 2.3 * work_at(world, FEW, ask)
+
+
+def test_listing_what_a_batch_can_accept_twice_the_steps(world: World) -> None:
+    assert_linear(world, lambda _, replay_id: world.get(f"/api/v1/replays/{replay_id}/batch/accept"))
+
+
+def test_accepting_all_steps_of_a_test_case_is_one_transaction(world: World) -> None:
+    statements = []
+    for steps in (30, 60):
+        case_id = case_of(world, steps)
+        replay_id = replayed(world, case_id)["id"]
+        with executed() as of_accepting:
+            answer = world.post(f"/api/v1/replays/{replay_id}/batch/accept")
+        assert answer.json == {"accepted": steps - 1}
+        statements.append(len([text for text in of_accepting if "test_cases" in text or "audit_log" in text]))
+
+    assert statements[0] == statements[1]
+
+
+def test_naming_every_step_in_a_change(world: World) -> None:
+    def ask(case_id: int, _replay_id: int) -> None:
+        steps = len(world.get(f"/api/v1/test-cases/{case_id}").json["turns"][0]["steps"])
+        changes = [{"turn": 0, "step": n, "check": {"enabled": True}} for n in range(steps)]
+        assert world.patch(f"/api/v1/test-cases/{case_id}", json={"steps": changes}).status_code == 200
+
+    assert_linear(world, ask)
+
+
+@pytest.mark.parametrize("page", ["/test-cases/{case}", "/replays/{replay}", "/replays/{replay}/batch/accept"])
+def test_pages_of_twice_the_steps(world: World, page: str) -> None:
+    cookies = {"reprise_session": world.session_of(Role.MEMBER)}
+
+    def ask(case_id: int, replay_id: int) -> None:
+        path = f"/projects/{world.project_id}" + page.format(case=case_id, replay=replay_id)
+        assert world.client.simulate_get(path, cookies=cookies).status_code == 200
+
+    assert_linear(world, ask)
+
+
+def one(check: dict[str, Any]) -> dict[str, Any]:
+    return {"user": "hello", "steps": [{"kind": "tool_call", "name": "look", "arguments": {}, "check": check}]}
+
+
+def matchers(number: int) -> dict[str, str]:
+    return {f"/{n}": "any" for n in range(number)}
+
+
+@EMBEDDED_CONTAINER
+@pytest.mark.parametrize(
+    ("case", "refusal"),
+    [
+        (document(TURNS_MAX + 1, 1), f"testCase.turns: at most {TURNS_MAX}"),
+        (document(2, STEPS_MAX // 2 + 1), f"testCase.turns: at most {STEPS_MAX} steps in all"),
+        (
+            {"turns": [one({"arguments": matchers(MATCHERS_MAX + 1)})]},
+            f"testCase.turns.0.steps.0.check.arguments: at most {MATCHERS_MAX} matchers",
+        ),
+        (
+            document(1, 2) | {"tools": {"look": {"arguments": matchers(MATCHERS_MAX + 1)}}},
+            f"testCase.tools.look.arguments: at most {MATCHERS_MAX} matchers",
+        ),
+        (
+            {"turns": [one({"arguments": matchers(MATCHERS_MAX)})] * (COMPARED_MAX // MATCHERS_MAX + 1)},
+            f"testCase.turns: at most {COMPARED_MAX} matchers and patterns in all",
+        ),
+        (
+            document(1, 2) | {"tools": {f"tool {n}": {"never": True} for n in range(TOOLS_MAX + 1)}},
+            f"testCase.tools: at most {TOOLS_MAX}",
+        ),
+    ],
+    ids=["turns", "steps", "matchers of a check", "matchers of a tool", "matchers in all", "tools"],
+)
+def test_a_file_over_a_limit_is_refused_with_the_limit(world: World, case: dict[str, Any], refusal: str) -> None:
+    answer = imported(world, case)
+    assert (answer.status_code, answer.json["error"]) == (400, refusal)
+
+
+@EMBEDDED_CONTAINER
+def test_a_change_over_a_limit_is_refused_with_the_limit(world: World) -> None:
+    path = f"/api/v1/test-cases/{case_of(world, 3)}"
+    change = {"turn": 0, "step": 0, "check": {}}
+    refused = [
+        world.patch(path, json=body).json["error"]
+        for body in (
+            {"steps": [change] * (STEPS_MAX + 1)},
+            {"steps": [change, change | {"check": {"arguments": matchers(MATCHERS_MAX + 1)}}]},
+            {"tools": {f"tool {n}": None for n in range(TOOLS_MAX + 1)}},
+            {"tools": {"look": {"arguments": matchers(MATCHERS_MAX + 1)}}},
+        )
+    ]
+    assert refused == [
+        f"steps: Must have at most {STEPS_MAX} entries.",
+        f"steps.1.check.arguments: at most {MATCHERS_MAX} matchers",
+        f"tools: Must have at most {TOOLS_MAX} entries.",
+        f"tools.look.arguments: at most {MATCHERS_MAX} matchers",
+    ]
+
+
+@EMBEDDED_CONTAINER
+def test_a_stored_test_case_over_the_limits_is_read_played_changed_and_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case_id = case_of(world, 4)
+    path = f"/api/v1/test-cases/{case_id}"
+    for name in ("TURNS_MAX", "STEPS_MAX", "TOOLS_MAX", "MATCHERS_MAX", "COMPARED_MAX"):
+        monkeypatch.setattr(case_limits, name, 0)
+    cookies = {"reprise_session": world.session_of(Role.MEMBER)}
+
+    assert world.get(path).status_code == world.get(f"{path}/export").status_code == 200
+    assert world.client.simulate_get(f"/projects/{world.project_id}{path[7:]}", cookies=cookies).status_code == 200
+    assert replayed(world, case_id)["status"] == "failed"
+    assert world.patch(path, json={"steps": [{"turn": 0, "step": 0, "check": {"enabled": False}}]}).status_code == 200
+    assert world.post(f"{path}/copy").json["error"] == "turns: at most 0"
+    assert world.delete(path).status_code == 204
+
+
+@EMBEDDED_CONTAINER
+def test_a_session_that_is_too_long_makes_a_test_case_of_its_first_turns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = record(world, prompt(world, model="echo"), [HOT, BOOKED, THANKS])
+    monkeypatch.setattr(case_limits, "TURNS_MAX", 2)
+    path = f"/api/v1/sessions/{session_id}/test-cases"
+    cookies = {"reprise_session": world.session_of(Role.MEMBER)}
+
+    refused = world.post(path)
+    too_many = world.post(path, json={"includedTurns": 3})
+    made = world.post(path, json={"includedTurns": 1})
+    page = world.client.simulate_get(f"/projects/{world.project_id}/sessions/{session_id}/test-case", cookies=cookies)
+
+    assert refused.status_code == too_many.status_code == 400
+    assert refused.json["error"].startswith("turns: The session has 3 turns with 5 steps. A test case has at most ")
+    assert "includedTurns makes it of the first 2 turns" in refused.json["error"]
+    assert [turn["user"] for turn in made.json["turns"]] == [HOT.user]
+    assert "this is its first 2 turns, without the 1 later turn." in page.text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ from app.services.traces.checking import OnlineCheckRunner
 from app.services.traces.form import BatchForm
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.wiring import Services
+from app.work.round_robin import RoundRobin
 from app.work.sweeper import attempt
 
 log = structlog.get_logger(__name__)
@@ -141,6 +142,8 @@ def _deliver_webhook(broker: RedisBroker, services: Services) -> WebhookActor:
 # The row is read this often while a caller waits: the end of a run may not be announced, when its worker died right
 # after the commit or Redis is away.
 LOOK_S = 15.0
+# A sweep of the clock begins to advance experiments for so long.
+ADVANCE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +167,7 @@ class ReplayDelivery:
 class ExperimentDelivery:
     replays: ReplayDelivery
     advancer: ExperimentAdvancer
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def advance(self, experiment_id: int) -> None:
         """Advance the experiment and send its replays. While the database is away the clock does it later."""
@@ -173,9 +177,14 @@ class ExperimentDelivery:
             log.warning("experiment_not_advanced", experiment_id=experiment_id, error=str(error))
 
     def sweep(self) -> None:
-        """Advance the experiments that were left behind; the clock calls it."""
-        for experiment_id in self.advancer.behind():
-            attempt(partial(self.advance, experiment_id), "experiment_failed", experiment_id=experiment_id)
+        """Advance the experiments that were left behind, of each organization in turn; the clock calls it."""
+        until = time.monotonic() + ADVANCE_S
+        self._turns.serve(self.advancer.behind(), self._advance_logged, is_over=lambda: time.monotonic() >= until)
+
+    def _advance_logged(self, experiment_id: int) -> bool:
+        """Advance the experiment once; returns False, as it comes again in the next sweep."""
+        attempt(partial(self.advance, experiment_id), "experiment_failed", experiment_id=experiment_id)
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

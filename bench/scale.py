@@ -32,11 +32,11 @@ from app.models.queries import insert_row
 from app.models.removal import TurnScope
 from app.models.turns import turns
 from app.process.application import build_app
-from app.services.data.removal import Remover
 from app.services.traces.checking import TURNS_AT_ONCE
 from app.services.traces.online_checks import NewCheck
 from app.services.traces.saved_filters import FILTERS_MAX, NewFilter
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+from app.work.remover import Remover
 from bench.scale_compare import compare, timed
 from bench.scale_queries import LOG, SESSIONS
 from bench.scale_rows import Maker

@@ -10,6 +10,7 @@ from sqlalchemy import Boolean, Connection, Double, ForeignKey, Index, Integer, 
 
 from app.models import queries
 from app.models.base import BigInt, Timestamp, exact, new_table
+from app.models.organizations import projects
 from app.models.sessions import sessions
 
 SESSIONS_MAX = 10_000
@@ -56,10 +57,15 @@ def list_rules(connection: Connection, *, project_id: int) -> list[AlertRule]:
     return queries.list_rows(connection, AlertRule, _SELECT.where(_C.project_id == project_id).order_by(_C.id))
 
 
-def all_rules(connection: Connection, *, after_id: int, limit: int) -> list[AlertRule]:
-    """List the enabled rules of all projects, oldest first, of those after `after_id`."""
-    enabled = _SELECT.where(_C.id > after_id, _C.enabled)
-    return queries.list_rows(connection, AlertRule, enabled.order_by(_C.id).limit(limit))
+def owners(connection: Connection) -> dict[int, int]:
+    """Return {rule id: organization id} of the enabled rules of all projects."""
+    enabled = select(_C.id, projects.c.organization_id).join(projects, projects.c.id == _C.project_id)
+    return queries.id_pairs(connection, enabled.where(_C.enabled))
+
+
+def find_enabled(connection: Connection, rule_id: int) -> AlertRule | None:
+    """Return the rule, unless it was paused or removed."""
+    return queries.find_row(connection, AlertRule, _SELECT.where(_C.id == rule_id, _C.enabled))
 
 
 def find_rule(connection: Connection, *, project_id: int, rule_id: int, lock: bool = False) -> AlertRule | None:

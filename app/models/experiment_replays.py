@@ -27,8 +27,9 @@ from sqlalchemy import (
 from app.models.base import BigInt, new_table
 from app.models.experiments import experiments
 from app.models.language_models import language_models
+from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
-from app.models.queries import KEYS_PER_STATEMENT, columns_of, count_rows, list_rows, pieces
+from app.models.queries import KEYS_PER_STATEMENT, columns_of, count_rows, id_pairs, list_rows, pieces
 from app.models.replays import UNFINISHED, replays
 
 # The statuses of replays that say how the candidate did.
@@ -115,21 +116,22 @@ def count_in_work(connection: Connection, *, experiment_id: int) -> int:
     return count_rows(connection, linked.where(_L.experiment_id == experiment_id, _R.status.in_(UNFINISHED)))
 
 
-def unfinished_behind(connection: Connection) -> list[int]:
-    """Return the ids of the unfinished experiments that have to go on.
+def unfinished_behind(connection: Connection) -> dict[int, int]:
+    """Return {id: organization id} of the unfinished experiments that have to go on.
 
     A replay has ended since they were advanced last, or none is in work.
     """
     ended = func.count(_L.id) - func.coalesce(func.sum(type_coerce(_R.status.in_(UNFINISHED), Integer)), 0)
     behind = (
-        select(_E.id)
+        select(_E.id, projects.c.organization_id)
+        .join(projects, projects.c.id == _E.project_id)
         .outerjoin(experiment_replays, _L.experiment_id == _E.id)
         .outerjoin(replays, _R.id == _L.replay_id)
         .where(_E.status.in_(UNFINISHED))
-        .group_by(_E.id, _E.done)
+        .group_by(_E.id, _E.done, projects.c.organization_id)
         .having((ended != _E.done) | (ended == func.count(_L.id)))
     )
-    return list(connection.scalars(behind.order_by(_E.id)))
+    return id_pairs(connection, behind)
 
 
 def add_replays(connection: Connection, links: Sequence[dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ log_records = new_table(
     Column("waiting_since", BigInt, nullable=True),
     UniqueConstraint("project_id", "trace_id", "span_id", "digest"),
     Index("ix_log_records_prompt_id", "prompt_id"),
-    Index("ix_log_records_waiting_since", "waiting_since"),
+    Index("ix_log_records_project_id_waiting_since", "project_id", "waiting_since"),
 )
 
 COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import Boolean, Connection, Double, Index, String, and_, or_, select, update
 
-from app.models import queries
+from app.models import organizations, queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
 from app.models.turns import TurnRow, turns
 
@@ -80,19 +80,20 @@ def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
     return bool(queries.delete_rows(connection, online_checks, project_id=project_id, id=check_id))
 
 
-def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> list[tuple[int, int]]:
-    """List the (id, project id) of enabled checks that no worker holds, and whose projects have turns to look at.
+def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> dict[int, int]:
+    """Return {id: organization id} of enabled checks that no worker holds, and whose projects have turns to look at.
 
-    The checks that were held the longest ago come first.
+    Organizations take turns; the checks that were held the longest ago come first.
     """
     # Turns of any prompt: no index has the turns of one prompt by batch. MariaDB would join EXISTS, and read them all.
     waiting = select(_T.id).where(
         _T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch
     )
     some = waiting.limit(1).scalar_subquery()
-    found = select(_C.id, _C.project_id).where(_C.enabled, _C.held_until <= now, some.is_not(None))
-    listed = connection.execute(found.order_by(_C.held_until, _C.id).limit(limit))
-    return [(check_id, project_id) for check_id, project_id in listed]
+    free = select(_C.id, organizations.projects.c.organization_id)
+    free = free.where(_C.enabled, _C.held_until <= now, some.is_not(None))
+    in_turn = organizations.in_turn(free, _C.project_id, _C.held_until, _C.id)
+    return queries.id_pairs(connection, in_turn.limit(limit))
 
 
 def hold(connection: Connection, *, check_id: int, now: datetime, until: datetime) -> bool:

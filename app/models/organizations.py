@@ -6,13 +6,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     ForeignKey,
     Index,
+    Select,
     String,
     Table,
     TypeDecorator,
@@ -67,6 +69,22 @@ def list_projects(connection: Connection) -> list[Project]:
     return queries.list_rows(connection, Project, _PROJECT.order_by(projects.c.id))
 
 
+def owners(connection: Connection) -> dict[int, int]:
+    """Return {project id: organization id} of every project of the instance."""
+    owned = select(projects.c.id, projects.c.organization_id).where(projects.c.erased_at.is_(None))
+    return queries.id_pairs(connection, owned)
+
+
+def in_turn(statement: Select[Any], project_id: ColumnElement[int], *order: ColumnElement[Any]) -> Select[Any]:
+    """Return the statement with its rows in turns of organizations: the first one of each, then the second of each.
+
+    `project_id` is the column of the row's project. `order` is that of the rows of an organization, and of the
+    organizations.
+    """
+    place = func.row_number().over(partition_by=projects.c.organization_id, order_by=order)
+    return statement.join(projects, projects.c.id == project_id).order_by(place, *order)
+
+
 def lock_organization(connection: Connection, organization_id: int) -> None:
     """Lock the organization until the commit, so that changes of its members and invitations wait for each other."""
     queries.lock_rows(connection, organizations, organizations.c.id == organization_id)
@@ -89,7 +107,7 @@ def find_organization(connection: Connection, project_id: int) -> int | None:
 def organizations_of(connection: Connection, table: Table, ids: Collection[int]) -> dict[int, int]:
     """Return {id: organization id} of the rows of a table whose rows are a project's."""
     owned = select(table.c.id, projects.c.organization_id).join(projects, projects.c.id == table.c.project_id)
-    return {row[0]: row[1] for row in connection.execute(owned.where(table.c.id.in_(sorted(ids))))}
+    return queries.id_pairs(connection, owned.where(table.c.id.in_(sorted(ids))))
 
 
 class Role(StrEnum):

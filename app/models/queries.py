@@ -62,6 +62,11 @@ def list_rows(
     return [make(*row) for row in connection.execute(statement, parameters)]
 
 
+def id_pairs(connection: Connection, statement: Executable) -> dict[int, int]:
+    """Return the rows of a statement that selects two ids, as {first: second}."""
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
 def newest_first(
     statement: Select[Any], id_column: ColumnElement[int], *, before_id: int | None = None, limit: int | None = None
 ) -> Select[Any]:

@@ -34,7 +34,7 @@ from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
 from app.models.organizations import projects
 from app.models.prompts import prompts
-from app.models.queries import changes_row, count_rows, first_batch_id, pieces
+from app.models.queries import changes_row, count_rows, first_batch_id, id_pairs, pieces
 from app.models.replays import replays
 from app.models.runs import UNFINISHED, run_file_chunks
 from app.models.scores import remove_of_turns, scores
@@ -193,11 +193,17 @@ def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
     return found.limit(1).scalar_subquery()
 
 
+WITHOUT_INDEX_OF_PROMPTS = frozenset({"insight_daily", "rejected_spans"})
+"""Tables in which the rows of a prompt are found by the project's index."""
+
+
 def remove_of(connection: Connection, table: str, *, limit: int, project_id: int, prompt_id: int | None = None) -> int:
     """Remove the rows of a project, or of a prompt of it; workers of unfinished runs find nothing to finish."""
     rows = metadata.tables[table]
     if prompt_id is None:
         conditions = [rows.c.project_id == project_id]
+    elif table in WITHOUT_INDEX_OF_PROMPTS:
+        conditions = [rows.c.project_id == project_id, rows.c.prompt_id == prompt_id]
     else:
         conditions = [*_of_project(rows, project_id), rows.c.prompt_id == prompt_id]
     return _remove(connection, table, project_id, *conditions, limit=limit)
@@ -246,11 +252,14 @@ def mark_project(connection: Connection, *, project_id: int, now: datetime) -> l
     return ids
 
 
-def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int]]:
-    """Return (project id, prompt id) of the prompts that were erased since then."""
+def erased_prompts(connection: Connection, *, since: datetime) -> list[tuple[int, int, int]]:
+    """Return (prompt id, project id, organization id) of the prompts that were erased since then."""
     c = prompts.c
-    return [(row[0], row[1]) for row in connection.execute(select(c.project_id, c.id).where(c.erased_at >= since))]
+    owned = select(c.id, c.project_id, projects.c.organization_id).join(projects, projects.c.id == c.project_id)
+    return [(row[0], row[1], row[2]) for row in connection.execute(owned.where(c.erased_at >= since))]
 
 
-def erased_projects(connection: Connection, *, since: datetime) -> list[int]:
-    return list(connection.scalars(select(projects.c.id).where(projects.c.erased_at >= since)))
+def erased_projects(connection: Connection, *, since: datetime) -> dict[int, int]:
+    """Return {project id: organization id} of the projects that were erased since then."""
+    owned = select(projects.c.id, projects.c.organization_id).where(projects.c.erased_at >= since)
+    return id_pairs(connection, owned)

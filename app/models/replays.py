@@ -104,7 +104,7 @@ replays = new_table(
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),
     Index("ix_replays_test_case_id_id", "test_case_id", "id"),
     Index("ix_replays_project_id_created_at", "project_id", "created_at"),
-    Index("ix_replays_status_created_at", "status", "created_at"),
+    Index("ix_replays_status_project_id_created_at", "status", "project_id", "created_at"),
     Index("ix_replays_draft_snapshot_id", "draft_snapshot_id"),
     Index("ix_replays_calibration_id", "calibration_id"),
     Index("ix_replays_case_snapshot_id", "case_snapshot_id"),

@@ -162,7 +162,7 @@ runs = new_table(
     Column("alive_at", Timestamp),
     Index("ix_runs_prompt_id_created_at_id", "prompt_id", "created_at", "id"),
     Index("ix_runs_project_id_created_at", "project_id", "created_at"),
-    Index("ix_runs_status_created_at", "status", "created_at"),
+    Index("ix_runs_status_project_id_created_at", "status", "project_id", "created_at"),
 )
 
 

@@ -107,7 +107,7 @@ scores = new_table(
     UniqueConstraint("project_id", "digest"),
     Index("ix_scores_project_id_trace_id_span_id", "project_id", "trace_id", "span_id"),
     Index("ix_scores_prompt_id", "prompt_id"),
-    Index("ix_scores_waiting_since", "waiting_since"),
+    Index("ix_scores_project_id_waiting_since", "project_id", "waiting_since"),
     # The lists of a project's scores, and of those of one name.
     Index("ix_scores_project_id_id", "project_id", "id"),
     Index("ix_scores_project_id_name_id", "project_id", "name", "id"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
@@ -20,25 +18,20 @@ TABLES = (log_records, scores)
 """`waiting_since` is a batch's id (see `queries.new_batch_id`), NULL once what it names was seen to be stored."""
 
 
-def settle_waiting(
-    connection: Connection, table: Table, *, before: datetime, limit: int, project_id: int | None = None
-) -> int:
+def settle_waiting(connection: Connection, table: Table, *, project_id: int, before: datetime, limit: int) -> int:
     """Keep rows that have waited since before `before` if what they name is there, and remove them if it is not.
 
-    Returns how many of a project, or of all, were looked at; each is once.
+    Returns how many rows of the project were looked at; each is once.
     """
     c = table.c
-    waiting = select(c.project_id, c.id).where(c.waiting_since < queries.first_batch_id(before))
-    if project_id is not None:
-        waiting = waiting.where(c.project_id == project_id)
-    rows = sorted(map(tuple, connection.execute(waiting.order_by(c.waiting_since).limit(limit))))
-    for owner_id, group in groupby(rows, key=itemgetter(0)):
-        own = beside(c.project_id) == owner_id
-        for some in queries.pieces([id_ for _, id_ in group]):
-            joined = sorted(connection.scalars(select(c.id).where(own, c.id.in_(some), _stored(table))))
-            connection.execute(update(table).where(own, c.id.in_(joined)).values(waiting_since=None))
-            connection.execute(delete(table).where(own, c.id.in_(sorted({*some} - {*joined}))))
-    return len(rows)
+    waiting = select(c.id).where(c.project_id == project_id, c.waiting_since < queries.first_batch_id(before))
+    ids = sorted(connection.scalars(waiting.order_by(c.waiting_since).limit(limit)))
+    of_project = beside(c.project_id) == project_id
+    for some in queries.pieces(ids):
+        joined = sorted(connection.scalars(select(c.id).where(of_project, c.id.in_(some), _stored(table))))
+        connection.execute(update(table).where(of_project, c.id.in_(joined)).values(waiting_since=None))
+        connection.execute(delete(table).where(of_project, c.id.in_(sorted({*some} - {*joined}))))
+    return len(ids)
 
 
 def _stored(table: Table) -> ColumnElement[bool]:

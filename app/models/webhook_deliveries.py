@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import Column, Connection, Index, Integer, String, delete, or_, select, update
 
-from app.models import prompts, queries, webhooks
+from app.models import organizations, prompts, queries, webhooks
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
 from app.models.webhooks import Event
 
@@ -49,10 +49,9 @@ webhook_deliveries = new_table(
     Delivery,
     Column("prompt_id", BigInt, nullable=True),
     Index("ix_webhook_deliveries_webhook_id_id", "webhook_id", "id"),
-    Index("ix_webhook_deliveries_status_due_at", "status", "due_at", "webhook_id"),
-    Index("ix_webhook_deliveries_project_id", "project_id"),
+    Index("ix_webhook_deliveries_webhook_id_status_due_at", "webhook_id", "status", "due_at"),
+    Index("ix_webhook_deliveries_project_id_created_at", "project_id", "created_at"),
     Index("ix_webhook_deliveries_prompt_id", "prompt_id"),
-    Index("ix_webhook_deliveries_created_at", "created_at"),
 )
 _C, _W = webhook_deliveries.c, webhooks.webhooks.c
 _SELECT = select(*queries.columns_of(Delivery, webhook_deliveries))
@@ -122,14 +121,12 @@ class DueWebhook:
 
 
 def due_webhooks(connection: Connection, *, now: datetime, limit: int) -> list[DueWebhook]:
-    statement = (
-        select(_C.webhook_id, _C.project_id)
-        .join(webhooks.webhooks, _W.id == _C.webhook_id)
-        .where(_C.status == "waiting", _C.due_at <= now, _W.enabled, or_(_W.busy_until.is_(None), _W.busy_until <= now))
-        .distinct()
-        .limit(limit)
-    )
-    return queries.list_rows(connection, DueWebhook, statement)
+    """List webhooks of all organizations in turn: those that were served the longest ago first."""
+    due = select(_C.id).where(_C.webhook_id == _W.id, _C.status == "waiting", _C.due_at <= now).limit(1)
+    free = or_(_W.busy_until.is_(None), _W.busy_until <= now)
+    statement = select(_W.id, _W.project_id).where(_W.enabled, free, due.scalar_subquery().is_not(None))
+    in_turn = organizations.in_turn(statement, _W.project_id, _W.busy_until, _W.id)
+    return queries.list_rows(connection, DueWebhook, in_turn.limit(limit))
 
 
 def next_due(connection: Connection, *, webhook_id: int, now: datetime) -> Delivery | None:
@@ -171,7 +168,8 @@ def list_deliveries(
     return queries.list_rows(connection, Delivery, queries.newest_first(own, _C.id, before_id=before_id, limit=limit))
 
 
-def remove_expired(connection: Connection, *, before: datetime, limit: int) -> int:
-    """Remove at most `limit` deliveries of events before then, ended or not, of all projects; returns their number."""
-    ids = list(connection.scalars(select(_C.id).where(_C.created_at < before).limit(limit)))
+def remove_expired(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:
+    """Remove at most `limit` deliveries of events before then, ended or not, of a project; returns their number."""
+    expired = select(_C.id).where(_C.project_id == project_id, _C.created_at < before)
+    ids = list(connection.scalars(expired.limit(limit)))
     return connection.execute(delete(webhook_deliveries).where(_C.id.in_(sorted(ids)))).rowcount

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from sqlalchemy import Boolean, Column, Connection, Index, func, or_, select, update
 
-from app.models import queries
+from app.models import organizations, queries
 from app.models.base import BigInt, ExactText, Json, Timestamp, exact, new_table, reference
 from app.models.spans import rejected_spans
 
@@ -119,16 +119,14 @@ class Untold:
     newest_id: int
 
 
-def untold_rejections(connection: Connection) -> list[Untold]:
-    """List the enabled webhooks, of all projects, with rejected spans that were not reported to them."""
+def untold_rejections(connection: Connection, *, limit: int) -> list[Untold]:
+    """List enabled webhooks with rejected spans that were not reported to them, of all organizations in turn."""
     r = rejected_spans.c
-    statement = (
-        select(_C.id, _C.project_id, _C.events, _C.rejected_id, func.max(r.id))
-        .join(rejected_spans, (r.project_id == _C.project_id) & (r.id > _C.rejected_id))
-        .where(_C.enabled)
-        .group_by(_C.id, _C.project_id, _C.events, _C.rejected_id)
-    )
-    return queries.list_rows(connection, Untold, statement)
+    newest = select(r.id).where(r.project_id == _C.project_id).order_by(r.id.desc()).limit(1).scalar_subquery()
+    columns = (_C.id, _C.project_id, _C.events, _C.rejected_id)
+    statement = select(*columns, newest).where(_C.enabled, newest > _C.rejected_id)
+    in_turn = organizations.in_turn(statement, _C.project_id, _C.rejected_id, _C.id)
+    return queries.list_rows(connection, Untold, in_turn.limit(limit))
 
 
 def note_told(connection: Connection, untold: Untold) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, literal, select, update
 
 from app.models.base import Timestamp
+from app.models.organizations import projects
 from app.models.prepared import Prepared
-from app.models.queries import list_rows
+from app.models.queries import id_pairs, list_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +38,9 @@ class WaitingRow:
 class WorkTable:
     """Moves the rows of `table` forward; its statements are built once.
 
-    `table` has the columns `id`, `status`, `claim`, `alive_at`, `created_at`, `started_at` and `finished_at`; a claimed
-    row has the status `running`. `waiting` is the condition of a row that may be claimed, `on_claim` what a claim
-    changes besides, and `attempts` the number of claims made so far.
+    `table` has the columns `id`, `project_id`, `status`, `claim`, `alive_at`, `created_at`, `started_at` and
+    `finished_at`; a claimed row has the status `running`. `waiting` is the condition of a row that may be claimed,
+    `on_claim` what a claim changes besides, and `attempts` the number of claims made so far.
     """
 
     def __init__(
@@ -69,7 +72,12 @@ class WorkTable:
         self._waiting = Prepared(update(table).where(one, waiting))
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
-        self._list_waiting = select(c.id, c.created_at, counted).where(waiting).order_by(c.created_at, c.id)
+        self._list_waiting = select(c.id, c.created_at, counted).where(waiting)
+        of_project = self._list_waiting.where(c.project_id == bindparam("project_id"))
+        self._list_of_project = of_project.order_by(c.created_at, c.id)
+        # MariaDB would join EXISTS, and read all waiting rows.
+        first = select(c.id).where(waiting, c.project_id == projects.c.id).limit(1).scalar_subquery()
+        self._list_owners = select(projects.c.id, projects.c.organization_id).where(first.is_not(None))
 
     def claim(self, connection: Connection, row_ids: Sequence[int], *, token: str, now: datetime) -> int:
         """Give the waiting ones of these rows to the worker that has `token`; how many there were."""
@@ -106,8 +114,25 @@ class WorkTable:
         return list_rows(connection, Claim, self._list_claims)
 
     def list_waiting(self, connection: Connection, *, limit: int) -> list[WaitingRow]:
-        """Rows that no worker has, of all projects, oldest first."""
-        return list_rows(connection, WaitingRow, self._list_waiting.limit(limit))
+        """List rows that no worker has, oldest first: all, or the oldest of each organization where they are too many.
+
+        Each organization has an equal part of `limit`, and each of its projects an equal part of that, of one row at
+        least.
+        """
+        rows = list_rows(connection, WaitingRow, self._list_waiting.limit(limit + 1))
+        if len(rows) > limit:
+            rows = [row for project in self._parts(connection, limit) for row in self._of_project(connection, *project)]
+        return sorted(rows, key=attrgetter("created_at", "id"))
+
+    def _parts(self, connection: Connection, limit: int) -> Iterator[tuple[int, int]]:
+        """Yield the projects with waiting rows, each with its part of `limit`."""
+        owners = id_pairs(connection, self._list_owners)
+        projects_of = Counter(owners.values())
+        for project_id, organization_id in owners.items():
+            yield project_id, max(1, limit // len(projects_of) // projects_of[organization_id])
+
+    def _of_project(self, connection: Connection, project_id: int, limit: int) -> list[WaitingRow]:
+        return list_rows(connection, WaitingRow, self._list_of_project.limit(limit), {"project_id": project_id})
 
     def _change(self, connection: Connection, claim: Claim, values: Mapping[str, Any], unmoved: bool) -> bool:
         keys: dict[str, Any] = {"row_id": claim.row_id, "token": claim.token}

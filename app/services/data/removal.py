@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol
 
 import structlog
 from sqlalchemy import Connection
@@ -28,41 +26,13 @@ from app.redis_store.epochs import Epochs
 from app.services.data.masking import MaskingRules
 from app.services.traces.logs import require_session
 from app.timestamps import Now
+from app.work.remover import SWEEP_S, Remover, Step
+from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
 
-# Rows of one transaction, which takes some tens of milliseconds.
-AT_ONCE = 500
-PAUSE_S = 0.02
-# The time of a job of the clock, after which it pauses.
-SWEEP_S = 3.0
 # As far as rows are counted that a policy would remove: a question on a page takes some milliseconds.
 COUNTED = 10_001
-
-
-class Step(Protocol):
-    """Removes at most `limit` rows and returns their number, 0 if there are none left."""
-
-    def __call__(self, connection: Connection, *, limit: int) -> int: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remover:
-    database: Database
-    at_once: int = AT_ONCE
-    pause_s: float = PAUSE_S
-    monotonic: Callable[[], float] = time.monotonic
-
-    def exhaust(self, step: Step, *, until: float | None = None) -> int:
-        """Repeat the step until no rows are left or the monotonic time is `until`; returns the number of rows."""
-        total = 0
-        while until is None or self.monotonic() < until:
-            removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
-            if not removed:
-                break
-            total += removed
-            time.sleep(self.pause_s)
-        return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,22 +81,20 @@ class RetentionService:
     remover: Remover
     earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
     budget_s: float = SWEEP_S
-    _last: int = field(default=0, init=False)
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def apply(self) -> int:
         """Remove expired rows until none are left or the time is used up; returns their number."""
-        until = self.remover.monotonic() + self.budget_s
         with self.database.read() as connection:
             policies = data_policies.list_policies(connection)
+            owners = {id_: owner for id_, owner in organizations.owners(connection).items() if id_ in policies}
             now = self.earlier_now(connection, self.now())
-        removed = 0
-        # Begins after the project at which the last call ran out of time, so that each gets a share.
-        for project_id in sorted(policies, key=lambda id_: (id_ <= self._last, id_)):
-            if self.remover.monotonic() >= until:
-                break
-            for step in _steps_of_policy(project_id, policies[project_id], now):
-                removed += self.remover.exhaust(step, until=until)
-            self._last = project_id
+        removed = self.remover.exhaust_in_turn(
+            self._turns,
+            owners,
+            lambda project_id: _steps_of_policy(project_id, policies[project_id], now),
+            sweep_s=self.budget_s,
+        )
         if removed:
             log.info("retention", rows=removed)
         return removed
@@ -192,6 +160,8 @@ class DeletionService:
     now: Now
     remover: Remover
     epochs: Epochs
+    _prompt_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    _project_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
         """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
@@ -238,32 +208,53 @@ class DeletionService:
         with self.database.read() as connection:
             prompts = removal.erased_prompts(connection, since=since)
             projects = removal.erased_projects(connection, since=since)
+        project_of = {prompt_id: project_id for prompt_id, project_id, _ in prompts}
+        owners = {prompt_id: organization_id for prompt_id, _, organization_id in prompts}
         until = self.remover.monotonic() + SWEEP_S
-        for project_id, prompt_id in prompts:
-            self._empty_prompt(project_id, prompt_id, until)
-        for project_id in projects:
-            self._empty_project(project_id)
 
-    def _empty_prompt(self, project_id: int, prompt_id: int, until: float | None = None) -> None:
+        def empty_some(prompt_id: int) -> bool:
+            try:
+                return self.remover.some(_steps_of_prompt(project_of[prompt_id], prompt_id)) > 0
+            except IntegrityError as error:
+                _log_conflict(prompt_id, error)
+                return False
+
+        self._prompt_turns.serve(owners, empty_some, is_over=lambda: self.remover.monotonic() >= until)
+        self.remover.exhaust_in_turn(self._project_turns, projects, _steps_of_project)
+
+    def _empty_prompt(self, project_id: int, prompt_id: int) -> None:
         """Remove the prompt's rows; where work that is under way goes on storing some, the next sweep removes them."""
         for _ in range(ATTEMPTS):
             try:
                 for step in _steps_of_prompt(project_id, prompt_id):
-                    self.remover.exhaust(step, until=until)
+                    self.remover.exhaust(step)
                 return
             except IntegrityError as error:
                 # A row was stored that refers to one to be removed: after its table's step, and before this one.
                 found = error
-        log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(found.orig))
+        _log_conflict(prompt_id, found)
 
     def _empty_project(self, project_id: int) -> None:
-        for table in (*OF_BOTH, "webhooks", "api_keys"):
-            self.remover.exhaust(partial(removal.remove_of, table=table, project_id=project_id))
-        policies = data_policies.data_policies
-        self.database.retrying(lambda connection: delete_rows(connection, policies, project_id=project_id))
+        for step in _steps_of_project(project_id):
+            self.remover.exhaust(step)
+
+
+def _log_conflict(prompt_id: int, error: IntegrityError) -> None:
+    log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(error.orig))
 
 
 def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
     for table in (*OF_BOTH, *OF_PROMPT):
         yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
+
+
+def _steps_of_project(project_id: int) -> Iterator[Step]:
+    for table in (*OF_BOTH, "webhooks", "api_keys"):
+        yield partial(removal.remove_of, table=table, project_id=project_id)
+    yield partial(_remove_policy, project_id=project_id)
+
+
+def _remove_policy(connection: Connection, *, project_id: int, limit: int) -> int:
+    """Remove the one policy of the project."""
+    return delete_rows(connection, data_policies.data_policies, project_id=project_id)

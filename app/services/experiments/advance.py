@@ -93,8 +93,8 @@ class ExperimentAdvancer:
             ]
         return [each for experiment_id in waiting for each in self.advance(experiment_id)]
 
-    def behind(self) -> list[int]:
-        """Return the ids of the unfinished experiments that were left behind."""
+    def behind(self) -> dict[int, int]:
+        """Return {id: organization id} of the unfinished experiments that were left behind."""
         with self.database.read() as connection:
             return experiment_replays.unfinished_behind(connection)
 

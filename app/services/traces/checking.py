@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import blake2b
@@ -100,12 +100,7 @@ class OnlineCheckRunner:
         now = self.now()
         before = first_batch_id(now - self.settled)
         with self.database.read() as connection:
-            found = online_checks.due(connection, now=now, before_batch=before, limit=DUE_MAX)
-        owned: dict[int, int] = {}
-        for check_id, project_id in found:
-            with suppress(NotFound):  # erased meanwhile
-                owned[check_id] = self.owners.of_project(project_id)
-        return owned
+            return online_checks.due(connection, now=now, before_batch=before, limit=DUE_MAX)
 
     def run(self, check_id: int) -> None:
         """Check turns for a minute at most, unless another worker does; a message may come twice."""

@@ -28,6 +28,7 @@ from app.sessions import figures
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, total
 from app.timestamps import of_unix_ns
+from app.work.round_robin import RoundRobin
 from app.work.work_time import WorkTime
 
 # The time of one call, after which the clock pauses.
@@ -45,23 +46,19 @@ class InsightCounter:
     prices: PriceService
     metrics: Metrics
     work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
-    _last: int = field(default=0, init=False)
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def sweep(self) -> None:
         """Count sessions that have changed until none are left or the time is used up."""
         self.work_time.begin()
         with self.database.read() as connection:
-            left = [project.id for project in organizations.list_projects(connection)]
-        # Begins after the project at which the last call ran out of time, and takes turns, so that each gets a share.
-        left.sort(key=lambda id_: (id_ <= self._last, id_))
-        while left:
-            for project_id in list(left):
-                self._last = project_id
-                if self.count(project_id) < SESSIONS_AT_ONCE:
-                    left.remove(project_id)
-                if left and self.work_time.is_over:
-                    return
-        self.work_time.caught_up()
+            owners = organizations.owners(connection)
+
+        def count_some(project_id: int) -> bool:
+            return self.count(project_id) == SESSIONS_AT_ONCE
+
+        if self._turns.serve(owners, count_some, is_over=lambda: self.work_time.is_over):
+            self.work_time.caught_up()
 
     def count(self, project_id: int) -> int:
         """Count some sessions of a project; returns how many there were."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import Invalid, RepriseError, TooLarge
-from app.models import log_records, scores, waiting
+from app.models import log_records, organizations, scores, waiting
 from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.otlp.evaluations import EVALUATION
@@ -21,12 +21,13 @@ from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
 from app.otlp.mask_texts import Budget
 from app.otlp.values import Body
 from app.services.data.masking import SPAN_BYTES_MAX, MaskingRules
-from app.services.data.removal import SWEEP_S, Remover
 from app.services.traces.form import BatchForm, Receipt
 from app.services.traces.openings import OpeningService
 from app.services.traces.prompts import KnownPrompts
 from app.services.traces.scores import score_row
 from app.timestamps import Now
+from app.work.remover import Remover
+from app.work.round_robin import RoundRobin
 
 # A record whose span has not come by then is removed.
 WAITS = timedelta(days=7)
@@ -42,6 +43,7 @@ class LogRecordService:
     openings: OpeningService
     record_bytes: int
     to_stored: ToStored
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
         """Store the records of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
@@ -105,10 +107,15 @@ class LogRecordService:
                 yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored([record.raw])[0], batch_id)
 
     def sweep(self) -> None:
-        """Remove what names a span that has not come; the clock calls it."""
-        before, until = self.now() - WAITS, self.remover.monotonic() + SWEEP_S
-        for table in waiting.TABLES:
-            self.remover.exhaust(partial(waiting.settle_waiting, table=table, before=before), until=until)
+        """Remove what names a span that has not come, until nothing is left or the time is used up."""
+        settle = partial(waiting.settle_waiting, before=self.now() - WAITS)
+        with self.database.read() as connection:
+            owners = organizations.owners(connection)
+        self.remover.exhaust_in_turn(
+            self._turns,
+            owners,
+            lambda project_id: [partial(settle, table=table, project_id=project_id) for table in waiting.TABLES],
+        )
 
 
 def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlalchemy import Connection
@@ -14,10 +14,10 @@ from app.models import organizations, sessions, spans, turns
 from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
-from app.services.data.removal import SWEEP_S
 from app.sessions.facts import EDITION, completed, dump, load
+from app.work.remover import SWEEP_S
+from app.work.round_robin import RoundRobin
 
-SESSIONS_AT_ONCE = 100
 # Turns whose spans are in memory at once.
 TURNS_AT_ONCE = 10
 
@@ -28,27 +28,28 @@ class SessionSumService:
 
     database: Database
     monotonic: Callable[[], float] = time.monotonic
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def sweep(self) -> None:
         """Add up sessions until none are left or the time is used up."""
         until = self.monotonic() + SWEEP_S
+        last: dict[int, int] = {}
         with self.database.read() as connection:
-            projects = organizations.list_projects(connection)
-        for project in projects:
-            self._sweep(project.id, until)
+            owners = organizations.owners(connection)
 
-    def _sweep(self, project_id: int, until: float) -> None:
-        last = 0
-        while self.monotonic() < until:
-            with self.database.read() as connection:
-                found = sessions.not_added_up(connection, project_id=project_id, after_id=last, limit=SESSIONS_AT_ONCE)
-            if not found:
-                return
-            for row in found:
+        def add_up_next(project_id: int) -> bool:
+            row = self._next(project_id, after_id=last.get(project_id, 0))
+            if row is not None:
                 self._add_up(row)
-                if self.monotonic() >= until:
-                    return
-            last = found[-1].id
+                last[project_id] = row.id
+            return row is not None
+
+        self._turns.serve(owners, add_up_next, is_over=lambda: self.monotonic() >= until)
+
+    def _next(self, project_id: int, *, after_id: int) -> SessionRow | None:
+        with self.database.read() as connection:
+            rows = sessions.not_added_up(connection, project_id=project_id, after_id=after_id, limit=1)
+        return rows[0] if rows else None
 
     def _add_up(self, row: SessionRow) -> None:
         project_id, key, database = row.project_id, row.session_key, self.database.background

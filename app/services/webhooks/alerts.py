@@ -21,17 +21,17 @@ from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
-from app.services.data.removal import SWEEP_S
 from app.services.runs.usage import UsageService, total
 from app.services.traces.log_query import ns_of
 from app.services.traces.observed import ObservedService, observed_total
 from app.timestamps import Now
+from app.work.remover import SWEEP_S
+from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
 
 RULES_MAX = 50
 DAY_MINUTES = 24 * 60
-AT_ONCE = 500
 NONE_SUCH = "There is no such alert rule."
 
 
@@ -54,7 +54,7 @@ class AlertService:
     observed: ObservedService
     usage: UsageService
     monotonic: Callable[[], float] = time.monotonic
-    _last: int = field(default=0, init=False)
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def list(self, *, project_id: int) -> list[AlertRule]:
         """Return the project's rules, oldest first."""
@@ -109,20 +109,22 @@ class AlertService:
             self._note(connection, actor, Action.ALERT_RULE_REMOVED, rule.metric, project_id)
 
     def evaluate(self) -> None:
-        """Evaluate rules, from where the last call ran out of time, until all are or the time is used up."""
+        """Evaluate a rule of each organization in turn, until all are evaluated or the time is used up."""
         until = self.monotonic() + SWEEP_S
         with self.database.read() as connection:
-            rules = alert_rules.all_rules(connection, after_id=self._last, limit=AT_ONCE)
-        for rule in rules:
-            if self.monotonic() >= until:
-                return
-            self._last = rule.id
-            try:
+            owners = alert_rules.owners(connection)
+        self._turns.serve(owners, self._evaluate_logged, is_over=lambda: self.monotonic() >= until)
+
+    def _evaluate_logged(self, rule_id: int) -> bool:
+        """Evaluate a rule; returns False, as nothing is left of it."""
+        try:
+            with self.database.read() as connection:
+                rule = alert_rules.find_enabled(connection, rule_id)
+            if rule is not None:
                 self._evaluate(rule)
-            except RepriseError as error:
-                log.warning("alert_rule_not_evaluated", rule_id=rule.id, error=str(error))
-        if len(rules) < AT_ONCE:
-            self._last = 0
+        except RepriseError as error:
+            log.warning("alert_rule_not_evaluated", rule_id=rule_id, error=str(error))
+        return False
 
     @retried
     def _evaluate(self, rule: AlertRule) -> None:

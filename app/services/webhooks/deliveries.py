@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -16,14 +16,15 @@ from app.db import Database, retried
 from app.errors import RepriseError
 from app.metrics import Metrics
 from app.metrics.registry import WEBHOOK_DELIVERIES
-from app.models import webhook_deliveries, webhooks
+from app.models import organizations, webhook_deliveries, webhooks
 from app.models.webhook_deliveries import ANSWER_MAX, ERROR_MAX, Delivery, DueWebhook
 from app.models.webhooks import Webhook
-from app.services.data.removal import SWEEP_S, Remover
 from app.services.webhooks.service import WebhookService
 from app.timestamps import Now
 from app.webhooks.message import Message, body_of, headers_of
 from app.webhooks.sender import Attempt, WebhookSender
+from app.work.remover import Remover
+from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +55,7 @@ class WebhookDeliverer:
     remover: Remover
     base_url: str
     monotonic: Callable[[], float] = time.monotonic
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def due(self) -> list[DueWebhook]:
         """Return webhooks with deliveries to be made, each reserved for the message that the caller is to send."""
@@ -79,9 +81,15 @@ class WebhookDeliverer:
         self.database.retrying(partial(webhooks.free_at, webhook_id=webhook_id, when=self.now() + rest))
 
     def remove_expired(self) -> int:
-        """Remove deliveries after `KEPT_FOR`; returns their number."""
-        step = partial(webhook_deliveries.remove_expired, before=self.now() - KEPT_FOR)
-        return self.remover.exhaust(step, until=self.remover.monotonic() + SWEEP_S)
+        """Remove deliveries after `KEPT_FOR`, until none are left or the time is used up; returns their number."""
+        before = self.now() - KEPT_FOR
+        with self.database.read() as connection:
+            owners = organizations.owners(connection)
+        return self.remover.exhaust_in_turn(
+            self._turns,
+            owners,
+            lambda project_id: [partial(webhook_deliveries.remove_expired, project_id=project_id, before=before)],
+        )
 
     @retried
     def _claim_next(self, project_id: int, webhook_id: int) -> tuple[Webhook, Delivery] | None:

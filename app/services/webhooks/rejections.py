@@ -12,6 +12,9 @@ from app.models import spans, webhook_deliveries, webhooks
 from app.models.webhooks import Event, Untold
 from app.timestamps import Now
 
+TOLD_AT_ONCE = 500
+"""The webhooks for which a sweep writes an event."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionTeller:
@@ -22,8 +25,8 @@ class RejectionTeller:
         """Write one event for each webhook whose project has rejected spans since it was told of some."""
         self.database.retrying(webhooks.forget_reused_ids)
         with self.database.read() as connection:
-            found = webhooks.untold_rejections(connection)
-        for untold in found:
+            waiting = webhooks.untold_rejections(connection, limit=TOLD_AT_ONCE)
+        for untold in waiting:
             self.database.retrying(partial(self._tell, untold=untold))
 
     def _tell(self, connection: Connection, untold: Untold) -> None:

@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from app.container import Container
 from app.models.data_policies import DataPolicy
-from app.services.data.removal import Remover, RetentionService
+from app.services.data.removal import RetentionService
+from app.work.remover import Remover
 from tests.support.world import World
 
 TABLES = ("spans", "turns", "sessions", "runs", "replays", "calibrations", "test_cases", "rejected_spans")

@@ -196,7 +196,8 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
 
 @pytest.mark.usefixtures("no_policies_of_others")
 def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> None:
-    from app.services.data.removal import Remover, RetentionService
+    from app.services.data.removal import RetentionService
+    from app.work.remover import Remover
 
     world.send(conversation(world.prompt(), "c", TURNS, start_ns=1_760_000_000_000_000_000))
     keep(world, spans_days=1)
@@ -207,7 +208,7 @@ def test_the_clock_stops_in_time_and_goes_on_where_it_stopped(world: World) -> N
         database=database,
         now=world.container.now,
         remover=Remover(database=database, at_once=1, pause_s=0, monotonic=lambda: next(ticks)),
-        budget_s=3,
+        budget_s=1,
     )
     before = world.count("spans")
     hurried.apply()

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, insert
 
 from app.db import Database, build_database
+from app.models import organizations
 from app.models.base import OPTIONS, BigInt, Timestamp, exact
 from app.work.table import WorkTable
 from tests.support.mariadb import MariaDB
@@ -18,6 +19,7 @@ JOBS = Table(
     "jobs",
     MetaData(),
     Column("id", BigInt, primary_key=True, autoincrement=True),
+    Column("project_id", BigInt, nullable=False),
     Column("status", exact(16), nullable=False),
     Column("claim", exact(36)),
     Column("attempts", Integer, nullable=False, server_default="0"),
@@ -38,7 +40,7 @@ WORK = WorkTable(
 
 @pytest.fixture(params=["sqlite", pytest.param("mysql", marks=pytest.mark.services)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """With an empty table of jobs."""
+    """With an empty table of jobs, and without projects."""
     if request.param == "sqlite":
         yield from _with_jobs(f"sqlite:///{tmp_path / 'db'}")
         return
@@ -51,13 +53,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 def job(database: Database) -> int:
     """A job that waits."""
     with database.write() as connection:
-        added = connection.execute(insert(JOBS).values(status="queued", created_at=NOW))
+        added = connection.execute(insert(JOBS).values(project_id=1, status="queued", created_at=NOW))
     return int(added.inserted_primary_key[0])  # type: ignore[index]
 
 
 def _with_jobs(url: str) -> Iterator[Database]:
     database = build_database(url, pool_size=8, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
     with database.write() as connection:
-        JOBS.create(connection)
+        for table in (organizations.organizations, organizations.projects, JOBS):
+            table.create(connection)
     yield database
     database.dispose()

@@ -5,9 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from app.db import Database
+from app.models import organizations
+from app.models.queries import insert_row
 from app.work.table import Claim
 from tests.unit.work.conftest import JOBS, NOW, WORK
 
@@ -69,6 +71,23 @@ def test_a_claim_is_listed_until_its_row_has_ended(database: Database, job: int)
     assert finish(database, held)
     with database.read() as connection:
         assert (WORK.list_claims(connection), WORK.list_waiting(connection, limit=10)) == ([], [])
+
+
+def test_one_organization_with_thousands_of_waiting_rows_hides_no_row_of_another(database: Database) -> None:
+    """The first one has two projects, of which one has a single row, too."""
+    with database.write() as connection:
+        for id_ in (1, 2):
+            insert_row(connection, organizations.organizations, id=id_, name="", created_at=NOW)
+        for id_, owner in ((1, 1), (2, 2), (3, 1)):
+            values = {"id": id_, "organization_id": owner, "name": "", "created_at": NOW}
+            insert_row(connection, organizations.projects, **values)
+        waiting = {"status": "queued", "created_at": NOW}
+        connection.execute(insert(JOBS), [{"id": id_, "project_id": 1, **waiting} for id_ in range(1, 3001)])
+        newer = {"status": "queued", "created_at": LATER}
+        connection.execute(insert(JOBS), [{"id": 9000 + id_, "project_id": id_, **newer} for id_ in (2, 3)])
+    with database.read() as connection:
+        listed = WORK.list_waiting(connection, limit=100)
+    assert [row.id for row in listed] == [*range(1, 26), 9002, 9003]
 
 
 def test_a_released_row_is_claimed_again_and_keeps_its_first_start(database: Database, job: int) -> None:

@@ -1,0 +1,75 @@
+"""Removes rows some at a time, so that transactions are short and others write in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from app.db import Database
+from app.work.round_robin import RoundRobin
+
+# Rows of one transaction, which takes some tens of milliseconds.
+AT_ONCE = 500
+PAUSE_S = 0.02
+# The time of a job of the clock, after which it pauses.
+SWEEP_S = 3.0
+
+
+class Step(Protocol):
+    """Removes at most `limit` rows and returns their number, 0 if there are none left."""
+
+    def __call__(self, connection: Connection, *, limit: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remover:
+    database: Database
+    at_once: int = AT_ONCE
+    pause_s: float = PAUSE_S
+    monotonic: Callable[[], float] = time.monotonic
+
+    def exhaust(self, step: Step) -> int:
+        """Repeat the step until no rows are left; returns the number of rows."""
+        total = 0
+        while removed := self._removed(step):
+            total += removed
+        return total
+
+    def exhaust_in_turn(
+        self,
+        turns: RoundRobin,
+        owners: Mapping[int, int],
+        steps_of: Callable[[int], Iterable[Step]],
+        *,
+        sweep_s: float = SWEEP_S,
+    ) -> int:
+        """Do a step of an id of each organization in turn, until no rows are left or `sweep_s` are over.
+
+        `owners` is {id: organization}. A step begins when the one before it has nothing left. Returns the number of
+        rows.
+        """
+        total, until = 0, self.monotonic() + sweep_s
+
+        def remove_some(id_: int) -> bool:
+            nonlocal total
+            removed = self.some(steps_of(id_))
+            total += removed
+            return removed > 0
+
+        turns.serve(owners, remove_some, is_over=lambda: self.monotonic() >= until)
+        return total
+
+    def some(self, steps: Iterable[Step]) -> int:
+        """Do the first of the steps that has rows left, once; returns their number, 0 if none has any."""
+        return next(filter(None, map(self._removed, steps)), 0)
+
+    def _removed(self, step: Step) -> int:
+        """Do a step once, and leave the database to others for a moment; returns the number of rows."""
+        removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
+        if removed:
+            time.sleep(self.pause_s)
+        return removed

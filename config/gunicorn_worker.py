@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import selectors
 import socket
 import sys
@@ -31,6 +32,8 @@ STATUS = {
     errors.ExpectationFailed: "417 Expectation Failed",
     errors.UnsupportedTransferCoding: "501 Not Implemented",
 }
+# `uri-host [":" port]` of RFC 9110, section 7.2. It is empty where the address that is asked for has no host.
+HOST = re.compile(r"(\[[0-9A-Za-z:.~_-]+\]|[0-9A-Za-z%!$&'()*+,;=._~-]*)(:[0-9]*)?")
 # One of so many threads is there from the start; the others begin when there are as many requests.
 READY_SHARE = 3
 # Each chunk costs some microseconds, however short: beyond the first ones they must have a size on average.
@@ -43,6 +46,11 @@ class CrumbledBody(errors.ParseException):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return f"its chunks are too small; more than {FREE_CHUNKS} must have {CHUNK_BYTES} bytes on average."
+
+
+class WrongHost(errors.ParseException):  # type: ignore[misc]
+    def __str__(self) -> str:
+        return "it must have one header Host, with a host and perhaps a port (RFC 9112, section 3.2)."
 
 
 class CountedChunks(ChunkedReader):  # type: ignore[misc]
@@ -105,6 +113,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Any) -> bool:
         """Answer a request; a caller that takes nothing of the answer for too long counts as disconnected."""
         conn.sock.allow(self._settings.silence_s)
+        check_host(req)
         if isinstance(req.body.reader, ChunkedReader):
             req.body = Body(CountedChunks(req, req.unreader))
         try:
@@ -137,6 +146,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             client.sendall(refusal(STATUS.get(type(exc), "400 Bad Request"), str(exc)))
         except OSError:
             self.log.debug("The caller did not wait for the answer.")
+
+
+def check_host(req: Any) -> None:
+    """Raise `WrongHost` for a request that RFC 9112 wants to be answered with 400.
+
+    gunicorn reads HTTP/1.2 to 1.9 as HTTP/1.1, as RFC 9110 (section 2.5) recommends, and refuses other major versions.
+    """
+    hosts = [value for name, value in req.headers if name == "HOST"]
+    needed = req.version >= (1, 1)
+    if len(hosts) > 1 or (needed and not hosts) or not all(map(HOST.fullmatch, hosts)):
+        raise WrongHost
 
 
 def refusal(status: str, reason: str) -> bytes:

@@ -119,6 +119,67 @@ def test_what_is_no_http_is_answered_in_the_apis_way(backend: EmbeddedServer, re
     assert set(json.loads(body)) == {"error"}
 
 
+LIVE = b"GET /health/live "
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        LIVE + b"HTTP/1.1\r\n\r\n",
+        LIVE + b"HTTP/1.2\r\n\r\n",
+        LIVE + b"HTTP/1.1\r\nX-Forwarded-Host: localhost\r\n\r\n",
+        b"GET http://localhost/health/live HTTP/1.1\r\n\r\n",
+        *(LIVE + b"HTTP/1.%d\r\nHost: localhost\r\nhost: localhost\r\n\r\n" % minor for minor in (0, 1, 2)),
+        LIVE + b"HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+        *(
+            LIVE + b"HTTP/1.1\r\nHost: " + host + b"\r\n\r\n"
+            for host in (b"a b", b"a/b", b"user@a", b"a:b", b"a:1:2", b"[::1", b"[]", b"a\\b", b"a?b", b"\xe4.example")
+        ),
+        LIVE + b"HTTP/2.0\r\nHost: localhost\r\n\r\n",
+        LIVE + b"HTTP/0.9\r\nHost: localhost\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_a_request_without_its_one_valid_host_or_of_another_version_is_400(
+    backend: EmbeddedServer, request_: bytes
+) -> None:
+    status, headers, body = say(backend, request_)
+
+    assert (status, headers["Connection"], set(json.loads(body))) == (400, "close", {"error"})
+
+
+@pytest.mark.parametrize(
+    "head_",
+    [
+        b"HTTP/1.0\r\n",
+        b"HTTP/1.2\r\nHost: localhost\r\n",
+        b"HTTP/1.9\r\nHost: localhost\r\n",
+        *(
+            b"HTTP/1.1\r\nHost: " + host + b"\r\n"
+            for host in (
+                b"",
+                b"localhost:80",
+                b"localhost:",
+                b"my_service.example",
+                b"[::1]:8000",
+                b"127.0.0.1",
+                b"%C3%A4.example",
+            )
+        ),
+    ],
+)
+def test_a_request_with_its_one_host_is_answered_whatever_minor_version_it_has(
+    backend: EmbeddedServer, head_: bytes
+) -> None:
+    assert say(backend, LIVE + head_ + b"\r\n")[0] == 200
+
+
+def test_the_second_request_of_a_connection_needs_a_host_too(backend: EmbeddedServer) -> None:
+    with connected(backend) as connection:
+        connection.sendall(LIVE + b"HTTP/1.1\r\nHost: localhost\r\n\r\n" + LIVE + b"HTTP/1.1\r\n\r\n")
+        assert [heard(connection)[0], heard(connection)[0]] == [200, 400]
+
+
 LARGE = b"Content-Length: 1000000\r\n\r\n" + b" " * 1_000_000
 FORM = b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 CUT = gzip.compress(b"{}" * 1000)[:-9]

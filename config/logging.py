@@ -6,6 +6,7 @@ import logging
 import sys
 
 import structlog
+from reprise_client.controls import visible, visible_lines
 
 from config.settings import Settings
 
@@ -19,14 +20,16 @@ def configure(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    renderer: structlog.types.Processor = (
-        structlog.dev.ConsoleRenderer() if _for_people(settings) else structlog.processors.JSONRenderer()
+    rendering: list[structlog.types.Processor] = (
+        [show_controls, structlog.dev.ConsoleRenderer()]
+        if _for_people(settings)
+        else [structlog.processors.JSONRenderer()]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     root = logging.getLogger()
@@ -43,6 +46,14 @@ def configure(settings: Settings) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def show_controls(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+    """Show the characters of texts that would control a terminal; of other values the renderer shows them."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = visible_lines(value) if name == "exception" else visible(value)
+    return event
 
 
 def _for_people(settings: Settings) -> bool:

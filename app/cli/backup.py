@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from reprise_client.cli import terminal
 
 from app.cli import context
 from app.process import home
@@ -40,7 +41,7 @@ def backup(file: Path, secret_key: bool) -> None:
     key = home.kept_secret_key(settings.home) if secret_key else ""
     with _progress("Copying") as on_progress:
         back_up(settings.home / home.DATABASE, file, secret_key=key, on_progress=on_progress)
-    click.echo(f"{file} is a backup of {settings.home}.")
+    terminal.echo(f"{file} is a backup of {settings.home}.")
 
 
 @click.command()
@@ -54,7 +55,7 @@ def restore(file: Path) -> None:
     with home.lock(settings.home), _progress("Copying") as on_progress:
         keep_key = partial(_keep_key, settings)
         backup.restore(file, settings.home / home.DATABASE, keep_key=keep_key, on_progress=on_progress)
-    click.echo(f"{settings.home} has what {file} has: `reprise serve` serves it.")
+    terminal.echo(f"{settings.home} has what {file} has: `reprise serve` serves it.")
 
 
 def _embedded() -> Settings:
@@ -72,7 +73,7 @@ def _keep_key(settings: Settings, key: str) -> None:
     if key and not present:
         home.keep_secret_key(settings.home, key)
     if not key and not present:
-        click.echo(NO_KEY, err=True)
+        terminal.echo(NO_KEY, err=True)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project
         scopes=frozenset(scopes or set(SCOPES) - {"admin"}),
         expires_at=_utc(expires),
     )
-    click.echo(new.secret)
+    terminal.echo(new.secret)
 
 
 @keys.command("list")
@@ -72,7 +72,7 @@ def revoke(key_id: int, project_id: int | None) -> None:
     """Make a key stop working, everywhere within 5 seconds."""
     built = context.container()
     built.services.keys.revoke(project_id=context.project_or_oldest(built, project_id), key_id=key_id)
-    click.echo(f"Key {key_id} is revoked.")
+    terminal.echo(f"Key {key_id} is revoked.")
 
 
 def _utc(when: datetime | None) -> datetime | None:
@@ -97,7 +97,7 @@ def session(session_id: str, project_id: int | None, yes: bool) -> None:
     project_id = context.project_or_oldest(built, project_id)
     _confirm(f"session {session_id}", yes)
     built.services.deletion.delete_session(project_id=project_id, session_id=session_id)
-    click.echo(f"Session {session_id} is erased.")
+    terminal.echo(f"Session {session_id} is erased.")
 
 
 @erase.command()
@@ -111,7 +111,7 @@ def prompt(prompt_id: int, project_id: int | None, yes: bool) -> None:
     _confirm(f"prompt {prompt_id} with its versions, sessions, runs, test cases and replays", yes)
     built.services.deletion.erase_prompt(project_id=project_id, prompt_id=prompt_id)
     context.let_server_forget(built)
-    click.echo(f"Prompt {prompt_id} is erased.")
+    terminal.echo(f"Prompt {prompt_id} is erased.")
 
 
 @erase.command("project")
@@ -123,7 +123,7 @@ def whole_project(project_id: int, yes: bool) -> None:
     _confirm(f"project {project_id} with all of its prompts and API keys", yes)
     built.services.deletion.erase_project(project_id=project_id)
     context.let_server_forget(built)
-    click.echo(f"Project {project_id} is erased.")
+    terminal.echo(f"Project {project_id} is erased.")
 
 
 def _confirm(what: str, yes: bool) -> None:
@@ -143,7 +143,7 @@ def compress() -> None:
             for looked_at, rows in service.compress(column, until_id=last_id):
                 compressed += rows
                 bar.update(looked_at)
-        click.echo(f"{column}: {compressed} rows are compressed now.")
+        terminal.echo(f"{column}: {compressed} rows are compressed now.")
 
 
 @click.group("data-policy")
@@ -160,7 +160,7 @@ def show(project_id: int | None) -> None:
 
     built = context.container()
     policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
-    click.echo(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False))
+    terminal.document(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False) + "\n")
 
 
 @data_policy.command("set")
@@ -178,4 +178,4 @@ def set_policy(file: IO[str], project_id: int | None) -> None:
     built = context.container()
     policy = load(DataPolicySchema(), content)
     built.services.data_policies.put(project_id=context.project_or_oldest(built, project_id), policy=policy)
-    click.echo("The policy holds everywhere within 10 seconds.")
+    terminal.echo("The policy holds everywhere within 10 seconds.")

@@ -31,12 +31,12 @@ def init(demo: bool) -> None:
     if not os.access(settings.home, os.W_OK):
         raise click.ClickException(f"REPRISE_HOME: can't write to {settings.home}")
     seed, admin = prepare(settings, demo=demo, new_key=False)
-    click.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
+    terminal.echo(f"Project {seed.project_id}" + (f", demo prompt {seed.prompt_id}" if seed.prompt_id else ""))
     if seed.api_key and seed.key_is_new:
-        click.echo(f"API key {seed.api_key}")
+        terminal.echo(f"API key {seed.api_key}")
     else:
-        click.echo("It has an API key already: `reprise keys create` makes more.")
-    click.echo(f"Sign in as {admin.email}, within a day: {base_url(settings)}{admin.path}")
+        terminal.echo("It has an API key already: `reprise keys create` makes more.")
+    terminal.echo(f"Sign in as {admin.email}, within a day: {base_url(settings)}{admin.path}")
 
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
@@ -78,7 +78,7 @@ def db() -> None:
 def upgrade() -> None:
     """Bring the schema and the catalogue of models to this release."""
     revision = context.container(database="made").services.setup.upgrade()
-    click.echo(f"The schema is at revision {revision}.")
+    terminal.echo(f"The schema is at revision {revision}.")
 
 
 @click.command()
@@ -104,7 +104,7 @@ def sign_in_link(email: str) -> None:
     """
     settings = context.load()
     path = context.container(settings).services.accounts.sign_in_link(email=email)
-    click.echo(base_url(settings) + path)
+    terminal.echo(base_url(settings) + path)
 
 
 @click.command()
@@ -130,7 +130,7 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
     with home.lock(settings.home):
         _check_port(settings)
         ready_text = _ready_text(settings, *prepare(settings, demo=demo, new_key=True))
-        embedded.serve(settings, on_ready=lambda: click.echo(ready_text))
+        embedded.serve(settings, on_ready=lambda: terminal.echo(ready_text))
 
 
 def _serve_services(settings: Settings, demo: bool) -> None:
@@ -142,7 +142,7 @@ def _serve_services(settings: Settings, demo: bool) -> None:
     url = replace(settings, public_url="")
     supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
     supervisor.run(
-        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: click.echo(ready_text)
+        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: terminal.echo(ready_text)
     )
 
 

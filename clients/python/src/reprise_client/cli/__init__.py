@@ -21,10 +21,14 @@ from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
+from reprise_client.controls import visible_lines
 
 
 class Commands(click.Group):
-    """Turns errors of the types in `shown` into one line on standard error and exit code 1."""
+    """Turns errors of the types in `shown` into one line on standard error and exit code 1.
+
+    Messages may repeat what a server or a model wrote, so their hidden characters are shown.
+    """
 
     shown: tuple[type[Exception], ...] = ()
 
@@ -32,7 +36,10 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except self.shown as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(visible_lines(str(error))) from error
+        except click.ClickException as error:
+            vars(error)["message"] = visible_lines(error.message)
+            raise
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

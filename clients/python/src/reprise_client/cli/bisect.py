@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def _search(bisection: Bisection, repeats: int, max_replays: int) -> int:
 
     try:
         for line in bisection.play(repeats, max_replays):
-            click.echo(line)
+            terminal.echo(line)
     except KeyboardInterrupt as interrupt:
         raise CouldNotRun("interrupted") from interrupt
     for line in bisection.conclusion():
-        click.echo(line)
+        terminal.echo(line)
     return bisection.exit_code
 
 

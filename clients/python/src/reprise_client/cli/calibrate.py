@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ def calibrate(
     for test_case_id, name in select_cases(instance, prompt_id, names):
         found = calibrated(instance, test_case_id, repeats, timeout)
         for line in report(name, found):
-            click.echo(line)
+            terminal.echo(line)
         if accept and found["proposals"]:
             instance.post(f"/api/v1/calibrations/{found['id']}/accept")
-            click.echo(f"    accepted {len(found['proposals'])}")
+            terminal.echo(f"    accepted {len(found['proposals'])}")
         codes.append(exit_code(found))
     sys.exit(max(codes))
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from reprise_client.cli import terminal
+
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -22,4 +24,4 @@ def comment(file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise CouldNotRun(f"{file}: {error.strerror}.") from error
-    click.echo(forges.publish(forges.from_environment(), text))
+    terminal.echo(forges.publish(forges.from_environment(), text))

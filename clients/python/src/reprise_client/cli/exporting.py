@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 
 KINDS = ("sessions", "runs", "test-cases")
@@ -28,6 +28,4 @@ def export(kind: str, url: str, api_key: str, prompt_id: int, since: datetime | 
 
     bounds = {"since": since, "until": until}
     query = {name: f"{moment.isoformat()}Z" for name, moment in bounds.items() if moment}
-    for piece in remote.connect(url, api_key).download(f"/api/v1/prompts/{prompt_id}/exports/{kind}", **query):
-        sys.stdout.buffer.write(piece)
-    sys.stdout.buffer.flush()
+    terminal.stream(remote.connect(url, api_key).download(f"/api/v1/prompts/{prompt_id}/exports/{kind}", **query))

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option
 
 Ratio = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -77,7 +78,7 @@ def gate(
     wanted = [(target, text(result)) for target, text in texts if target]
     to_stdout = any(str(target) == "-" for target, _ in wanted)
     for line in gate_report.lines(result):
-        click.echo(line, err=to_stdout)
+        terminal.echo(line, err=to_stdout)
     for target, content in wanted:
         reports.write(target, content)
     sys.exit(gate_report.exit_code(result))

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from reprise_client.cli import prompt_sync, remote, terminal
 from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
 from reprise_client.cli.replay import select_cases
@@ -182,7 +180,7 @@ def _shown() -> Iterator[Show]:
     def show(experiment: Mapping[str, Any]) -> None:
         if (url := experiment["url"]) not in told:
             told.add(url)
-            click.echo(url, err=True)
+            terminal.echo(url, err=True)
         terminal.progress(experiment["progress"]["done"], experiment["progress"]["total"])
 
     yield show

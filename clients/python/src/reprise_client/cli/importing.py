@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 from reprise_client.formats import plural
 from reprise_client.importers import CONVERTERS
@@ -59,9 +60,9 @@ def _import(tool: str, instance: Remote, prompt_id: int, strict: bool) -> Import
         nonlocal reported
         reported += 1
         if reported <= _REPORTED:
-            click.echo(message, err=True)
+            terminal.echo(message, err=True)
         if reported == _REPORTED:
-            click.echo("What else can't be imported is counted and not listed.", err=True)
+            terminal.echo("What else can't be imported is counted and not listed.", err=True)
 
     return Import(
         convert=CONVERTERS[tool],
@@ -78,4 +79,4 @@ def _summarize(run: Import) -> None:
         parts.append(f"{plural(run.rejected, 'span')} rejected")
     if run.unread:
         parts.append(f"{plural(run.unread, 'record')} not readable")
-    click.echo("Imported " + ", ".join(parts) + ".")
+    terminal.echo("Imported " + ", ".join(parts) + ".")

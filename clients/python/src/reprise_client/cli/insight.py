@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 from reprise_client.formats import duration, number, usd
 from reprise_client.insight import figure, told
@@ -43,7 +44,7 @@ def insight(
     **filters: str | None,
 ) -> None:
     """Tell how the sessions, runs, replays and scores of a prompt did, by version or side by side."""
-    from reprise_client.cli import remote, terminal
+    from reprise_client.cli import remote
 
     instance, path = remote.connect(url, api_key), f"/api/v1/prompts/{prompt_id}/insight"
     query = {name: value for name, value in filters.items() if value is not None}
@@ -57,10 +58,10 @@ def insight(
         found = instance.get(path, groupBy=by, **query)
         columns, rows = (by.capitalize(), *COLUMNS), [row(group, by) for group in found.listed("groups")]
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        terminal.document(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
         return
     if "summary" in found:
-        click.echo(found["summary"])
+        terminal.echo(found["summary"])
     terminal.table(columns, rows)
 
 

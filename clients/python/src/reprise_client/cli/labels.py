@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 
 COLUMNS = ("Label", "Version", "Split", "Guarded", "Moved")
@@ -27,7 +28,7 @@ def labels() -> None:
 @prompt_option
 def list_labels(url: str, api_key: str, prompt_id: int) -> None:
     """List the labels with their versions."""
-    from reprise_client.cli import remote, terminal
+    from reprise_client.cli import remote
 
     found = remote.connect(url, api_key).get(_path(prompt_id))["labels"]
     terminal.table(COLUMNS, map(row, found))
@@ -55,7 +56,7 @@ def move(
     override: str | None,
 ) -> None:
     """Point LABEL to VERSION: `latest`, a commit hash, or the first digits of one."""
-    from reprise_client.cli import remote, terminal
+    from reprise_client.cli import remote
     from reprise_client.cli.versions import full_hash
 
     instance = remote.connect(url, api_key)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, url_option
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -50,7 +51,7 @@ def create(
     from reprise_client.cli import prompt_sync, remote
 
     instance = remote.connect(url, api_key)
-    click.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message)))
+    terminal.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message)))
 
 
 @prompts.command()
@@ -63,7 +64,7 @@ def pull(file: Path, url: str, api_key: str, prompt_id: int | None, force: bool)
     """Write a prompt's draft to FILE, unless FILE has changes that are neither pushed nor committed to git."""
     from reprise_client.cli import prompt_sync, remote
 
-    click.echo(prompt_sync.pull(remote.connect(url, api_key), file, prompt_id, force=force))
+    terminal.echo(prompt_sync.pull(remote.connect(url, api_key), file, prompt_id, force=force))
 
 
 @prompts.command()
@@ -78,7 +79,7 @@ def push(file: Path, url: str, api_key: str, prompt_id: int | None, message: str
     from reprise_client.cli import prompt_sync, remote
 
     for line in prompt_sync.push(remote.connect(url, api_key), file, prompt_id, message, force=force):
-        click.echo(line)
+        terminal.echo(line)
 
 
 @prompts.command()
@@ -94,5 +95,5 @@ def diff(file: Path, url: str, api_key: str, prompt_id: int | None) -> None:
     from reprise_client.cli import prompt_sync, remote
 
     found = prompt_sync.diff(remote.connect(url, api_key), file, prompt_id)
-    click.echo(found, nl=False)
+    terminal.echo(found, nl=False)
     sys.exit(1 if found else 0)

@@ -12,6 +12,7 @@ import click
 import httpx
 
 from reprise_client import tls
+from reprise_client.cli import terminal
 
 TRIES = 8
 RETRIED = (429, 503)
@@ -166,7 +167,7 @@ class Remote:
     def _tell_waiting(self, problem: str) -> None:
         if not self._waiting_told:
             self._waiting_told = True
-            click.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
+            terminal.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
 
 
 def _content(response: httpx.Response) -> Answer:

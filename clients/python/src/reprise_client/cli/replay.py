@@ -12,6 +12,9 @@ from urllib.parse import quote
 
 import click
 
+from reprise_client.cli import terminal
+from reprise_client.controls import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -93,16 +96,16 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
 
 def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
     """Print each outcome as its replay ends; return all of them."""
-    from reprise_client.cli import replay_report, terminal
+    from reprise_client.cli import replay_report
 
     colours = {"passed": "green", "failed": "red", "needs_review": "yellow"}
     outcomes: list[Outcome] = []
     for outcome in runner.outcomes(cases, concurrency):
         outcomes.append(outcome)
         terminal.clear_progress()
-        click.secho(replay_report.headline(outcome), fg=colours.get(outcome.status, "magenta"))
+        terminal.echo(replay_report.headline(outcome), fg=colours.get(outcome.status, "magenta"))
         for line in replay_report.details(outcome):
-            click.secho(line, fg={"- ": "red", "+ ": "green"}.get(line.strip()[:2]))
+            terminal.echo(line, fg={"- ": "red", "+ ": "green"}.get(line.strip()[:2]))
         terminal.progress(len(outcomes), len(cases))
     terminal.clear_progress()
     return outcomes
@@ -111,7 +114,7 @@ def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) ->
 def _warn_of_changed_draft(outcomes: Sequence[Outcome]) -> None:
     drafts = {outcome.replay["draftFingerprint"] for outcome in outcomes if outcome.replay}
     if len(drafts) > 1:
-        click.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)
+        terminal.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)
 
 
 folder = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
@@ -139,7 +142,7 @@ def add_case(url: str, api_key: str, prompt_id: int, session_id: str | None, nam
             raise remote.CouldNotRun(f"Prompt {prompt_id} has no session.")
         session_id = listed[0]["id"]
     case = instance.post(f"/api/v1/sessions/{quote(session_id, safe='')}/test-cases", {"name": name} if name else {})
-    click.echo(f"{case['id']}\t{case['name']}")
+    terminal.echo(f"{case['id']}\t{visible(case['name'])}")
 
 
 @test_cases.command("export")
@@ -164,7 +167,7 @@ def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
         exported = instance.get(f"/api/v1/test-cases/{case['id']}/export")
         text = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
         (folder / file).write_text(text, encoding="utf-8")
-        click.echo(folder / file)
+        terminal.echo(folder / file)
 
 
 @test_cases.command("import")
@@ -186,7 +189,7 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
         except ValueError as error:
             raise remote.CouldNotRun(f"{file}: {error}") from error
         case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", content)
-        click.echo(f"{case['id']}\t{case['name']}")
+        terminal.echo(f"{case['id']}\t{visible(case['name'])}")
 
 
 def slug(name: str) -> str:

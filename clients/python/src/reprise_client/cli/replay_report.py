@@ -14,10 +14,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 from reprise_client.cli.remote import Outcome
+from reprise_client.controls import HIDDEN, visible
 
 EXCERPT = 2000
-# Characters that XML 1.0 has no way to write.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Characters that XML 1.0 has no way to write, or that are hidden.
+_ILLEGAL = re.compile(f"(?!\r)[{HIDDEN}\ufffe\uffff]")
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -28,7 +29,7 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
 
 
 def headline(outcome: Outcome) -> str:
-    parts = [outcome.name]
+    parts = [visible(outcome.name)]
     if outcome.replay:
         counts = outcome.replay["counts"]
         if found := len(_violations(outcome)):
@@ -154,5 +155,5 @@ def _shown(value: object) -> str:
 
 
 def legal(text: str) -> str:
-    """Return the text with U+FFFD for characters that XML 1.0 forbids."""
-    return _FORBIDDEN.sub("\ufffd", text)
+    """Return the text with U+FFFD for characters that XML 1.0 forbids, and for hidden ones."""
+    return _ILLEGAL.sub("\ufffd", text)

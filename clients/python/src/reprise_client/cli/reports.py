@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
+from reprise_client.cli import terminal
 from reprise_client.cli.remote import CouldNotRun
 
 
 def write(target: Path, content: str) -> None:
     """Write a report to a file, whose folder is made, or for `-` to standard output. Raises `CouldNotRun`."""
     if str(target) == "-":
-        click.echo(content, nl=False)
+        terminal.document(content)
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, url_option
 
 COLUMNS = ("Session", "Last activity", "Turns", "Errors", "Cost", "Begins with")
@@ -38,14 +39,14 @@ ORDERS = ("time", "cost", "duration", "errors", "oldest", "shortest", "fewestErr
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
 def sessions(url: str, api_key: str, **filters: Any) -> None:
     """List the project's recorded conversations; all conditions that are given hold of each."""
-    from reprise_client.cli import remote, terminal
+    from reprise_client.cli import remote
 
     given = {name: str(value).lower() if name == "errors" else value for name, value in filters.items()}
     query = {name: value for name, value in given.items() if filters[name] is not None}
     found = remote.connect(url, api_key).get("/api/v1/sessions", **query)
     terminal.table(COLUMNS, map(row, found.listed("sessions")))
     if found["nextCursor"]:
-        click.echo("There are more: give further conditions, or a larger --limit.", err=True)
+        terminal.echo("There are more: give further conditions, or a larger --limit.", err=True)
 
 
 def row(session: Mapping[str, Any]) -> tuple[str, ...]:

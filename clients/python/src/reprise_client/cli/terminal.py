@@ -1,20 +1,43 @@
-"""Tables and progress, drawn on a terminal alone."""
+"""What commands print: texts with their hidden characters shown, tables, and progress, drawn on a terminal only."""
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Sequence
 
 import click
 
+from reprise_client.controls import visible, visible_lines
+
+
+def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:
+    """Print a text for people, so that nothing in it controls their terminal."""
+    click.secho(visible_lines(str(text)), err=err, nl=nl, fg=fg)
+
+
+def document(content: str) -> None:
+    """Print a text for programs, such as JSON: as it is, but on a terminal as `echo` does."""
+    click.echo(visible_lines(content) if sys.stdout.isatty() else content, nl=False)
+
+
+def stream(pieces: Iterable[bytes]) -> None:
+    """Print the pieces of a document in UTF-8 as they come."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for piece in pieces:
+        shown = visible_lines(decoder.decode(piece)).encode() if sys.stdout.isatty() else piece
+        sys.stdout.buffer.write(shown)
+    sys.stdout.buffer.flush()
+
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under their columns; where no person reads, without a heading and with tabs between the cells."""
+    cells = [[visible(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
-        for row in rows:
+        for row in cells:
             click.echo("\t".join(row))
         return
-    lines = [columns, *rows]
+    lines = [columns, *cells]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for number, line in enumerate(lines):
         text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

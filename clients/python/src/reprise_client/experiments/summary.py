@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprise_client.controls import HIDDEN
 from reprise_client.formats import percent, plural, short
 
 Json = Mapping[str, Any]
@@ -27,7 +28,7 @@ TEXT_MAX = 400
 # $BASE_URL stands for the address of the instance, which a browser fills in.
 _URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
 # Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+_UNSEEN = re.compile(f"[\t\n{HIDDEN}]+")
 
 
 def plain(text: str, most: int = TEXT_MAX) -> str:

@@ -1,0 +1,248 @@
+"""Texts of users, models and servers control no terminal, whichever command prints them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from reprise_client.cli import gate_run, main, remote, replay_report, terminal
+from reprise_client.cli.gate_report import junit, markdown
+from reprise_client.cli.remote import Outcome, Remote
+from reprise_client.controls import HIDDEN, visible, visible_lines
+
+from tests.support.experiments import case, experiment, side
+
+CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07\x1b[2J"
+HOSTILE = st.text(
+    st.one_of(
+        st.sampled_from("\x00\x07\x08\r\x0b\x1b\x7f\x85\x9b\x9d\u061c\u200e\u2028\u202e\u2066\u2069\n\t"),
+        st.characters(exclude_categories=["Cs"]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+hidden = re.compile(f"[{HIDDEN}]")
+# The colours that `terminal` itself gives to lines.
+STYLE = re.compile(r"\x1b\[(0|1|22|3\d)m")
+
+HASH = "a" * 64
+NOW = "2026-01-01T00:00:00.000Z"
+
+
+def replay_of(text: str) -> dict[str, Any]:
+    differences = [{"path": text, "expected": text, "actual": f"{text}\nmore"}, {"path": "", "actual": text}]
+    step = {"kind": "answer", "result": "failed", "reason": text, "diff": differences}
+    extra = {"kind": "tool_call", "name": text, "arguments": {text: text}, "effect": "read", "answeredBy": "none"}
+    return {
+        "id": 5,
+        "status": "failed",
+        "counts": {"failed": 1},
+        "cost": {"total": 0.1},
+        "startedAt": NOW,
+        "finishedAt": NOW,
+        "draftFingerprint": HASH,
+        "violations": [{"kind": "never", "message": text}],
+        "drift": {"placeholders": {text: text}, "tools": [text]},
+        "stopReason": text,
+        "turns": [{"steps": [step], "extra": [extra]}],
+    }
+
+
+def prompt_of(text: str) -> dict[str, Any]:
+    return {
+        "id": 3,
+        "name": text,
+        "value": text,
+        "instructionFormat": "RAW",
+        "placeholderDefinitions": [],
+        "languageModelName": "echo",
+        "languageModelConfig": {},
+    }
+
+
+def answers_of(text: str) -> dict[str, Any]:
+    """The answers of an instance in which everything that somebody wrote is this text, by the end of the path."""
+    session = {"id": text, "lastActivityAt": NOW, "turns": 1, "errors": 0, "cost": 0.1, "preview": text}
+    label = {"label": text, "commitHash": HASH, "split": None, "guarded": False, "updatedAt": NOW}
+    calibration = {
+        "id": 4,
+        "status": "error",
+        "repeats": 2,
+        "steps": [{"turn": 0, "step": 0, "passed": 1, "of": 2}],
+        "proposals": [{"turn": 0, "step": 0, "check": {"contains": text}}],
+        "usable": False,
+        "canFail": True,
+        "problems": [text],
+        "error": text,
+    }
+    return {
+        "/sessions": {"sessions": [session], "nextCursor": None},
+        "/labels": {"labels": [label]},
+        "/labels/live": label,
+        "/versions": {"versions": [{"commitHash": HASH}], "nextCursor": None},
+        "/prompts/3": prompt_of(text),
+        "/test-cases": {"testCases": [{"id": 12, "name": text}], "nextCursor": None},
+        "/s1/test-cases": {"id": 12, "name": text},
+        "/replays": {"id": 5},
+        "/replays/5": replay_of(text),
+        "/calibrations": {"id": 4},
+        "/calibrations/4": calibration,
+        "/insight": {"summary": text, "groups": [], "note": text},
+    }
+
+
+def instance_of(text: str, *, refuses: bool = False) -> Remote:
+    answers = answers_of(text)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if refuses:
+            return httpx.Response(400, json={"error": text})
+        if "/exports/" in request.url.path:
+            line = json.dumps({"text": text}, ensure_ascii=False).encode() + b"\n"
+            return httpx.Response(200, content=line, headers={"Content-Type": remote.NDJSON})
+        ends = [end for end in answers if request.url.path.endswith(end)]
+        return httpx.Response(200, json=answers[max(ends, key=len)], headers={"ETag": '"1"'})
+
+    return Remote("http://reprise", "rp_key", transport=httpx.MockTransport(answer), sleep=lambda _: None)
+
+
+COMMANDS = (
+    "sessions",
+    "labels list --prompt 3",
+    "labels move live latest --prompt 3",
+    "insight --prompt 3",
+    "prompts diff FILE",
+    "prompts pull FILE --force",
+    "prompts push FILE --force",
+    "test-cases add --prompt 3 --session s1",
+    "replay --prompt 3",
+    "calibrate --prompt 3",
+)
+DOCUMENTS = (
+    "insight --prompt 3 --json",
+    "replay --prompt 3 --json -",
+    "replay --prompt 3 --junit -",
+    "export sessions --prompt 3",
+)
+
+
+def run(command: str, text: str, folder: Path, *, person: bool, refuses: bool = False) -> Result:
+    """A command's output, as it is on a terminal (for a `person`) or in a pipe."""
+    file = folder / "prompt.md"
+    file.write_text("---\nprompt: 3\nmodel: echo\ninstructionFormat: RAW\n---\nHelp.\n")
+    arguments = [str(file) if word == "FILE" else word for word in command.split()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote, "connect", lambda *_, **__: instance_of(text, refuses=refuses))
+        patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: person, raising=False)
+        env = {"REPRISE_URL": "http://reprise", "REPRISE_API_KEY": "rp_key"}
+        return CliRunner().invoke(main, arguments, env=env, color=True)
+
+
+def shown(result: Result) -> str:
+    """What reached the terminal, but for the styles and the progress that `terminal` draws."""
+    return STYLE.sub("", result.output).replace("\r\x1b[K", "").replace("of 1\r", "")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+@pytest.mark.parametrize("person", [False, True])
+@pytest.mark.parametrize("command", COMMANDS)
+@settings(max_examples=15)
+@given(HOSTILE)
+@example(CLIPBOARD)
+def test_no_command_prints_controls(
+    tmp_path_factory: pytest.TempPathFactory, command: str, person: bool, refuses: bool, text: str
+) -> None:
+    result = run(command, text, tmp_path_factory.getbasetemp(), person=person, refuses=refuses)
+
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.output or command.startswith("prompts push")
+    assert hidden.findall(shown(result)) == []
+
+
+@pytest.mark.parametrize("command", DOCUMENTS)
+@settings(max_examples=15)
+@given(HOSTILE)
+@example(CLIPBOARD)
+def test_documents_print_no_controls_on_a_terminal(
+    tmp_path_factory: pytest.TempPathFactory, command: str, text: str
+) -> None:
+    result = run(command, text, tmp_path_factory.getbasetemp(), person=True)
+
+    assert hidden.findall(shown(result)) == []
+
+
+@pytest.mark.parametrize("person", [False, True])
+def test_json_has_the_same_values_on_a_terminal_and_the_same_bytes_in_a_pipe(tmp_path: Path, person: bool) -> None:
+    text = "\x1b[2J\x85\u202eevil\u2066 naïve"
+    exported = run("export sessions --prompt 3", text, tmp_path, person=person)
+    compared = run("insight --prompt 3 --json", text, tmp_path, person=person)
+
+    assert json.loads(exported.stdout) == {"text": text}
+    assert json.loads(compared.stdout)["summary"] == text
+    assert ("\x85\u202eevil\u2066 naïve" in exported.stdout) is not person
+    assert ("\x85\u202eevil\u2066 naïve" in compared.stdout) is not person
+
+
+def test_what_is_shown_can_be_told_from_what_was_sent(tmp_path: Path) -> None:
+    result = run("sessions", "a\tb\n" + CLIPBOARD, tmp_path, person=False)
+
+    assert result.stdout.count("\n") == 1
+    assert result.stdout.split("\t")[0] == r"a\tb\n\u001b]52;c;cm0gLXJmIH4=\u0007\u001b[2J"
+
+
+def test_the_name_of_a_test_case_begins_no_line_of_another(tmp_path: Path) -> None:
+    result = run("replay --prompt 3", "x\nPASSED       all", tmp_path, person=False)
+    lines = STYLE.sub("", result.stdout).splitlines()
+
+    assert not any(line.startswith("PASSED  ") and "·" in line for line in lines)
+    assert lines[0].startswith(r"FAILED       x\nPASSED")
+
+
+@given(HOSTILE)
+@example(CLIPBOARD)
+def test_reports_have_no_hidden_characters(text: str) -> None:
+    worse = case(12, text, "regressed", side(3, 9), side(9, 9, first_replay=20))
+    result = gate_run.Result(3, experiment([worse], verdict="failed", reason=text), None)
+    outcomes = [Outcome(12, text, replay_of(text))]
+
+    for report in (junit(result), markdown(result), replay_report.junit(3, outcomes)):
+        assert hidden.findall(report.replace("&#13;", "").replace("\r", "")) == []
+
+
+@given(st.text())
+def test_a_text_without_hidden_characters_is_shown_as_it_is(text: str) -> None:
+    kept = hidden.sub("", text)
+    assert visible_lines(kept) == kept
+    assert hidden.search(visible_lines(text)) is None
+    assert not {"\n", "\t"} & set(visible(text))
+
+
+def test_a_piece_that_ends_within_a_character_is_shown_whole(tmp_path: Path) -> None:
+    @click.command()
+    def print_pieces() -> None:
+        terminal.stream([b"\xc3", b"\xa4", b"\n"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+        assert CliRunner().invoke(print_pieces).stdout == "ä\n"
+
+
+def test_an_error_of_click_is_shown_too() -> None:
+    @main.command("raise-for-test")
+    def fail() -> None:
+        raise click.ClickException(CLIPBOARD)
+
+    try:
+        result = CliRunner().invoke(main, ["raise-for-test"])
+    finally:
+        del main.commands["raise-for-test"]
+    assert "\\u001b]52" in result.output
+    assert hidden.search(result.output) is None

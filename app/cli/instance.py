@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
         "PROMPT_ID": str(seed.prompt_id) if seed.prompt_id else None,
         "ADMIN_EMAIL": admin.email,
         "ADMIN_PASSWORD": admin.password,
+        "SIGN_IN_LINK": base_url(settings) + admin.path,
     }
     home.write_dev_env(settings.home, kept | {name: value for name, value in known.items() if value})
     # `serve` goes on for long, and its children must not inherit a connection.
@@ -114,7 +116,8 @@ def serve(demo: bool) -> None:
 
     Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, but for two that store
     batches of spans. With them, web, workers and clock run as processes of their own, as the Procfile lists them; one
-    that dies is started again.
+    that dies is started again. The API key and a link that signs in are printed on a terminal only; they are in dev.env
+    in REPRISE_HOME, which only its owner can read.
     """
     from app.process.bootstrap import start
 
@@ -129,20 +132,20 @@ def _serve_embedded(settings: Settings, demo: bool) -> None:
 
     with home.lock(settings.home):
         _check_port(settings)
-        ready_text = _ready_text(settings, *prepare(settings, demo=demo, new_key=True))
-        embedded.serve(settings, on_ready=lambda: terminal.echo(ready_text))
+        text = ready_text(settings, *prepare(settings, demo=demo, new_key=True))
+        embedded.serve(settings, on_ready=lambda: terminal.echo(text))
 
 
 def _serve_services(settings: Settings, demo: bool) -> None:
     from app.process import serve as services
 
     _check_port(settings)
-    ready_text = _ready_text(settings, *prepare(settings, demo=demo, new_key=False))
+    text = ready_text(settings, *prepare(settings, demo=demo, new_key=False))
 
     url = replace(settings, public_url="")
     supervisor = services.Supervisor(services.procfile(), services.environment(os.environ, settings.secret_key))
     supervisor.run(
-        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: terminal.echo(ready_text)
+        ready=lambda: services.answers(f"{base_url(url)}/health/ready"), on_ready=lambda: terminal.echo(text)
     )
 
 
@@ -159,14 +162,21 @@ def _check_port(settings: Settings) -> None:
             raise click.ClickException(message) from error
 
 
-def _ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
+def ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
     lines = [
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",
-        f"  API key      {seed.api_key or '(made earlier; `reprise keys create` makes another)'}",
         f"  Demo prompt  {seed.prompt_id}" if seed.prompt_id else "",
-        f"  Sign-in      {base_url(settings)}{admin.path}",
-        f"               or as {admin.email} with the password {admin.password}" if admin.password else "",
-        f"  All of it as shell variables: {settings.home / home.DEV_ENV}",
+        # A service manager keeps what a process prints, and others read it.
+        *(_credentials(settings, seed, admin) if sys.stdout.isatty() else ()),
+        f"  All of it, with API key and sign-in link, as shell variables: {settings.home / home.DEV_ENV}",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _credentials(settings: Settings, seed: Seed, admin: Admin) -> list[str]:
+    return [
+        f"  API key      {seed.api_key or '(made earlier; `reprise keys create` makes another)'}",
+        f"  Sign-in      {base_url(settings)}{admin.path}",
+        f"               or as {admin.email} with the password {admin.password}" if admin.password else "",
+    ]

@@ -76,13 +76,20 @@ def test_a_request_in_flight_is_answered_before_the_end(tmp_path: Path, stop: Ca
         assert server.process.terminate() == 0
 
 
+def kept(home: Path) -> dict[str, str]:
+    """What the folder keeps from one start to the next, which is all but the link that signs in."""
+    variables = read_assignments(home / "dev.env")
+    del variables["SIGN_IN_LINK"]
+    return variables | {"secret.key": (home / "secret.key").read_text()}
+
+
 def test_a_later_start_keeps_prompts_key_and_secrets(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server:
         server.client().post("/api/v1/prompts", {"name": "Mine", "value": "Hello"})
-        before = {name: (tmp_path / name).read_text() for name in ("dev.env", "secret.key")}
+        before = kept(tmp_path)
         server.process.terminate()
         server.process.start()
-        assert before == {name: (tmp_path / name).read_text() for name in before}
+        assert before == kept(tmp_path)
         names = [prompt["name"] for prompt in server.client().get("/api/v1/prompts").json()["prompts"]]
     assert names == ["Mine", "Demo: shop support"]
 
@@ -92,6 +99,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
     """For tests that neither end nor restart it."""
     with EmbeddedServer(tmp_path_factory.mktemp("server"), {"REPRISE_METRICS_TOKEN": "hush-hush"}) as server:
         yield server
+
+
+def test_what_serve_prints_where_no_person_reads_has_no_secret(server: EmbeddedServer) -> None:
+    printed, variables = server.process.log.read_text(), read_assignments(server.home / "dev.env")
+
+    assert "Reprise is ready." in printed
+    assert str(server.home / "dev.env") in printed
+    for secret in (variables["API_KEY"], variables["ADMIN_PASSWORD"], variables["SIGN_IN_LINK"].partition("token=")[2]):
+        assert secret
+        assert secret not in printed
 
 
 def test_files_with_secrets_are_the_owners_alone(server: EmbeddedServer) -> None:

@@ -74,6 +74,7 @@ def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_t
     assert open_sockets(served.process.pid) == [], "what is copied must not have a connection"
     healthy = served.reprise("doctor")
     assert healthy.returncode == 0, healthy.stdout
+    assert_no_secret_is_printed(served)
 
     os.killpg(served.pids()["web"][0], signal.SIGKILL)
     wait_until(lambda: len(served.pids()["web"]) == 2, "another web process")
@@ -88,6 +89,16 @@ def test_every_kind_of_process_runs_one_that_dies_is_started_again_and_all_end_t
     ill = served.reprise("doctor")
     assert ill.returncode == 1
     assert "PROBLEM\tworkers of runs\t0\tStart the process `runs` of the Procfile" in ill.stdout
+
+
+def assert_no_secret_is_printed(served: Served) -> None:
+    file = served.home / "dev.env"
+    printed, variables = served.process.log.read_text(), read_assignments(file)
+    token = variables["SIGN_IN_LINK"].partition("token=")[2]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert str(file) in printed
+    assert [secret for secret in (variables["API_KEY"], variables["ADMIN_PASSWORD"], token) if secret in printed] == []
+    assert token
 
 
 def name_of(pid: int) -> str:

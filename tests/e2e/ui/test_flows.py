@@ -9,16 +9,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.ui.conftest import JSON, Look, Site, trace
+from tests.support.deployment import read_assignments
 from tests.support.exports import TRACE_ID
 
 pytestmark = pytest.mark.browser
 
 
-def test_the_link_that_serve_prints_signs_in(site: Site, look: Look) -> None:
-    link = re.search(r"Sign-in\s+(\S+)", (site.server.home / "serve.log").read_text())
-    assert link
+def test_the_link_that_serve_keeps_signs_in(site: Site, look: Look) -> None:
+    link = read_assignments(site.server.home / "dev.env")["SIGN_IN_LINK"]
     with look(storage_state=None) as visit:
-        visit.page.goto(link[1])
+        visit.page.goto(link)
         visit.page.get_by_role("button", name="Sign in").click()
 
         expect(visit.page.get_by_role("navigation", name="Main")).to_be_visible()

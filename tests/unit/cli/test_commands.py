@@ -12,8 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import with_extensions
 
+from app.cli.instance import ready_text
 from app.process import home
-from config.settings import declared
+from app.services.operations.setup import Admin, Seed
+from config.settings import Settings, declared
 
 Reprise = Callable[..., Result]
 
@@ -50,6 +52,20 @@ def test_init_prints_a_link_that_signs_in(reprise: Reprise) -> None:
     link = re.search(r"^Sign in as admin@\S+, within a day: (http\S+)$", reprise("init").output, re.M)
     assert link
     assert link[1].startswith("http://127.0.0.1:8000/")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_serve_shows_key_and_link_on_a_terminal_only(
+    reprise: Reprise, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    reprise("init")
+    admin = Admin("ada@example.org", "a password", "/sign-in/link?token=abc")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+
+    text = ready_text(Settings.load(), Seed(1, "key-1", None, key_is_new=True), admin)
+
+    assert [secret in text for secret in ("key-1", "a password", "token=abc")] == [terminal] * 3
+    assert home.DEV_ENV in text
 
 
 def test_init_makes_nothing_where_it_could_not_keep_the_key(

@@ -99,13 +99,15 @@ def doctor() -> None:
 
 @click.command("sign-in-link")
 @click.argument("email")
-def sign_in_link(email: str) -> None:
+@click.option("--keep-password", is_flag=True, help="The link signs in only. Others may know the password.")
+def sign_in_link(email: str, keep_password: bool) -> None:
     """Print a link that signs the user of EMAIL in: for a day, or until the next one is made.
 
-    Send it to nobody else: whoever has it is that user.
+    Who follows it sets a new password; the one before and all other sign-ins of the user end. Send it to nobody else:
+    whoever has it is that user.
     """
     settings = context.load()
-    path = context.container(settings).services.accounts.sign_in_link(email=email)
+    path = context.container(settings).services.accounts.sign_in_link(email=email, resets=not keep_password)
     terminal.echo(base_url(settings) + path)
 
 

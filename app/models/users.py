@@ -38,7 +38,8 @@ def find_user(connection: Connection, user_id: int) -> User | None:
     return queries.find_row(connection, User, _SELECT.where(users.c.id == user_id))
 
 
-Kind = Literal["session", "link"]
+Kind = Literal["session", "link", "reset"]
+"""A browser's session; a link that signs in; a link that signs in with a new password, which replaces all of these."""
 
 sign_ins = new_table(
     "sign_ins",

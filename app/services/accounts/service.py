@@ -25,6 +25,10 @@ from app.timestamps import Now
 
 INVITATION = timedelta(days=7)
 EMAIL_MAX, NAME_MAX = 254, 128
+HAS_ACCOUNT = (
+    "password: This e-mail has an account; give its password to join with it. If you don't know it, ask whoever runs "
+    "this instance for a sign-in link, with which you set a new one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,12 @@ class AccountService:
             self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=Role.ADMIN)
         return True
 
-    def sign_in_link(self, *, email: str) -> str:
-        """Return a new path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made."""
-        return f"/sign-in/link?token={self.sign_ins.make_link(email=email)}"
+    def sign_in_link(self, *, email: str, resets: bool = False) -> str:
+        """Return a new path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made.
+
+        One that `resets` asks for a new password, and ends all other sign-ins of the user.
+        """
+        return f"/sign-in/link?token={self.sign_ins.make_link(email=email, resets=resets)}"
 
     def members(self, *, organization_id: int) -> list[Member]:
         with self.database.read() as connection:
@@ -170,7 +177,7 @@ class AccountService:
         try:
             self.checks.check(email=email, password=password, origin=origin)
         except WrongPassword as error:
-            raise Invalid("password: This e-mail has an account; give its password to join with it.") from error
+            raise Invalid(HAS_ACCOUNT) from error
 
     def _hash_of(self, new: NewUser) -> str:
         if not 1 <= len(new.name.strip()) <= NAME_MAX:

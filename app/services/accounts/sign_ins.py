@@ -16,13 +16,14 @@ from app.models.audit_log import Actor
 from app.models.base import earlier_now
 from app.models.organizations import Role
 from app.models.queries import delete_rows, insert_row, update_rows
-from app.models.users import Kind, SignedIn
+from app.models.users import Kind
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
 from app.timestamps import Now
 
 SESSION = timedelta(days=30)
 LINK = timedelta(hours=24)
+LINKS: tuple[Kind, ...] = ("link", "reset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,15 @@ class Started:
     origin: Origin
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A sign-in link. One that `resets` signs in with a new password only."""
+
+    user_id: int
+    email: str
+    resets: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInService:
     """`replaced` is the token of the browser's previous session, which ends when a new one begins."""
@@ -70,35 +80,47 @@ class SignInService:
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
     @retried
-    def make_link(self, *, email: str) -> str:
-        """Make a sign-in link for a day and return its token; earlier links end. `Invalid` for an unknown e-mail."""
+    def make_link(self, *, email: str, resets: bool = False) -> str:
+        """Make a link for a day and return its token; earlier links end. `Invalid` for an unknown e-mail."""
         token, now = new_token(), self.now()
         with self.database.write() as connection:
             user = users.find_by_email(connection, email.strip().lower())
             if user is None:
                 raise Invalid(f"email: There is no user {email}.")
-            delete_rows(connection, users.sign_ins, user_id=user.id, kind="link")
-            _add(connection, user.id, "link", token, now, now + LINK)
+            for kind in LINKS:
+                delete_rows(connection, users.sign_ins, user_id=user.id, kind=kind)
+            _add(connection, user.id, "reset" if resets else "link", token, now, now + LINK)
         return token
 
-    def find_link(self, token: str) -> SignedIn:
-        """Return the user of a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
+    def find_link(self, token: str) -> Link:
+        """Return a sign-in link; `Unauthorized` if it was used or replaced, or has expired."""
         with self.database.read() as connection:
-            found = users.find_signed_in(connection, kind="link", digest=digest(token), now=self.now())
-        if found is None:
-            raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
-        return found
+            for kind in LINKS:
+                user = users.find_signed_in(connection, kind=kind, digest=digest(token), now=self.now())
+                if user is not None:
+                    return Link(user.user_id, user.email, resets=kind == "reset")
+        raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
 
-    def follow_link(self, token: str, origin: Origin, *, replaced: str = "") -> Started:
-        """Begin a session by link, which works once: of two at the same time, one is `Unauthorized`."""
-        found = self.find_link(token)
+    def follow_link(self, token: str, origin: Origin, *, password: str = "", replaced: str = "") -> Started:
+        """Begin a session by link, which works once: of two at the same time, one is `Unauthorized`.
+
+        A link that resets sets `password`, and ends all that somebody else may have of the account: sessions, links and
+        known origins. `Invalid` for a password that is too short or too long.
+        """
+        link = self.find_link(token)
+        new_hash = self.passwords.hash(password) if link.resets else ""
 
         def use_up(connection: Connection) -> None:
-            if not delete_rows(connection, users.sign_ins, kind="link", digest=digest(token)):
+            kind: Kind = "reset" if link.resets else "link"
+            if not delete_rows(connection, users.sign_ins, kind=kind, digest=digest(token)):
                 raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
             self._replace(connection, replaced)
+            if link.resets:
+                update_rows(connection, users.users, {"id": link.user_id}, password_hash=new_hash)
+                delete_rows(connection, users.sign_ins, user_id=link.user_id)
+                delete_rows(connection, users.known_origins, user_id=link.user_id)
 
-        return self._started(found.user_id, origin, "link", use_up)
+        return self._started(link.user_id, origin, "link", use_up)
 
     def viewer(self, token: str) -> Viewer | None:
         """Return the user of a session's token; None if there is no such session, or it has expired."""

@@ -30,21 +30,23 @@ class SignInLink(Page):
     """A link that signs in once. Opening it changes nothing, as previews of messages do that; its form signs in."""
 
     access = Public({"GET", "POST"})
+    refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        token = visit.query.get("token", "")
+        token = visit.sent.text("token", visit.query.get("token", ""))
         try:
-            user = self.services.sign_ins.find_link(token)
+            link = self.services.sign_ins.find_link(token)
         except Unauthorized as error:
             return Redirect("/sign-in", Flash(str(error), "problem"))
-        if visit.viewer and visit.viewer.user_id == user.user_id:
+        if visit.viewer and visit.viewer.user_id == link.user_id and not link.resets:
             return Redirect("/")
-        return show("sign_in_link.html", token=token, email=user.email, replaces=_other(visit, user.email))
+        return show("sign_in_link.html", token=token, link=link, replaces=_other(visit, link.email))
 
     def post(self, visit: Visit) -> Reply:
-        token = visit.form.text("token")
+        token, password = visit.form.text("token"), visit.form.text("password")
+        follow = self.services.sign_ins.follow_link
         try:
-            started = self.services.sign_ins.follow_link(token, visit.origin, replaced=visit.session)
+            started = follow(token, visit.origin, password=password, replaced=visit.session)
         except Unauthorized as error:
             return Redirect("/sign-in", Flash(str(error), "problem"))
         return Redirect("/", started=started)

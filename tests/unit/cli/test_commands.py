@@ -120,6 +120,7 @@ def test_a_sign_in_link_is_for_who_is_there(reprise: Reprise, tmp_path: Path) ->
     reprise("init")
     email = home.read_dev_env(tmp_path)["ADMIN_EMAIL"]
     assert reprise("sign-in-link", email).output.startswith("http://127.0.0.1:8000/sign-in/link?token=")
+    assert "token=" in reprise("sign-in-link", "--keep-password", email).output
     failed = reprise("sign-in-link", "nobody@example.org")
     assert (failed.exit_code, failed.output) == (1, "Error: email: There is no user nobody@example.org.\n")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.chat import Tokens
-from app.prices.names import deployed, key_of, keys_of, words_of
+from app.prices.names import LONGEST, deployed, key_of, keys_of, words_of
 from app.prices.types import NOTHING, Bill, CalledModel, Tariff, size_of
 
 # Hosts that set prices of their own: a vendor's list says nothing of what a call costs there.
@@ -70,11 +70,12 @@ class PriceBook:
     _known: dict[CalledModel, Tariff | None] = field(default_factory=dict, init=False, compare=False)
 
     def find(self, called: CalledModel) -> Tariff | None:
-        if called not in self._known:
+        known = CalledModel(called.provider[:LONGEST], called.model[:LONGEST])
+        if known not in self._known:
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
-            self._known[called] = self._own(called) or self.published.find(called)
-        return self._known[called]
+            self._known[known] = self._own(known) or self.published.find(known)
+        return self._known[known]
 
     def _own(self, called: CalledModel) -> Tariff | None:
         provider = called.provider.strip().lower()

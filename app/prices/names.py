@@ -11,6 +11,8 @@ from functools import lru_cache
 
 NAME_MAX = 255
 """Characters of a name that are compared."""
+LONGEST = 2 * NAME_MAX
+"""Characters of a name that are remembered: blanks may be before those that are compared."""
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 _GENERATION = re.compile(r"(?<![a-z0-9])gpt-?(\d)(?:-?(\d)(?=-|\Z))?")
@@ -54,7 +56,10 @@ def _generation(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def keys_of(name: str) -> tuple[str, ...]:
-    """Return the keys under which a model may be known, the most exact first: as written, then without its date."""
+    """Return the keys under which a model may be known, the most exact first: as written, then without its date.
+
+    They are remembered with the name, which is one of at most `LONGEST` characters.
+    """
     found: dict[str, None] = {}
     key: str | None = key_of(name)
     for _ in range(_SNAPSHOTS):

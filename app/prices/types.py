@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
@@ -111,11 +112,29 @@ class Bill:
     def total_usd(self) -> float | None:
         return float(self.cost.total) if self.cost else None
 
-    def __add__(self, other: Bill) -> Bill:
-        if other is NOTHING:
-            return self
-        cost = self.cost + other.cost if self.cost and other.cost else self.cost or other.cost
-        return Bill(cost, self.unpriced | other.unpriced)
-
 
 NOTHING = Bill()
+
+
+class BillSum:
+    """Adds up bills in time linear in their unpriced models: the sum of two bills would copy these each time."""
+
+    def __init__(self) -> None:
+        self._cost: Cost | None = None
+        self._unpriced: set[CalledModel] = set()
+
+    def add(self, bill: Bill) -> None:
+        self._cost = self._cost + bill.cost if self._cost and bill.cost else self._cost or bill.cost
+        self._unpriced |= bill.unpriced
+
+    @property
+    def bill(self) -> Bill:
+        return Bill(self._cost, frozenset(self._unpriced))
+
+
+def total(bills: Iterable[Bill]) -> Bill:
+    """Return the sum of bills."""
+    bill_sum = BillSum()
+    for bill in bills:
+        bill_sum.add(bill)
+    return bill_sum.bill

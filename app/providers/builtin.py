@@ -12,7 +12,9 @@ from typing import Any
 
 from app.chat import Answer, Message, OnEvent, StreamEvent, Tokens, ToolCall, ToolDefinition
 from app.errors import Invalid
+from app.providers.decoding import ANSWER_MAX
 from app.providers.types import ModelRequest
+from app.values.budget import OverBudget, WorkBudget
 
 _WORD = re.compile(r"\S+\s*|\s+")
 
@@ -68,36 +70,63 @@ def _turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _call(tool: ToolDefinition, question: str, ordinal: int) -> ToolCall:
-    arguments = _sample(tool.parameters or {"type": "object"}, question)
+    try:
+        arguments = _Samples(question).of(tool.parameters or {"type": "object"})
+    except OverBudget:
+        raise Invalid(f"The tool {tool.name!r} asks for arguments of more than {ANSWER_MAX} characters.") from None
     digest = sha256(json.dumps([ordinal, tool.name, arguments], sort_keys=True).encode()).hexdigest()
     return ToolCall(f"call_{digest[:24]}", tool.name, arguments)
 
 
-def _sample(schema: Any, question: str) -> Any:
-    """Return a value that a JSON Schema of a common shape accepts; strings are the question."""
-    if not isinstance(schema, dict):
-        return question
-    for keyword in ("const", "default"):
-        if keyword in schema:
-            return schema[keyword]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
-    match kind:
-        case "object":
-            properties = schema.get("properties", {})
-            return {name: _sample(properties.get(name, {}), question) for name in schema.get("required", [])}
-        case "array":
-            return [_sample(schema.get("items", {}), question)] * schema.get("minItems", 0)
-        case "integer" | "number":
-            return min(max(1, schema.get("minimum", 1)), schema.get("maximum", math.inf))
-        case "boolean":
-            return True
-        case "null":
-            return None
-        case _:
-            return question
+class _Samples:
+    """Makes values that JSON Schemas of common shapes accept; texts are the question.
+
+    A schema of a hundred characters can ask for billions of items, and each may be a long question: the characters of
+    the JSON are counted before there are any, and `OverBudget` is raised for more than an answer may have.
+    """
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+        self._characters = WorkBudget(ANSWER_MAX)
+
+    def of(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return self._scalar(self._question)
+        for keyword in ("const", "default"):
+            if keyword in schema:
+                return self._scalar(schema[keyword])
+        if schema.get("enum"):
+            return self._scalar(schema["enum"][0])
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        kind = kind[0] if isinstance(kind, list) and kind else kind
+        match kind:
+            case "object":
+                return self._object(schema)
+            case "array":
+                return self._items(schema.get("items", {}), int(schema.get("minItems", 0)))
+            case "integer" | "number":
+                return self._scalar(min(max(1, schema.get("minimum", 1)), schema.get("maximum", math.inf)))
+            case "boolean":
+                return self._scalar(True)
+            case "null":
+                return self._scalar(None)
+            case _:
+                return self._scalar(self._question)
+
+    def _scalar(self, value: Any) -> Any:
+        self._characters.spend(1 + len(value if isinstance(value, str) else json.dumps(value)))
+        return value
+
+    def _object(self, schema: dict[str, Any]) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        return {self._scalar(name): self.of(properties.get(name, {})) for name in schema.get("required", [])}
+
+    def _items(self, schema: Any, count: int) -> list[Any]:
+        """Return equal items; each counts as many characters as the first one."""
+        before = self._characters.spent
+        item = self.of(schema)
+        self._characters.spend((self._characters.spent - before) * max(0, count - 1))
+        return [item] * count
 
 
 def _cut(answer: Answer, max_tokens: int | None) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validate
@@ -59,19 +59,19 @@ def _calls_in(message: Any) -> int:
 
 
 def _check_order(messages: Sequence[Message]) -> None:
-    unanswered: list[str] = []
+    unanswered: dict[str, None] = {}
     for index, message in enumerate(messages):
         if wrong := _misplaced(message, unanswered, first=index == 0):
             raise ValidationError({index: dict([wrong])})
         if message.role == "tool":
-            unanswered.remove(str(message.tool_call_id))
+            del unanswered[str(message.tool_call_id)]
         else:
-            unanswered = [call.id for call in message.tool_calls]
+            unanswered = dict.fromkeys(call.id for call in message.tool_calls)
     if unanswered:
-        raise ValidationError(f"The call {unanswered[0]!r} has no result: a message of the role tool.")
+        raise ValidationError(f"The call {next(iter(unanswered))!r} has no result: a message of the role tool.")
 
 
-def _misplaced(message: Message, unanswered: Sequence[str], *, first: bool) -> tuple[str, str] | None:
+def _misplaced(message: Message, unanswered: Mapping[str, None], *, first: bool) -> tuple[str, str] | None:
     """Return the field by which a message can't follow those before it, and why; their calls `unanswered` come first.
 
     Two messages of one role may follow each other: recorded conversations have questions without an answer.
@@ -82,7 +82,7 @@ def _misplaced(message: Message, unanswered: Sequence[str], *, first: bool) -> t
         known = message.tool_call_id in unanswered
         return None if known else ("toolCallId", "Must be the id of a call before this message without a result yet.")
     if unanswered:
-        return "role", f"Must be tool: the call {unanswered[0]!r} has no result yet."
+        return "role", f"Must be tool: the call {next(iter(unanswered))!r} has no result yet."
     if message.tool_call_id is not None:
         return "toolCallId", "Only a message of the role tool has one."
     return _wrong_calls(message)

@@ -218,7 +218,7 @@ def _undefined(content: PromptContent) -> list[str]:
 
 
 def _unused(content: PromptContent) -> list[str]:
-    in_text = keys_in(content.value)
+    in_text = frozenset(keys_in(content.value))
     return [placeholder.key for placeholder in content.placeholders if placeholder.key not in in_text]
 
 

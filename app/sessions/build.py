@@ -15,7 +15,7 @@ from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.otlp.values import json_container, json_or_text
 from app.prices.book import NO_PRICES, PriceBook
-from app.prices.types import NOTHING
+from app.prices.types import total
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
 from app.sessions.said import LoneTurn
@@ -91,7 +91,7 @@ def _turn(
         conversation_id=next(iter(conversations), None),
         user_id=next(iter(_names(spans, USER_KEYS)), None),
         usage=sum((span.usage for span in listed), Usage()),
-        bill=sum((span.bill for span in listed), NOTHING),
+        bill=total(span.bill for span in listed),
         warnings=tuple(warnings_of(spans, user, versions, conversations)),
         spans=listed,
     )

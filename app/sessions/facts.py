@@ -16,7 +16,7 @@ from app.otlp.normalise.messages import first_user_text
 from app.otlp.normalise.tokens import served_model
 from app.otlp.span import Span
 from app.prices.book import PriceBook
-from app.prices.types import NOTHING, Bill, CalledModel, size_of
+from app.prices.types import Bill, CalledModel, size_of, total
 from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
 from app.typed import decoder
@@ -133,7 +133,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
 
     def bill(self, prices: PriceBook) -> Bill:
         """Return the cost of the turn's model calls."""
-        return sum((calls.bill(prices) for calls in self.calls), NOTHING)
+        return total(calls.bill(prices) for calls in self.calls)
 
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from app.prices.book import PriceBook
-from app.prices.types import NOTHING
+from app.prices.types import BillSum
 from app.sessions.facts import TurnFacts
 from app.timestamps import NS_PER_MS
 from app.typed import decoder
@@ -96,14 +96,15 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
     latency: Counter[int] = Counter()
     versions: set[str] = set()
     models: set[str] = set()
-    bill = NOTHING
+    bills = BillSum()
     for one in facts:
         sums.update(turns=1, errors=one.errors, tool_calls=one.tool_calls, tool_errors=one.tool_errors)
         sums.update(input_tokens=one.usage.input_tokens, output_tokens=one.usage.output_tokens)
         latency[bucket_of((one.end_ns - one.start_ns) / NS_PER_MS)] += 1
         versions |= one.prompt_versions
         models |= one.models
-        bill += one.bill(prices)
+        bills.add(one.bill(prices))
+    bill = bills.bill
     cost_usd = bill.total_usd or 0.0
     figures = Figures(
         **sums,

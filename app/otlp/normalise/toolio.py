@@ -8,8 +8,9 @@ from typing import Any
 
 from app.otlp.values import json_container, json_or_text, too_deep, unwrapped_json
 
-# Python makes hundreds of bytes of each character that it reads.
-_LITERAL_MAX = 100_000
+# Python makes hundreds of bytes of each character of a literal, and lets no other thread run until it has read it.
+_LITERAL_MAX, _COMMAS_MAX = 100_000, 10_000
+_MESSAGE_MAX = 500_000
 _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*") \w+=""")
 
 
@@ -45,6 +46,8 @@ def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
 
 def _python_dict(text: str) -> Any:
     if len(text) > _LITERAL_MAX or not (text.startswith("{") and text.endswith("}")):
+        return text
+    if text.count(",") > _COMMAS_MAX:
         return text
     try:
         found = ast.literal_eval(text)
@@ -118,7 +121,9 @@ def result_in_block(value: Any) -> Any:
 
 def _message_content(value: Any) -> Any:
     """Return the content in the Python text of a LangChain tool message: `content='18' name='t' tool_call_id='c'`."""
-    found = _MESSAGE.match(value) if isinstance(value, str) and " tool_call_id=" in value else None
+    if not isinstance(value, str) or len(value) > _MESSAGE_MAX or " tool_call_id=" not in value:
+        return value
+    found = _MESSAGE.match(value)
     try:
         return ast.literal_eval(found[1]) if found else value
     except (ValueError, SyntaxError):

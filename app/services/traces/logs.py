@@ -18,7 +18,7 @@ from app.models.spans import StoredSpan
 from app.models.turns import TurnRow
 from app.otlp.logs import events_of
 from app.prices.book import NO_PRICES, PriceBook
-from app.prices.types import NOTHING, Bill
+from app.prices.types import NOTHING, Bill, total
 from app.services.language_models.prices import PriceService
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
@@ -45,7 +45,7 @@ class Session:
     @property
     def bill(self) -> Bill:
         """The cost of the model calls of all turns."""
-        return sum((turn.bill for turn in self.turns), NOTHING)
+        return total(turn.bill for turn in self.turns)
 
     @property
     def duration_ms(self) -> float:
@@ -149,5 +149,5 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -
         prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
         usage=sum((one.usage for one in facts), Usage()),
         errors=sum(one.errors for one in facts),
-        bill=sum((one.bill(prices) for one in facts), NOTHING),
+        bill=total(one.bill(prices) for one in facts),
     )

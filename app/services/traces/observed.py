@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from app.models.observed import GROUPS, SUMS, ObservedRow, slot_of
 from app.models.usage import UsageFilter
 from app.prices.book import PriceBook
 from app.prices.names import key_of
-from app.prices.types import NOTHING, Bill, CalledModel
+from app.prices.types import NOTHING, Bill, CalledModel, total
 from app.services.language_models.prices import PriceService
 from app.services.traces.turns import TurnPart
 from app.sessions.facts import ModelCalls, summed
@@ -36,8 +36,11 @@ class ObservedSums:
     usage: Usage = Usage()
     bill: Bill = NOTHING
 
-    def __add__(self, other: ObservedSums) -> ObservedSums:
-        return ObservedSums(self.calls + other.calls, self.usage + other.usage, self.bill + other.bill)
+    @classmethod
+    def of(cls, sums: Sequence[ObservedSums]) -> ObservedSums:
+        """Return the sum of sums."""
+        usage = sum((each.usage for each in sums), Usage())
+        return cls(sum(each.calls for each in sums), usage, total(each.bill for each in sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +90,16 @@ class ObservedService:
 
 
 def observed_total(groups: Iterable[ObservedGroup]) -> ObservedSums:
-    return sum((group.sums for group in groups), ObservedSums())
+    return ObservedSums.of([group.sums for group in groups])
 
 
 def _grouped(rows: Iterable[Mapping[str, Any]], book: PriceBook, group_by: Collection[str]) -> list[ObservedGroup]:
     names = [column.name for group in group_by for column in GROUPS[group]]
-    found: dict[tuple[Any, ...], ObservedSums] = {}
+    found: dict[tuple[Any, ...], list[ObservedSums]] = {}
     for row in rows:
         key = tuple(row[name] for name in names)
-        found[key] = found.get(key, ObservedSums()) + _sums(row, book)
-    return [ObservedGroup(dict(zip(names, key, strict=True)), sums) for key, sums in found.items()]
+        found.setdefault(key, []).append(_sums(row, book))
+    return [ObservedGroup(dict(zip(names, key, strict=True)), ObservedSums.of(sums)) for key, sums in found.items()]
 
 
 def _sums(row: Mapping[str, Any], book: PriceBook) -> ObservedSums:

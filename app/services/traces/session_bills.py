@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from app.models import turns
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
-from app.prices.types import NOTHING, Bill
+from app.prices.types import Bill, BillSum
 from app.sessions.facts import load
 
 SESSIONS_AT_ONCE = 50
@@ -16,10 +16,10 @@ SESSIONS_AT_ONCE = 50
 
 def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
     """Return what the model calls of a project's sessions cost; the turns of some are read at a time."""
-    found = dict.fromkeys([row.session_key for row in rows], NOTHING)
-    keys = list(found)
+    sums = {row.session_key: BillSum() for row in rows}
+    keys = list(sums)
     for start in range(0, len(keys), SESSIONS_AT_ONCE):
         some = keys[start : start + SESSIONS_AT_ONCE]
         for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=some):
-            found[turn.session_key] += load(turn.facts).bill(prices)
-    return found
+            sums[turn.session_key].add(load(turn.facts).bill(prices))
+    return {key: bill_sum.bill for key, bill_sum in sums.items()}

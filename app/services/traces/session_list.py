@@ -264,7 +264,8 @@ class SessionListService:
         query = self.search.query(filters.words)
         keys = self.search.rare(connection, project_id=project_id, query=query)
         if keys is not None and conditions.session_keys is not None:
-            keys = [key for key in keys if key in conditions.session_keys]
+            of_conversation = frozenset(conditions.session_keys)
+            keys = [key for key in keys if key in of_conversation]
         return replace(conditions, query=query, session_keys=conditions.session_keys if keys is None else keys)
 
 

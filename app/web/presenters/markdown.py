@@ -14,7 +14,11 @@ from markupsafe import Markup, escape
 from app.storable import storable_text
 
 DEPTH_MAX = 24
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+# The parser lets no other thread run, and what it finds takes some microseconds for each mark to show.
+MARKS_MAX = 40_000
+CELLS_MAX = 20_000
+_MARKS = "\n\\`*_~[]()<>&!#|-+"
+_OPTIONS = pyromark.Options.ENABLE_STRIKETHROUGH
 # A page has headings of its own above these.
 _ELEMENTS = {
     "Paragraph": "p",
@@ -33,9 +37,21 @@ _ADDRESSED = ("Link", "Image")
 
 
 def to_html(text: str) -> Markup:
-    """Render a text; containers more than `DEPTH_MAX` deep are shown without their own elements."""
-    events = pyromark.events(storable_text(text), options=_OPTIONS, merge_text=True)
-    return Markup("").join(_pieces(events))
+    """Render a text; containers more than `DEPTH_MAX` deep are shown without their own elements.
+
+    A text of more than `MARKS_MAX` marks is shown as it was written, and so are tables of more than `CELLS_MAX` cells.
+    """
+    text = storable_text(text)
+    if sum(map(text.count, _MARKS)) > MARKS_MAX:
+        return Markup("<pre>{}</pre>").format(text)
+    options = _OPTIONS | pyromark.Options.ENABLE_TABLES if _cells_in(text) <= CELLS_MAX else _OPTIONS
+    return Markup("").join(_pieces(pyromark.events(text, options=options, merge_text=True)))
+
+
+def _cells_in(text: str) -> int:
+    """Return at most how many cells tables have: the parser gives each row as many as the first one has."""
+    rows = text.splitlines()
+    return max((row.count("|") for row in rows), default=0) * len(rows)
 
 
 def _pieces(events: Any) -> Iterator[Markup]:

@@ -216,12 +216,12 @@ def preview_of(
     if prompt is None:
         return Preview(choices, problem=problem)
     rendered = prompt.rendered
-    valueless = [each.key for each in fields.placeholders if not each.values]
+    valueless = dict.fromkeys(each.key for each in fields.placeholders if not each.values)
     return Preview(
         choices,
         instruction=rendered.instruction,
         undefined=[key for key in rendered.undefined if key not in valueless],
-        valueless=valueless,
+        valueless=list(valueless),
         unused=[each.key for each in fields.placeholders if each.values and each.key not in rendered.resolved],
         empty=[key for key, name in rendered.resolved.items() if name is None],
         spaced=list(dict.fromkeys(_SPACED.findall(fields.value))),

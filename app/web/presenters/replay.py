@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
+from app.json_schema.checker import canonical
 from app.models.replays import Outcome
 from app.replay.accepting import StepOutcome, is_acceptable, is_expected
 from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
 from app.replay.violations import shown_arguments
+from app.values.budget import WorkBudget
 from app.web.filters import pretty
 from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
 
@@ -119,9 +122,10 @@ def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:
 def placed_violations(result: Mapping[str, Any], turns: list[ShownTurn]) -> list[ShownViolation]:
     """Return the violations of a result with their places; the kind of each is added to its step."""
     placed = []
+    places = [_Places(turn) for turn in turns]
     for violation in result.get("violations", ()):
         index = violation["turn"]
-        step = _place(violation, turns[index]) if index < len(turns) else None
+        step = places[index].of(violation) if index < len(turns) else None
         if step:
             step.violations.append(violation["kind"])
         placed.append(ShownViolation(violation, step.anchor if step else f"turn-{index + 1}", step))
@@ -149,19 +153,39 @@ def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:
     return diff_rows(pretty(expected), actual, budget)
 
 
-def _place(violation: Mapping[str, Any], turn: ShownTurn) -> ShownStep | None:
-    """Return the first step with the call of the violation that is no other violation; None if there is none."""
-    return next((step for step in _candidates(violation["kind"], turn) if _is_of(step, violation)), None)
+class _Places:
+    """The steps of a turn by their calls, so that each step is looked at once for all violations."""
+
+    def __init__(self, turn: ShownTurn) -> None:
+        self._steps, self._extra = _by_call(turn.steps), _by_call(turn.extra)
+        self._recorded: dict[str, ShownStep] = {}
+        for step in (*turn.steps, *turn.extra):
+            if isinstance(recorded := step.step.get("expected"), Mapping):
+                self._recorded.setdefault(recorded["name"], step)
+
+    def of(self, violation: Mapping[str, Any]) -> ShownStep | None:
+        """Return the first step with the call of the violation that is no other violation; None if there is none."""
+        if violation["kind"] == "lost_tool":
+            return self._recorded.get(violation["tool"])
+        call = _call_key(violation["tool"], violation["arguments"])
+        steps, extra = _first(self._steps.get(call)), _first(self._extra.get(call))
+        return extra or steps if violation["kind"] in BESIDES else steps or extra
 
 
-def _candidates(kind: str, turn: ShownTurn) -> Iterator[ShownStep]:
-    return chain(turn.extra, turn.steps) if kind in BESIDES else chain(turn.steps, turn.extra)
+def _by_call(steps: Iterable[ShownStep]) -> dict[str, deque[ShownStep]]:
+    found: dict[str, deque[ShownStep]] = defaultdict(deque)
+    for step in steps:
+        if (call := step.call) is not None:
+            found[_call_key(call["name"], call["arguments"])].append(step)
+    return found
 
 
-def _is_of(step: ShownStep, violation: Mapping[str, Any]) -> bool:
-    if violation["kind"] == "lost_tool":
-        recorded = step.step.get("expected")
-        return isinstance(recorded, Mapping) and recorded["name"] == violation["tool"]
-    call = step.call
-    same = call is not None and (call["name"], call["arguments"]) == (violation["tool"], violation["arguments"])
-    return same and not step.violations
+def _call_key(name: str, arguments: Any) -> str:
+    return canonical([name, arguments], WorkBudget())
+
+
+def _first(steps: deque[ShownStep] | None) -> ShownStep | None:
+    """Return the first step that is no violation yet; those before it are dropped."""
+    while steps and steps[0].violations:
+        steps.popleft()
+    return steps[0] if steps else None

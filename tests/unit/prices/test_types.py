@@ -8,7 +8,7 @@ import pytest
 
 from app.chat import Tokens
 from app.prices.book import NO_PRICES, PriceBook
-from app.prices.types import NOTHING, Bill, CalledModel, Cost, size_of
+from app.prices.types import NOTHING, Bill, CalledModel, Cost, size_of, total
 from app.providers import catalogue
 
 BOOK = PriceBook(catalogue.load_prices())
@@ -39,8 +39,8 @@ def test_a_sum_of_calls_costs_what_the_calls_cost() -> None:
     calls = [Tokens(150_000, 10), Tokens(190_000, 20), Tokens(250_000, 30)]
     sums = [(Tokens(340_000, 30), size_of(150_000)), (Tokens(250_000, 30), size_of(250_000))]
 
-    each = sum((BOOK.bill(called, tokens) for tokens in calls), NOTHING)
-    summed = sum((BOOK.bill(called, tokens, size) for tokens, size in sums), NOTHING)
+    each = total(BOOK.bill(called, tokens) for tokens in calls)
+    summed = total(BOOK.bill(called, tokens, size) for tokens, size in sums)
 
     assert each == summed
 
@@ -48,7 +48,7 @@ def test_a_sum_of_calls_costs_what_the_calls_cost() -> None:
 def test_a_bill_names_the_models_that_are_not_in_it() -> None:
     known, unknown = CalledModel("openai", "gpt-4o"), CalledModel("acme", "gpt-99")
 
-    bill = BOOK.bill(known, Tokens(1_000_000, 0)) + BOOK.bill(unknown, Tokens(5, 5))
+    bill = total([BOOK.bill(known, Tokens(1_000_000, 0)), BOOK.bill(unknown, Tokens(5, 5))])
 
     assert bill == Bill(Cost(Decimal("2.5"), Decimal(0)), frozenset({unknown}))
 

@@ -140,3 +140,20 @@ def test_demo_agents_arguments_are_valid_for_the_tools_schema(schema):
     )
 
     jsonschema.validate(call.arguments, schema)
+
+
+HUGE = {
+    "items without end": {"type": "array", "minItems": 10**12},
+    "items of items": {"type": "array", "minItems": 10**5, "items": {"type": "array", "minItems": 10**5}},
+    "items that are a long constant": {"type": "array", "minItems": 10**5, "items": {"const": ["x" * 100]}},
+    "many long texts": {"type": "object", "required": [str(number) for number in range(10_000)]},
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_schema_that_asks_for_more_than_an_answer_may_have_is_refused(name):
+    parameters = {"type": "object", "properties": {"a": HUGE[name]}, "required": ["a"]}
+    asked = request("demo-agent", Message("user", "q" * 1_000), tools=[ToolDefinition("any", parameters=parameters)])
+
+    with pytest.raises(Invalid, match="asks for arguments of more than 6000000 characters"):
+        BuiltinModels().complete(asked)

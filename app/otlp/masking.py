@@ -20,7 +20,6 @@ from app.errors import Invalid
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
-from app.otlp.span import MAX_SCOPE
 from app.otlp.values import any_value, parse_json
 from app.patterns import compile_pattern
 from app.pointers import Pointer, unescape_token
@@ -76,14 +75,14 @@ class Masking:
         value = _Pass(self, Budget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
         return str(any_value(value))
 
-    def scope(self, name: str, budget: Budget) -> str:
-        """Return the name of a span's instrumentation scope, masked.
+    def cut(self, text: str, most: int, budget: Budget | None = None) -> str:
+        """Return a text masked, such as a scope's name, of which no more than `most` characters were kept.
 
-        A name that was cut to MAX_SCOPE may end in the middle of what a pattern finds, so it is masked whole.
+        One of so many may end in the middle of what a pattern finds, so it is masked whole.
         """
-        if self.texts and len(name) >= MAX_SCOPE:
+        if self.texts and len(text) >= most:
             return MASK
-        return self.text(name, budget)[:MAX_SCOPE]
+        return self.text(text, budget)[:most]
 
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
         """Return a stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.

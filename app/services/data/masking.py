@@ -17,7 +17,7 @@ from app.models import data_policies
 from app.otlp.decode import BadSpan, span_of
 from app.otlp.mask_texts import Budget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
-from app.otlp.span import Rejection, Span, too_large
+from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
 # A change of the rules takes effect in every process after this time.
 CACHE_S = 5.0
@@ -79,7 +79,7 @@ class MaskingRules:
 def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
     """Raises RecursionError, and BadSpan for a span that can't be stored as the rules leave it."""
     raw = bytes(span.raw)
-    masked, scope = masking.span(raw, budget), masking.scope(span.scope, budget)
+    masked, scope = masking.span(raw, budget), masking.cut(span.scope, MAX_SCOPE, budget)
     if masked is raw:
         return span if scope == span.scope else msgspec.structs.replace(span, scope=scope)
     if len(masked) > SPAN_BYTES_MAX:
@@ -93,7 +93,7 @@ def _too_deep(span: Span, masking: Masking) -> Rejection:
 
 
 def _without(rejection: Rejection, masking: Masking) -> Rejection:
-    return replace(rejection, name=masking.text(rejection.name), reason=masking.text(rejection.reason))
+    return replace(rejection, name=masking.cut(rejection.name, MAX_SHOWN), reason=masking.text(rejection.reason))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ def test_what_is_masked_is_in_no_table(world: World) -> None:
     assert world.send(export(plain, scope=f"tool of {secret}")).json == {"partialSuccess": {}}
     assert world.send(export(span({"service.prompt.id": 2**62}, name=f"mail {secret}"))).status_code == 400
 
+    # The name is kept up to its 100th character, which is within the secret.
+    cut = f"{'x' * 95}{secret}"
+    assert world.send(export(span({"service.prompt.id": 2**62}, name=cut))).status_code == 400
+    assert readable(world, "xxx" + secret[:4]) == []
+
     assert readable(world, secret) == []
     [entry] = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
     assert entry["preview"] == "I am [mail]"

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.mask_texts import Budget
 from app.otlp.masking import MASK, Masking, Rule
 from app.otlp.span import MAX_SCOPE
 from tests.support.exports import span
@@ -56,14 +55,14 @@ def test_a_pattern_is_masked_in_name_status_events_and_links() -> None:
 
 def test_the_name_of_a_scope_is_masked_by_patterns() -> None:
     masking = Masking([Rule("pattern", r"\d+", "#"), Rule("pointer", "/scope")])
-    assert masking.scope("scope 1234", Budget()) == "scope #"
-    assert len(Masking([Rule("pattern", "a", "b" * 200)]).scope("a" * 9, Budget())) == MAX_SCOPE
+    assert masking.cut("scope 1234", MAX_SCOPE) == "scope #"
+    assert len(Masking([Rule("pattern", "a", "b" * 200)]).cut("a" * 9, MAX_SCOPE)) == MAX_SCOPE
 
 
 def test_the_name_of_a_scope_that_was_cut_is_masked_whole() -> None:
     name = ("x" * 250 + " ada@example.org")[:MAX_SCOPE]
-    assert Masking([Rule("pattern", r"\w+@\w+\.org")]).scope(name, Budget()) == MASK
-    assert Masking([Rule("pointer", "/name")]).scope(name, Budget()) == name
+    assert Masking([Rule("pattern", r"\w+@\w+\.org")]).cut(name, MAX_SCOPE) == MASK
+    assert Masking([Rule("pointer", "/name")]).cut(name, MAX_SCOPE) == name
 
 
 def test_json_in_a_string_stays_json() -> None:

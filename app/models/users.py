@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select
+from sqlalchemy import Column, Connection, Index, String, UniqueConstraint, delete, select, update
 
 from app.models import queries
 from app.models.base import Timestamp, binary, exact, new_table, reference
@@ -36,6 +36,12 @@ def find_by_email(connection: Connection, email: str) -> User | None:
 
 def find_user(connection: Connection, user_id: int) -> User | None:
     return queries.find_row(connection, User, _SELECT.where(users.c.id == user_id))
+
+
+def replace_password(connection: Connection, user: User, password_hash: str) -> bool:
+    """Set a password in the place of the one that `user` was read with; False if another one was set meanwhile."""
+    same = users.c.id == user.id, users.c.password_hash == user.password_hash
+    return queries.changes_row(connection, update(users).where(*same).values(password_hash=password_hash))
 
 
 Kind = Literal["session", "link", "reset"]

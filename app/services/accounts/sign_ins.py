@@ -16,7 +16,7 @@ from app.models.audit_log import Actor
 from app.models.base import earlier_now
 from app.models.organizations import Role
 from app.models.queries import delete_rows, insert_row, update_rows
-from app.models.users import Kind
+from app.models.users import Kind, User
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
 from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
 from app.timestamps import Now
@@ -73,7 +73,12 @@ class SignInService:
     def sign_in(self, *, email: str, password: str, origin: Origin, replaced: str = "") -> Started:
         """Begin a session by password; raises the errors of `PasswordChecks.check`."""
         user = self.checks.check(email=email.strip().lower(), password=password, origin=origin)
-        return self.start(user.id, origin, way="password", replaced=replaced)
+
+        def keep(connection: Connection) -> None:
+            _replace_password(connection, user, user.password_hash)
+            self._replace(connection, replaced)
+
+        return self._started(user.id, origin, "password", keep)
 
     def start(self, user_id: int, origin: Origin, *, way: Way, replaced: str = "") -> Started:
         """Begin a session of a user who was authenticated otherwise."""
@@ -148,7 +153,7 @@ class SignInService:
         new_hash = self.passwords.hash(new)
 
         def change(connection: Connection) -> None:
-            update_rows(connection, users.users, {"id": user.id}, password_hash=new_hash)
+            _replace_password(connection, user, new_hash)
             delete_rows(connection, users.sign_ins, user_id=user.id)
 
         return self._started(user.id, origin, "new password", change)
@@ -172,6 +177,12 @@ class SignInService:
     def _replace(connection: Connection, token: str) -> None:
         if token:
             delete_rows(connection, users.sign_ins, kind="session", digest=digest(token))
+
+
+def _replace_password(connection: Connection, user: User, password_hash: str) -> None:
+    """Raise `Unauthorized` if the password that was checked is no longer the user's: what it began has ended."""
+    if not users.replace_password(connection, user, password_hash):
+        raise Unauthorized("The password was changed at this moment. Sign in again.")
 
 
 def _add(connection: Connection, user_id: int, kind: Kind, token: str, now: datetime, expires_at: datetime) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from app.errors import Invalid, Unauthorized
 from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
+from app.services.accounts.passwords import Passwords
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from app.services.accounts.sign_ins import Started
@@ -79,6 +81,32 @@ def test_the_owner_gets_in_by_the_operators_link_and_the_other_is_out(squatted: 
     assert viewer
     assert viewer.user_id == owner.user_id
     assert viewer.roles[door.world.organization_id] is Role.MEMBER
+
+
+def test_who_signs_in_or_changes_the_password_at_that_moment_is_out_too(
+    squatted: Squatted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door, begun = squatted.door, []
+    other = door.sign_ins.viewer(squatted.other.token)
+    assert other
+    matches = Passwords.matches
+
+    def reset_meanwhile(passwords: Passwords, *args: Any, **options: Any) -> bool:
+        matching = matches(passwords, *args, **options)
+        begun.append(door.sign_ins.follow_link(squatted.reset_token(), Origin(somewhere()), password=OWN))
+        return matching
+
+    monkeypatch.setattr(Passwords, "matches", reset_meanwhile)
+    origin = Origin(squatted.other_origin)
+    with pytest.raises(Unauthorized):
+        door.sign_ins.sign_in(email=squatted.email, password=KNOWN_TO_ANOTHER, origin=origin)
+    with pytest.raises(Unauthorized):
+        door.sign_ins.change_password(viewer=other, old=OWN, new=KNOWN_TO_ANOTHER, origin=origin)
+    monkeypatch.undo()
+
+    assert door.sign_ins.viewer(begun[-1].token)
+    assert door.try_(squatted.email, squatted.other_origin, KNOWN_TO_ANOTHER) == "wrong"
+    assert door.try_(squatted.email, somewhere(), OWN) == "in"
 
 
 def test_where_the_other_signed_in_from_is_no_longer_familiar(squatted: Squatted) -> None:

@@ -6,7 +6,7 @@ from app.api.operation import Command, Resource, operation
 from app.models import alert_rules as models
 from app.models.api_keys import ApiKey
 from app.schemas import alert_rules as schemas
-from app.services.webhooks.alerts import NewAlertRule
+from app.services.webhooks.alerts import RULES_MAX, NewAlertRule
 
 
 class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
@@ -15,7 +15,7 @@ class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
         return self.services.alerts.list(project_id=key.project_id)
 
     @operation(
-        "Make an alert rule",
+        f"Make an alert rule, of at most {RULES_MAX} of the project",
         body=schemas.NewAlertRuleSchema,
         answers={201: schemas.AlertRule},
         location="/api/v1/alert-rules/{id}",

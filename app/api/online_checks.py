@@ -8,7 +8,7 @@ from app.models.online_checks import OnlineCheck
 from app.schemas import online_checks as schemas
 from app.schemas.answer import listing
 from app.services.accounts.keys import RUN
-from app.services.traces.online_checks import NewCheck
+from app.services.traces.online_checks import CHECKS_MAX, NewCheck
 
 
 class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
@@ -19,7 +19,7 @@ class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
         return self.services.online_checks.list(project_id=key.project_id, prompt_id=prompt_id)
 
     @operation(
-        "Check a share of the prompt's turns that are recorded from now on, and score them",
+        f"Check a share of the prompt's turns that are recorded from now on; {CHECKS_MAX} checks at most",
         body=schemas.OnlineCheckSchema,
         answers={201: schemas.OnlineCheck},
         location="/api/v1/online-checks/{id}",

@@ -10,6 +10,7 @@ from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
 from app.schemas import organization as schemas
 from app.schemas.base import PageQuerySchema
+from app.services.accounts.projects import PROJECTS_OF_ORGANIZATION
 
 
 class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
@@ -18,7 +19,7 @@ class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
         return self.services.projects.of([key.organization_id])
 
     @operation(
-        "Make another project",
+        f"Make another project, of at most {PROJECTS_OF_ORGANIZATION}",
         body=schemas.ProjectSchema,
         answers={201: schemas.Project},
         location="/api/v1/projects/{id}",

@@ -12,7 +12,7 @@ from app.models.api_keys import ApiKey
 from app.models.webhook_deliveries import Delivery
 from app.schemas import webhooks as schemas
 from app.schemas.base import PageQuerySchema
-from app.services.webhooks.service import KnownSecret, NewWebhook
+from app.services.webhooks.service import WEBHOOKS_MAX, KnownSecret, NewWebhook
 
 DELIVERY = "/api/v1/webhooks/{webhook_id}/deliveries/{id}"
 
@@ -23,7 +23,7 @@ class Webhooks(Resource, GET="admin", POST="admin"):
         return self.services.webhooks.list(project_id=key.project_id)
 
     @operation(
-        "Make a webhook; its secret is shown this once",
+        f"Make a webhook, of at most {WEBHOOKS_MAX} of the project; its secret is shown this once",
         body=schemas.NewWebhookSchema,
         answers={201: schemas.KnownSecret},
         location="/api/v1/webhooks/{id}",

@@ -75,6 +75,10 @@ def of_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> lis
     return queries.list_rows(connection, OnlineCheck, statement)
 
 
+def count_of_project(connection: Connection, *, project_id: int) -> int:
+    return queries.count_rows(connection, select(_C.id).where(_C.project_id == project_id))
+
+
 def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
     """Delete a check; returns whether the project had it."""
     return bool(queries.delete_rows(connection, online_checks, project_id=project_id, id=check_id))

@@ -75,6 +75,11 @@ def owners(connection: Connection) -> dict[int, int]:
     return queries.id_pairs(connection, owned)
 
 
+def count_projects(connection: Connection, organization_id: int) -> int:
+    """Return the number of the organization's projects that are not erased."""
+    return queries.count_rows(connection, _PROJECT.where(projects.c.organization_id == organization_id))
+
+
 def in_turn(statement: Select[Any], project_id: ColumnElement[int], *order: ColumnElement[Any]) -> Select[Any]:
     """Return the statement with its rows in turns of organizations: the first one of each, then the second of each.
 

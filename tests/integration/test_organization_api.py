@@ -7,7 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
+from app.models.organizations import projects
+from app.services.accounts.projects import PROJECTS_OF_ORGANIZATION
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
 from app.timestamps import iso
@@ -79,6 +82,26 @@ def test_a_project_without_a_fit_name_is_refused(world: World, body: dict[str, A
     assert world.post("/api/v1/projects", json=body).status_code == 400
     assert world.patch(path, json=body).status_code == 400
     assert len(world.get("/api/v1/projects").json["projects"]) == 1
+
+
+def test_one_project_beyond_the_limit_is_refused(world: World) -> None:
+    now = world.container.now()
+    with world.container.database.write() as connection:
+        values = {"organization_id": world.organization_id, "name": "P", "created_at": now}
+        connection.execute(insert(projects), [values] * (PROJECTS_OF_ORGANIZATION - 2))
+    project(world, "The last one")
+    refused = world.post("/api/v1/projects", json={"name": "Too many"})
+    assert refused.status_code == 400
+    assert f"name: An organization has at most {PROJECTS_OF_ORGANIZATION} projects." in refused.text
+
+
+def test_projects_beyond_the_limit_stay_readable(world: World) -> None:
+    with world.container.database.write() as connection:
+        values = {"organization_id": world.organization_id, "name": "P", "created_at": world.container.now()}
+        connection.execute(insert(projects), [values] * PROJECTS_OF_ORGANIZATION)
+    listed = world.get("/api/v1/projects").json["projects"]
+    assert len(listed) == PROJECTS_OF_ORGANIZATION + 1
+    assert world.patch(f"/api/v1/projects/{listed[-1]['id']}", json={"name": "Renamed"}).status_code == 200
 
 
 def test_an_invitation_is_shown_once_followed_and_gone(world: World) -> None:

@@ -21,6 +21,8 @@ from app.models.runs import runs
 from app.timestamps import Now
 
 NAME_MAX = 128
+PROJECTS_OF_ORGANIZATION = 200
+"""The projects that an organization may have; those that it has beyond stay."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,8 +59,12 @@ class ProjectService:
 
     @retried
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
+        """Make a project; `Invalid` for a name that it can't have, and beyond `PROJECTS_OF_ORGANIZATION`."""
         name, now = checked_name(name), self.now()
         with self.database.write() as connection:
+            organizations.lock_organization(connection, organization_id)
+            if organizations.count_projects(connection, organization_id) >= PROJECTS_OF_ORGANIZATION:
+                raise Invalid(f"name: An organization has at most {PROJECTS_OF_ORGANIZATION} projects.")
             values = {"organization_id": organization_id, "name": name, "created_at": now}
             project_id = insert_row(connection, organizations.projects, **values)
             audit_log.note(connection, now, actor, Action.PROJECT_CREATED, name, project_id=project_id)

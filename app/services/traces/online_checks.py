@@ -23,6 +23,8 @@ from app.timestamps import Now
 
 CHECKS_MAX = 20
 """The checks that a prompt may have."""
+CHECKS_OF_PROJECT = 200
+"""The checks that the prompts of a project may have together."""
 NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge takes: it runs a model."
 NO_CHECK = "There is no such online check."
 
@@ -64,8 +66,8 @@ class OnlineCheckService:
     def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor, may_spend: bool) -> OnlineCheck:
         """Store a check of the turns that are recorded from now on; `NotFound` for no prompt.
 
-        `Invalid` beyond `CHECKS_MAX`, for a pattern that is none, and for a model that can't judge. `Forbidden` for a
-        judge that is added without `may_spend`.
+        `Invalid` beyond `CHECKS_MAX` and `CHECKS_OF_PROJECT`, for a pattern that is none, and for a model that can't
+        judge. `Forbidden` for a judge that is added without `may_spend`.
         """
         if new.kind == "judge" and not may_spend:
             raise Forbidden(NEEDS_RUN)
@@ -73,6 +75,8 @@ class OnlineCheckService:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if len(online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)) >= CHECKS_MAX:
                 raise Invalid(f"A prompt may have {CHECKS_MAX} online checks; remove one first.")
+            if online_checks.count_of_project(connection, project_id=project_id) >= CHECKS_OF_PROJECT:
+                raise Invalid(f"A project may have {CHECKS_OF_PROJECT} online checks; remove one first.")
             now = earlier_now(connection, self.now())
             values = _columns(new, self._judge(connection, head.organization_id, new))
             start = {"position": first_batch_id(now), "position_id": 0, "scored": 0, "spent_on": "", "spent_usd": 0.0}

@@ -376,3 +376,11 @@ def test_a_change_that_could_not_be_made_new_is_refused(world: World, fields: di
     check = add(world, prompt(world), TEXT)
     assert change(world, check, 400, **fields)["error"].startswith(message)
     assert world.get(f"/api/v1/online-checks/{check['id']}").json == check
+
+
+def test_one_check_beyond_the_limit_of_a_project_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.services.traces.online_checks.CHECKS_OF_PROJECT", 2)
+    for _ in range(2):
+        add(world, prompt(world), TEXT)
+    refused = add(world, prompt(world), TEXT, status=400)
+    assert "A project may have 2 online checks" in str(refused)

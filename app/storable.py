@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from app.otlp.values import too_deep
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 _DIGITS_MAX = len(str(INTEGER_MAX))
+# A text of nothing but halves of pairs takes so long that other threads run between two pieces of it.
+PIECE = 64 * 1024
 
 
 def storable_text(text: str) -> str:
@@ -17,8 +20,22 @@ def storable_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = "".join([_with_whole_pairs(piece) for piece in _pieces(text)])
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _with_whole_pairs(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield pieces of about `PIECE` characters, none of which begins with the second half of a pair."""
+    start = 0
+    while start < len(text):
+        end = start + PIECE
+        end += "\udc00" <= text[end : end + 1] <= "\udfff"
+        yield text[start:end]
+        start = end
 
 
 def decode_json(text: str) -> Any:

@@ -74,7 +74,7 @@ def colliding_numbers(count: int) -> list[int]:
 
 def _fewest(count: Callable[[Callable[[], object]], int], work: Callable[[], object], at_most: float) -> int:
     fewest = sys.maxsize
-    with _without_garbage_collection():
+    with without_garbage_collection():
         for _ in range(TIMES):
             fewest = min(fewest, count(work))
             if fewest <= at_most:
@@ -115,7 +115,7 @@ def _steps_of(work: Callable[[], object]) -> int:
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Keep the collector from calling, in this thread, the finalizers of what earlier tests left behind."""
     was_enabled = gc.isenabled()
     gc.disable()

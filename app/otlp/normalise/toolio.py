@@ -9,7 +9,7 @@ from typing import Any
 from app.otlp.values import json_container, json_or_text, too_deep, unwrapped_json
 
 # Python makes hundreds of bytes of each character of a literal, and lets no other thread run until it has read it.
-_LITERAL_MAX, _COMMAS_MAX = 100_000, 10_000
+_LITERAL_MAX, _COMMAS_MAX = 50_000, 10_000
 _MESSAGE_MAX = 500_000
 _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*") \w+=""")
 

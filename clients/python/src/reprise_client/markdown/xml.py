@@ -16,6 +16,8 @@ TOO_MANY_STEPS = f"value: XML takes at most {STEPS_MAX} lines, lists and quotes.
 
 _ROOT = "instructions"
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2
+# Characters that are looked at in one call into C, during which no other thread runs.
+_PIECE = 64 * 1024
 _MARKUP = re.compile(r"[\\`*_\[<&]")
 # Inline parsing takes time quadratic in a title's brackets. What is beyond this is taken as it stands, in which
 # markup, but for addresses, is separators anyway.
@@ -26,7 +28,12 @@ MARKS_IN_ALL = 5_000
 
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text, which LF and CRLF alone end; characters that XML 1.0 forbids become U+FFFD."""
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return _allowed(text).replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def _allowed(text: str) -> str:
+    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    return "".join([_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", piece) for piece in pieces])
 
 
 def xml_of(lines: Sequence[str], kinds: Sequence[int], without_markup: Callable[[str], str]) -> str:

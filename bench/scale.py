@@ -178,7 +178,7 @@ class Bench:
 
     def _waits(self) -> bool:
         with self.container.database.read() as connection:
-            return search.newest_waiting(connection) is not None
+            return bool(search.waiting_projects(connection))
 
     def recorded(self, page: Callable[[], object]) -> list[tuple[str, Any]]:
         """The statements that a page executes."""

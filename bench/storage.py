@@ -88,7 +88,7 @@ def index(container: Container) -> None:
 
 def _waits(container: Container) -> bool:
     with container.database.read() as connection:
-        return search.newest_waiting(connection) is not None
+        return bool(search.waiting_projects(connection))
 
 
 def sqlite_sizes(container: Container) -> Sizes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -88,6 +88,15 @@ def in_turn(statement: Select[Any], project_id: ColumnElement[int], *order: Colu
     """
     place = func.row_number().over(partition_by=projects.c.organization_id, order_by=order)
     return statement.join(projects, projects.c.id == project_id).order_by(place, *order)
+
+
+def owners_of(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
+    """Return the organizations of projects, of erased ones, too, by the ids of the projects."""
+    owned: dict[int, int] = {}
+    columns = select(projects.c.id, projects.c.organization_id)
+    for some in queries.pieces(project_ids):
+        owned |= queries.id_pairs(connection, columns.where(projects.c.id.in_(some)))
+    return owned
 
 
 def lock_organization(connection: Connection, organization_id: int) -> None:

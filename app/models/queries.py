@@ -218,11 +218,20 @@ def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
     return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
+# NULL where there must be a value, a number out of range, a value that is cut, of another type, or too long.
+_CHANGED = frozenset({1048, 1264, 1265, 1366, 1406})
+
+
+def insert_all(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Values]) -> int:
+    """Insert rows of which none is stored; returns their number."""
+    return _insert(connection, f"INSERT INTO {table}", columns, rows, "")
+
+
 def insert_new(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Values]) -> int:
     """Insert the rows whose unique keys are free; returns their number.
 
-    IGNORE reports that number, which an update that changes nothing (`put_row`) does not. Other errors that it
-    would hide, such as NULL or text that is too long, can't occur: the rows were validated before.
+    IGNORE reports that number, which an update that changes nothing (`put_row`) does not. It also cuts what is too
+    long, even in MySQL's strict mode: `ValueError` is raised then.
     """
     verb = "INSERT OR IGNORE" if connection.dialect.name == "sqlite" else "INSERT IGNORE"
     return _insert(connection, f"{verb} INTO {table}", columns, rows, "")
@@ -261,8 +270,21 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
     count = 0
     for chunk in by_size(rows, _row_bytes, STATEMENT_BYTES):
         values = tuple(chain.from_iterable(chunk))
-        count += connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
+        inserted = connection.exec_driver_sql(head + ",".join([group] * len(chunk)) + tail, values).rowcount
+        if head.startswith("INSERT IGNORE"):
+            _refuse_changed(connection, len(chunk) - inserted)
+        count += inserted
     return count
+
+
+def _refuse_changed(connection: Connection, duplicates: int) -> None:
+    """Raise `ValueError` if the server has changed a value of the rows that were just inserted."""
+    driver: Any = connection.connection.driver_connection
+    # A duplicate is one warning.
+    if driver.warning_count() > duplicates:
+        changed = [text for _, code, text in connection.exec_driver_sql("SHOW WARNINGS") if code in _CHANGED]
+        if changed:
+            raise ValueError(f"A row does not fit its table: {changed[0]}")
 
 
 def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> Iterator[Sequence[Row]]:

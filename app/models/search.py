@@ -1,4 +1,4 @@
-"""The index of the text search: words of turns, block by block, and the blocks whose words are to be read anew.
+"""The index of the text search: words of turns, block by block, and the turns whose words are still to be read.
 
 A block is the turns of a project whose ids are next to each other: see app/search/blocks.py. Everything here is made
 from the stored spans, and no row is needed for longer than the spans that it was made from.
@@ -6,8 +6,12 @@ from the stored spans, and no row is needed for longer than the spans that it wa
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -19,18 +23,22 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     insert,
     literal,
     select,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from app.models import queries
 from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
-from app.models.compression import Compressed, compress_all
+from app.models.compression import Compressed, compress_all, decompress, raw_of
 from app.models.prepared import Prepared
 from app.models.spans import TurnKey
 from app.models.turns import turns
-from app.search.blocks import BUCKETS, TURNS
+from app.search.blocks import ALL, BUCKETS, TURNS
 
 # The key is the order in which a search reads: all blocks of a bucket, the newest first.
 search_words = Table(
@@ -50,6 +58,8 @@ search_waiting = new_table(
     "search_waiting",
     Column("project_id", BigInt, nullable=False),
     Column("block", BigInt, nullable=False),
+    # The set of the block's turns that changed, as in app/search/blocks.py but for the sign; NULL for all.
+    Column("turns", BigInt, nullable=True),
     Index("ix_search_waiting_project_id_block", "project_id", "block"),
 )
 
@@ -58,6 +68,7 @@ EVERYTHING = (0, 0)
 
 _T, _W, _Q = turns.c, search_words.c, search_waiting.c
 _BLOCK = _T.id // TURNS
+_RAW = raw_of(_W.words)
 Block = tuple[int, int]
 """A project and a block of its turns."""
 
@@ -84,24 +95,57 @@ class IndexedTurn:
 _TURN = select(*queries.columns_of(IndexedTurn, turns))
 
 
+class _SetOf(FunctionElement[int]):
+    """The set of the turns of a group, of one block, by their ids, as a signed number."""
+
+    type = BigInt
+    inherit_cache = True
+
+
+@compiles(_SetOf)
+def _bit_or(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(BIT_OR(1 << ({compiler.process(element.clauses, **options)} & {TURNS - 1})) AS SIGNED)"
+
+
+@compiles(_SetOf, "sqlite")
+def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
+    # SQLite has no BIT_OR; the turns of a group differ.
+    return f"SUM(1 << ({compiler.process(element.clauses, **options)} % {TURNS}))"
+
+
 _OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
 _NOTE_BATCH = Prepared(
     insert(search_waiting).from_select(
-        ["project_id", "block"], select(_T.project_id, _BLOCK).where(*_OF_BATCH).distinct()
+        ["project_id", "block", "turns"],
+        select(_T.project_id, _BLOCK, _SetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),
     )
 )
 
 
 def note_batch(connection: Connection, *, project_id: int, batch_id: int) -> None:
-    """Note the blocks of the turns that a batch has written."""
+    """Note the turns that a batch has written."""
     _NOTE_BATCH.execute(connection, {"project_id": project_id, "batch_id": batch_id})
 
 
 def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[int]) -> None:
-    """Note the blocks of turns that change or go."""
-    blocks = sorted({id_ // TURNS for id_ in turn_ids})
-    if blocks:
-        connection.execute(insert(search_waiting), [{"project_id": project_id, "block": one} for one in blocks])
+    """Note turns that change or go."""
+    blocks: dict[int, int] = defaultdict(int)
+    for id_ in turn_ids:
+        blocks[id_ // TURNS] |= 1 << id_ % TURNS
+    rows = [{"project_id": project_id, "block": block, "turns": _signed(blocks[block])} for block in sorted(blocks)]
+    if rows:
+        connection.execute(insert(search_waiting), rows)
+
+
+def note_block(connection: Connection, block: Block) -> None:
+    """Note all turns of a block, unless they are noted."""
+    of_block = select(literal(1)).where(_Q.project_id == block[0], _Q.block == block[1], _Q.turns.is_(None))
+    if connection.scalar(of_block.limit(1)) is None:
+        connection.execute(insert(search_waiting), {"project_id": block[0], "block": block[1]})
+
+
+def _signed(turns: int) -> int:
+    return turns - (1 << TURNS) if turns >> (TURNS - 1) else turns
 
 
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
@@ -114,13 +158,24 @@ def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnK
     note_turns(connection, project_id=project_id, turn_ids=found)
 
 
-def newest_waiting(connection: Connection) -> tuple[Block, list[int]] | None:
-    """Return the block that changed last, with the ids of its rows; None if none waits."""
-    newest = connection.execute(select(_Q.project_id, _Q.block).order_by(_Q.id.desc()).limit(1)).one_or_none()
-    if newest is None:
-        return None
-    of_block = select(_Q.id).where(_Q.project_id == newest.project_id, _Q.block == newest.block)
-    return (newest.project_id, newest.block), sorted(connection.scalars(of_block))
+def waiting_projects(connection: Connection) -> list[int]:
+    """List the projects with turns that wait; the first of EVERYTHING is among them."""
+    return sorted(connection.scalars(select(_Q.project_id).distinct()))
+
+
+def next_waiting(connection: Connection, project_id: int, *, after: int) -> int | None:
+    """Return the first block of a project with turns that wait, of those after a block or else of all."""
+    first = select(func.min(_Q.block)).where(_Q.project_id == project_id)
+    block: int | None = connection.scalar(first.where(_Q.block > after))
+    return connection.scalar(first) if block is None else block
+
+
+def waiting_of(connection: Connection, block: Block) -> tuple[list[int], int]:
+    """Return the ids of the rows of a block, and the set of its turns that wait."""
+    of_block = select(_Q.id, _Q.turns).where(_Q.project_id == block[0], _Q.block == block[1])
+    rows = connection.execute(of_block).all()
+    turns = reduce(or_, (ALL if row.turns is None else row.turns & ALL for row in rows), 0)
+    return sorted(row.id for row in rows), turns
 
 
 def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
@@ -134,7 +189,7 @@ def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
 
 
 def note_everything(connection: Connection, *, ids: Sequence[int]) -> None:
-    """Replace the rows `ids` of EVERYTHING by a row for each block, of which the newest is read first."""
+    """Replace the rows `ids` of EVERYTHING by a row for each block."""
     if _take(connection, EVERYTHING[0], ids):
         stored = select(_T.project_id, _BLOCK.label("block")).distinct().order_by("block")
         connection.execute(insert(search_waiting).from_select(["project_id", "block"], stored))
@@ -146,17 +201,39 @@ def turns_of_block(connection: Connection, block: Block) -> list[IndexedTurn]:
     return queries.list_rows(connection, IndexedTurn, _TURN.where(of_block, _T.project_id == project_id))
 
 
-def put(connection: Connection, block: Block, buckets: Mapping[int, bytes], *, waiting_ids: Sequence[int]) -> bool:
-    """Replace what is stored of a block, unless another process has done so since its `waiting_ids` were read."""
+def put(
+    connection: Connection, block: Block, buckets: Mapping[int, bytes], *, waiting_ids: Sequence[int], left: int = 0
+) -> bool:
+    """Replace buckets of a block, unless another process has done so since its `waiting_ids` were read.
+
+    The set of turns that are `left` waits on.
+    """
     project_id, number = block
     if not waiting_ids or not _take(connection, project_id, waiting_ids):
         return False
-    of_block = (_W.project_id == project_id, _W.bucket.in_(range(BUCKETS)), _W.block == number)
+    of_block = (_W.project_id == project_id, _W.bucket.in_(sorted(buckets)), _W.block == number)
     connection.execute(delete(search_words).where(*of_block))
-    stored = compress_all(list(buckets.values()))
-    rows = [(project_id, bucket, number, words) for bucket, words in zip(buckets, stored, strict=True)]
-    queries.insert_new(connection, "search_words", ("project_id", "bucket", "block", "words"), rows)
+    filled = {bucket: lines for bucket, lines in buckets.items() if lines}
+    stored = compress_all(list(filled.values()))
+    rows = [(project_id, bucket, number, words) for bucket, words in zip(filled, stored, strict=True)]
+    queries.insert_all(connection, "search_words", ("project_id", "bucket", "block", "words"), rows)
+    if left:
+        connection.execute(insert(search_waiting), {"project_id": project_id, "block": number, "turns": _signed(left)})
     return True
+
+
+def stored_buckets(connection: Connection, block: Block) -> dict[int, bytes | None]:
+    """Return the buckets of a block, None for one that is damaged."""
+    of_block = (_W.project_id == block[0], _W.bucket.in_(range(BUCKETS)), _W.block == block[1])
+    return {bucket: _readable(words) for bucket, words in connection.execute(select(_W.bucket, _RAW).where(*of_block))}
+
+
+def _readable(stored: bytes) -> bytes | None:
+    """Return the lines of a bucket; None if it is damaged: release 0.1.0 let MySQL cut the longest ones."""
+    try:
+        return decompress(stored)
+    except ValueError:
+        return None
 
 
 def clear(connection: Connection, *, limit: int) -> int:
@@ -184,17 +261,18 @@ def buckets_in(
     below: int | None = None,
     limit: int | None = None,
     blocks: Sequence[int] | None = None,
-) -> list[tuple[int, bytes]]:
+) -> list[tuple[int, bytes | None]]:
     """List blocks with their words of a bucket, the newest first: those of `blocks`, or at most `limit` under `below`.
 
-    `blocks` are as many as one statement takes.
+    The words are None where they are damaged. `blocks` are as many as fit one statement.
     """
-    found = select(_W.block, _W.words).where(_W.project_id == project_id, _W.bucket == bucket)
+    found = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
     if blocks is not None:
         found = found.where(_W.block.in_(blocks))
     if below is not None:
         found = found.where(_W.block < below)
-    return [(block, words) for block, words in connection.execute(found.order_by(_W.block.desc()).limit(limit))]
+    rows = connection.execute(found.order_by(_W.block.desc()).limit(limit))
+    return [(block, _readable(words)) for block, words in rows]
 
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:

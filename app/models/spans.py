@@ -150,6 +150,18 @@ def spans_of(
     return found
 
 
+def stored_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
+    """Return the bytes that the bodies of turns have as they are stored, 0 for a turn without spans."""
+    c = spans.c
+    sizes = dict.fromkeys(keys, 0)
+    length = func.sum(func.length(type_coerce(c.body, LargeBinary)))
+    of_turns = select(c.prompt_id, c.trace_id, length).where(c.project_id == project_id)
+    for some in queries.pieces(sorted({trace_id for _, trace_id in keys})):
+        grouped = of_turns.where(c.trace_id.in_(some)).group_by(c.prompt_id, c.trace_id)
+        sizes.update(((row[0], row[1]), int(row[2])) for row in connection.execute(grouped))
+    return sizes
+
+
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
 _HOLDER = spans.alias("holder")
 _IS_HOLDER_OF = and_(

@@ -1,15 +1,18 @@
-"""The index of a block of turns: which words the turns have, in buckets that are stored and read alone.
+"""The index of a block of turns: which words the turns have, in buckets that are stored and read one by one.
 
-A bucket is lines of a word and a mark for each turn that has it, each with a line end before it:
-`\\nrefund AX` is said in the first and in the 24th turn of the block. The sets of turns are whole numbers whose bits
-are the turns.
+A bucket is lines of a word and a mark for each turn that has it, each with a line end before it: `\\nrefund AX` is
+in the first and in the 24th turn of the block. The sets of turns are whole numbers whose bits are the turns.
+
+Turns with too many words are not indexed. Every bucket of their block has a line for them, which has no word, and a
+search reads their texts.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from zlib import crc32
 
 from app.search.query import Query, Term
@@ -18,6 +21,8 @@ from app.search.words import is_unspaced
 TURNS = 64
 """Turns of a block."""
 BUCKETS = 64
+BUCKET_BYTES, BLOCK_BYTES = 1024 * 1024, 8 * 1024 * 1024
+"""The longest lines of a bucket, and of all buckets of a block: a turn is not indexed if its words do not fit."""
 ALL = (1 << TURNS) - 1
 _MARKS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _BITS = {mark: 1 << index for index, mark in enumerate(_MARKS)}
@@ -28,17 +33,74 @@ def bucket_of(word: str) -> int:
     return crc32((word[:1] if is_unspaced(word) else word[:2]).encode()) % BUCKETS
 
 
-def buckets_of(words_of_turns: Mapping[int, Iterable[str]]) -> dict[int, bytes]:
-    """Return the buckets of a block, those with any words, given the words of its turns by their index."""
-    marks: dict[str, str] = defaultdict(str)
-    for index, words in words_of_turns.items():
-        mark = chr(_MARKS[index])
-        for word in words:
-            marks[word] += mark
-    lines: dict[int, list[str]] = defaultdict(list)
-    for word in sorted(marks):
-        lines[bucket_of(word)].append(f"\n{word} {marks[word]}")
-    return {bucket: "".join(lines[bucket]).encode() for bucket in sorted(lines)}
+def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int], unindexed: int) -> dict[int, bytes]:
+    """Return the buckets of a block that change, given all that are `stored`, when some of its turns were read.
+
+    `words` have the sets of `turns` that have them. Of these turns the `unindexed` have none, and those with most words
+    become so until the others fit.
+    """
+    while (changed := _merged(stored, turns, words, unindexed)) is None:
+        unindexed |= _longest(words)
+        words = {word: have & ~unindexed for word, have in words.items() if have & ~unindexed}
+    return changed
+
+
+def _merged(
+    stored: Mapping[int, bytes], turns: int, words: Mapping[str, int], unindexed: int
+) -> dict[int, bytes] | None:
+    """Return the buckets that change; None if words are too many."""
+    by_bucket, changed, left = _by_bucket(words), dict[int, bytes](), BLOCK_BYTES
+    for bucket in range(BUCKETS):
+        before = stored.get(bucket, b"")
+        lines = _merged_bucket(before, turns, by_bucket.get(bucket, {}), unindexed)
+        left -= len(lines)
+        if words and (len(lines) > BUCKET_BYTES or left < 0):
+            return None
+        if lines != before:
+            changed[bucket] = lines
+    return changed
+
+
+def _longest(words: Mapping[str, int]) -> int:
+    """Return the set of those turns that have most words, and of those that have more than half as many."""
+    counts: Counter[int] = Counter()
+    for have, count in Counter(words.values()).items():
+        counts.update({bit: count for bit in _BITS.values() if have & bit})
+    most = max(counts.values())
+    return sum(bit for bit, count in counts.items() if 2 * count > most)
+
+
+def _by_bucket(words: Mapping[str, int]) -> dict[int, dict[str, int]]:
+    by_bucket: dict[int, dict[str, int]] = defaultdict(dict)
+    for word, turns in words.items():
+        by_bucket[bucket_of(word)][word] = turns
+    return by_bucket
+
+
+def _merged_bucket(bucket: bytes, turns: int, words: Mapping[str, int], unindexed: int) -> bytes:
+    """Return a bucket with these words of `turns`, and no others of them."""
+    lines = {word: kept for word, had in _lines(bucket) if (kept := had & ~turns)}
+    for word, have in words.items():
+        lines[word] = lines.get(word, 0) | have
+    if unindexed:
+        lines[""] = lines.get("", 0) | unindexed
+    return "".join([f"\n{word} {_marks_of(lines[word])}" for word in sorted(lines)]).encode()
+
+
+def _lines(bucket: bytes) -> Iterator[tuple[str, int]]:
+    for line in bucket.decode().split("\n")[1:]:
+        word, _, marks = line.partition(" ")
+        yield word, _turns_of(marks)
+
+
+@lru_cache(4096)
+def _turns_of(marks: str) -> int:
+    return sum(_BITS[mark] for mark in marks.encode())
+
+
+@lru_cache(4096)
+def _marks_of(turns: int) -> str:
+    return "".join(chr(mark) for mark, bit in _BITS.items() if turns & bit)
 
 
 def needed(query: Query) -> dict[int, list[Term]]:
@@ -57,11 +119,21 @@ def needed(query: Query) -> dict[int, list[Term]]:
 
 
 def turns_with(term: Term, bucket: bytes) -> int:
-    """Return the set of turns that meet a term of one word, given the bucket of the word."""
+    """Return the set of turns that may meet a term of one word, given the bucket of the word.
+
+    Those that are not indexed may.
+    """
     word = re.escape(term.words[0].encode())
     pattern = rb"\n%s%s ([^\n]+)" % (word, rb"[^ \n]*" if term.prefix else b"")
-    found = 0
+    turns = 0
     for marks in re.findall(pattern, bucket):
         for mark in marks:
-            found |= _BITS[mark]
-    return found ^ ALL if term.excluded else found
+            turns |= _BITS[mark]
+    return (turns ^ ALL if term.excluded else turns) | unindexed_in(bucket)
+
+
+def unindexed_in(bucket: bytes) -> int:
+    """Return the set of turns of which the texts must be read, given any bucket of their block."""
+    # Lines are sorted, so that the one without a word is the first.
+    marks = bucket[2 : 2 + TURNS].partition(b"\n")[0] if bucket.startswith(b"\n ") else b""
+    return sum(_BITS[mark] for mark in marks)

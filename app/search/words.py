@@ -13,6 +13,11 @@ from app.values.unicode import folded, nfkc
 
 WORD_MAX = 64
 """Characters of a word that count."""
+DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
+"""A run of ASCII letters and digits and of + / - _ = is data, as Base64 has it, if it has this many characters or more,
+in lines of so many or more, and so many of them or more for each of the five signs. Paths and names have more signs."""
+PIECE = 16 * 1024
+"""Characters of a folded text whose words are in memory at once, and few more."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (
@@ -27,6 +32,9 @@ _ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in r
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_BETWEEN_RUNS = re.compile(rf"[^\w{_UNSPACED}{_SIGNS}]|_")
+_OF_DATA, _DATA_SIGNS = "A-Za-z0-9+/=_-", "+/=_-"
+_DATA = re.compile(rf"(?<![{_OF_DATA}])[{_OF_DATA}]{{{DATA_LINE_MIN},}}(?:\r?\n[{_OF_DATA}]{{{DATA_LINE_MIN},}})*")
 
 
 class Word(NamedTuple):
@@ -44,20 +52,23 @@ def is_unspaced(word: str) -> bool:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in their order."""
+    text = _without_data(text)
     if text.isascii():
         return [word[:WORD_MAX] for word in text.translate(_ASCII).split()]
-    return [word for run in _RUN.findall(_folded(text)) for word, _ in _split(run)]
+    return [word for runs in _runs(text) for run in runs for word, _ in _split(run)]
 
 
 def word_set(text: str) -> set[str]:
     """Return the different words of a text."""
+    text = _without_data(text)
     if text.isascii():
         return {word[:WORD_MAX] for word in set(text.translate(_ASCII).split())}
-    return {word for run in set(_RUN.findall(_folded(text))) for word, _ in _split(run)}
+    return {word for runs in _runs(text) for run in set(runs) for word, _ in _split(run)}
 
 
 def placed_words(text: str) -> Iterator[Word]:
     """Yield the words of a text with their places in it."""
+    text = _without_data(text)
     if text.isascii():
         for match in _ASCII_WORD.finditer(text.lower()):
             yield Word(match.group()[:WORD_MAX], match.start(), match.end())
@@ -69,8 +80,29 @@ def placed_words(text: str) -> Iterator[Word]:
             yield Word(word, start, min(match.end(), start + len(word)) if is_unspaced(word) else match.end())
 
 
+def _without_data(text: str) -> str:
+    """Return the text, of the same length, with spaces for data, in which no one looks for words."""
+    return _DATA.sub(_spaces_for_data, text) if len(text) >= DATA_MIN else text
+
+
+def _spaces_for_data(run: re.Match[str]) -> str:
+    length = len(run[0])
+    is_data = length >= DATA_MIN and sum(map(run[0].count, _DATA_SIGNS)) * DATA_WORD <= length
+    return " " * length if is_data else run[0]
+
+
 def _folded(text: str) -> str:
     return nfkc(folded(text))
+
+
+def _runs(text: str) -> Iterator[list[str]]:
+    """Yield the runs of letters of a text, in lists of some that follow each other."""
+    whole, start = _folded(text), 0
+    while start < len(whole):
+        between = _BETWEEN_RUNS.search(whole, start + PIECE)
+        end = between.start() if between else len(whole)
+        yield _RUN.findall(whole, start, end)
+        start = end
 
 
 def _split(run: str) -> Iterator[tuple[str, int]]:

@@ -116,7 +116,7 @@ def _large(made: Stage) -> None:
 def _waits(made: Stage) -> bool:
     """Whether words of turns are not in the index of the search yet."""
     with made.world.container.database.read() as connection:
-        return search.newest_waiting(connection) is not None
+        return bool(search.waiting_projects(connection))
 
 
 def _long_texts(made: Stage) -> Mapping[str, Any]:

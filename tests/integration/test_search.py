@@ -61,7 +61,7 @@ def index(world: World) -> None:
     while True:
         indexer.sweep()
         with database.read() as connection:
-            if search.newest_waiting(connection) is None:
+            if not search.waiting_projects(connection):
                 return
 
 
@@ -273,9 +273,10 @@ def test_two_that_read_a_block_at_once_lose_nothing(world: World) -> None:
     prompt_id, database = world.prompt(), world.container.database
     say(world, prompt_id, "before")
     with database.read() as connection:
-        waiting = search.newest_waiting(connection)
-    assert waiting is not None
-    block, ids = waiting
+        number = search.next_waiting(connection, world.project_id, after=0)
+        assert number is not None
+        block = (world.project_id, number)
+        ids, _ = search.waiting_of(connection, block)
     say(world, prompt_id, "after")
     index(world)
 

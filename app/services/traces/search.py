@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from app.errors import Invalid
 from app.models import queries, search
 from app.models.search import IndexedTurn
-from app.search.blocks import ALL, TURNS, needed, turns_with
+from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.traces.search_index import TURNS_AT_ONCE, SearchIndexer, built_turns
 from app.sessions.said import Kind, Said, said_in
@@ -23,7 +23,7 @@ from app.sessions.said import Kind, Said, said_in
 RARE = 1_000
 """Turns that are looked up at once by their ids; where more are found, lists are looked through for them."""
 FIND_S = 0.25
-FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 500
+FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
 """Blocks that are looked at together: the newest, which tell that a word is said often, and the others."""
 AROUND = 60
 """Characters of a hit's text before and after the words, and at most as many of the words."""
@@ -51,10 +51,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurn:
-    """A turn that matches, with its number in its session, and the hit in it where its texts were read."""
+    """A turn that may match, with its number in its session, and the hit in it where its texts were read.
+
+    Of an `indexed` one all words of the query are known to be there, and those not to be there that it excludes.
+    """
 
     number: int
     turn: IndexedTurn
+    indexed: bool = True
     hit: Hit | None = None
 
 
@@ -95,9 +99,10 @@ class SearchService:
         (bucket, terms), *others = needed(query).items()
         rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
         last = rows[-1][0] if len(rows) == limit else None
+        self._note_damaged(project_id, rows)
         sets = {block: turns for block, words in rows if (turns := _meet(terms, words))}
         for bucket, terms in others:
-            sets = _narrowed(connection, project_id, sets, bucket, terms)
+            sets = self._narrowed(connection, project_id, sets, bucket, terms)
         return sets, last
 
     def first_turns(
@@ -114,10 +119,10 @@ class SearchService:
         The sessions are looked at in their order, and once `is_over` no further one is: it is not in what is returned.
         At least the first session is.
         """
-        candidates = _candidates(connection, project_id, query, session_keys)
+        candidates = self._candidates(connection, project_id, query, session_keys)
         first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
         if query.is_exact:
-            return first | {key: turns[0] for key, turns in candidates.items()}
+            first |= {key: turns[0] for key, turns in candidates.items() if turns[0].indexed}
         undecided = (found for key in session_keys for found in candidates.get(key, ()) if first[key] is None)
         for found, said in _read(connection, project_id, undecided):
             key = found.turn.session_key
@@ -149,6 +154,49 @@ class SearchService:
             hits[found.turn.session_key] = found.hit or _first_hit(query, *next(unread))
         return hits
 
+    def _candidates(
+        self, connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
+    ) -> dict[bytes, list[FoundTurn]]:
+        """Return the turns that may have the words of the query of each session that has any, in order."""
+        listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
+        sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
+        unindexed: Sets = defaultdict(int)
+        for bucket, terms in needed(query).items():
+            sets = self._narrowed(connection, project_id, sets, bucket, terms, unindexed)
+        numbers: Counter[bytes] = Counter()
+        found: dict[bytes, list[FoundTurn]] = defaultdict(list)
+        for turn in listed:
+            numbers[turn.session_key] += 1
+            block, index = turn.place
+            if sets.get(block, 0) >> index & 1:
+                indexed = not unindexed[block] >> index & 1
+                found[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
+        return found
+
+    def _narrowed(
+        self,
+        connection: Connection,
+        project_id: int,
+        sets: Sets,
+        bucket: int,
+        terms: Iterable[Term],
+        unindexed: Sets | None = None,
+    ) -> Sets:
+        """Return those of the turns that may meet the terms of a bucket; adds to the sets of those not indexed."""
+        words = dict[int, bytes | None]()
+        for some in queries.pieces(sorted(sets)):
+            words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=some))
+        self._note_damaged(project_id, words.items())
+        if unindexed is not None:
+            for block, lines in words.items():
+                unindexed[block] |= ALL if lines is None else unindexed_in(lines)
+        narrowed = {block: turns & _meet(terms, words.get(block, b"")) for block, turns in sets.items()}
+        return {block: turns for block, turns in narrowed.items() if turns}
+
+    def _note_damaged(self, project_id: int, rows: Iterable[tuple[int, bytes | None]]) -> None:
+        for block in [block for block, words in rows if words is None]:
+            self.indexer.note_damaged((project_id, block))
+
 
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
@@ -160,35 +208,9 @@ def _read(
             yield found, list(said_in(built[found.turn.key])) if found.turn.key in built else []
 
 
-def _candidates(
-    connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
-) -> dict[bytes, list[FoundTurn]]:
-    """Return the turns that have the words of the query of each session that has any, in order."""
-    listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
-    sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
-    for bucket, terms in needed(query).items():
-        sets = _narrowed(connection, project_id, sets, bucket, terms)
-    numbers: Counter[bytes] = Counter()
-    found: dict[bytes, list[FoundTurn]] = defaultdict(list)
-    for turn in listed:
-        numbers[turn.session_key] += 1
-        block, index = turn.place
-        if sets.get(block, 0) >> index & 1:
-            found[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn))
-    return found
-
-
-def _narrowed(connection: Connection, project_id: int, sets: Sets, bucket: int, terms: Iterable[Term]) -> Sets:
-    """Return those of the turns that meet the terms of a bucket."""
-    words = dict[int, bytes]()
-    for some in queries.pieces(sorted(sets)):
-        words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=some))
-    narrowed = {block: turns & _meet(terms, words.get(block, b"")) for block, turns in sets.items()}
-    return {block: turns for block, turns in narrowed.items() if turns}
-
-
-def _meet(terms: Iterable[Term], words: bytes) -> int:
-    return reduce(and_, (turns_with(term, words) for term in terms))
+def _meet(terms: Iterable[Term], words: bytes | None) -> int:
+    """Return the set of turns that may meet the terms of a bucket: all of them if its words are damaged."""
+    return ALL if words is None else reduce(and_, (turns_with(term, words) for term in terms))
 
 
 def _indices(turns: int) -> Iterator[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,12 +12,13 @@ from sqlalchemy import Connection
 
 from app.db import Database
 from app.errors import UNREADABLE
-from app.models import log_records, search, spans
+from app.models import log_records, queries, search, spans
 from app.models.search import Block, IndexedTurn
 from app.models.spans import StoredSpan, TurnKey
 from app.otlp.logs import events_of
-from app.search.blocks import buckets_of
+from app.search.blocks import ALL, with_turns
 from app.search.words import word_set
+from app.services.traces.search_order import BlockOrder
 from app.sessions.build import build_lone_turn
 from app.sessions.said import LoneTurn, said_in
 from app.work.work_time import WorkTime
@@ -26,9 +27,31 @@ log = structlog.get_logger(__name__)
 
 # The part of its time that a clock reads words in: ingest keeps the rest of the processor.
 WORK_S, EVERY_S = 0.5, 1.5
-TURNS_AT_ONCE = 8
-"""Turns whose spans are in memory at once."""
+TURNS_AT_ONCE, BYTES_AT_ONCE = 8, 256 * 1024
+"""Turns whose spans are in memory at once, and their stored bytes. A turn that has more is read by itself."""
+TURN_WORDS, WORDS_AT_ONCE = 50_000, 100_000
+"""Different words of a turn, and of the turns that are read before their words are stored."""
+TURN_BYTES = 16 * 1024 * 1024
+"""Stored bytes of a turn, which may have so many spans that they do not fit into the clock's memory."""
 CLEARED_AT_ONCE = 500
+
+
+@dataclass(slots=True)
+class ReadTurns:
+    """The words of turns of a block that were read, and the sets of the turns that were and of those not to index."""
+
+    read: int = 0
+    unindexed: int = 0
+    words: dict[str, int] = field(default_factory=dict)
+
+    def add(self, index: int, words: set[str] | None) -> None:
+        """Add a turn; its words are None if they are too many."""
+        bit = 1 << index
+        self.read |= bit
+        if words is None:
+            self.unindexed |= bit
+        for word in words or ():
+            self.words[word] = self.words.get(word, 0) | bit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +61,10 @@ class SearchIndexer:
     database: Database
     enabled: bool
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
+    order: BlockOrder = field(default_factory=BlockOrder)
 
     def sweep(self) -> None:
-        """Read the blocks that wait, the newest first, until none is left or the time is used up."""
+        """Read turns that wait until none is left or the time is used up."""
         self.work_time.begin()
         step = self._next if self.enabled else self._clear
         while step():
@@ -48,53 +72,93 @@ class SearchIndexer:
                 return
         self.work_time.caught_up()
 
+    def note_damaged(self, block: Block) -> None:
+        """Note that the words of a block must be read again."""
+        self.database.retrying(partial(search.note_block, block=block))
+
     def _next(self) -> bool:
-        """Read a block; returns False if none waits."""
-        with self.database.read() as connection:
-            found = search.newest_waiting(connection)
-            if found is None:
-                return False
-            block, ids = found
-            if block != search.EVERYTHING:
-                words = self._words(connection, block)
+        """Read turns of a block; returns False if none waits."""
         work: Callable[[Connection], object]
-        if block == search.EVERYTHING:
-            work = partial(search.note_everything, ids=ids)
-        else:
-            work = partial(search.put, block=block, buckets=buckets_of(words), waiting_ids=ids)
+        with self.database.read() as connection:
+            block = self.order.next(connection)
+            if block is None:
+                return False
+            ids, turns = search.waiting_of(connection, block)
+            if block == search.EVERYTHING:
+                work = partial(search.note_everything, ids=ids)
+            else:
+                work = self._update(connection, block, ids, turns)
         self.database.background.retrying(work)
         return True
+
+    def _update(self, connection: Connection, block: Block, ids: list[int], turns: int) -> Callable[[Connection], bool]:
+        """Read turns of a block; returns what stores their words."""
+        buckets = search.stored_buckets(connection, block)
+        stored = {bucket: lines for bucket, lines in buckets.items() if lines is not None}
+        if damaged := len(stored) < len(buckets):
+            turns, stored = ALL, {}
+        reading = self._read(connection, block, turns)
+        changed = with_turns(stored, reading.read, reading.words, reading.unindexed)
+        if damaged:
+            changed = dict.fromkeys(buckets, b"") | changed
+        return partial(search.put, block=block, buckets=changed, waiting_ids=ids, left=turns & ~reading.read)
 
     def _clear(self) -> bool:
         return self.database.retrying(partial(search.clear, limit=CLEARED_AT_ONCE)) > 0
 
-    def _words(self, connection: Connection, block: Block) -> dict[int, set[str]]:
-        """Return the words of the turns of a block, by the index of the turn."""
-        listed = search.turns_of_block(connection, block)
-        found: dict[int, set[str]] = {}
-        for start in range(0, len(listed), TURNS_AT_ONCE):
-            found |= _readable_words(connection, block[0], listed[start : start + TURNS_AT_ONCE])
-        return found
+    def _read(self, connection: Connection, block: Block, turns: int) -> ReadTurns:
+        """Read turns of a block until their words are many or the time is used up, and at least some of them."""
+        listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
+        sizes = spans.stored_bytes(connection, project_id=block[0], keys=[turn.key for turn in listed])
+        small = [turn for turn in listed if sizes[turn.key] <= TURN_BYTES]
+        reading = ReadTurns(read=turns & ~_set_of(small), unindexed=_set_of(listed) & ~_set_of(small))
+        for group in queries.by_size(
+            small, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE
+        ):
+            for index, words in _readable_words(connection, block[0], group).items():
+                reading.add(index, words)
+            if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
+                break
+        return reading
 
 
-def _readable_words(connection: Connection, project_id: int, some: Sequence[IndexedTurn]) -> dict[int, set[str]]:
-    """Return the words of turns, but for those that can't be built, which must not keep the others from being found."""
+def _set_of(turns: Iterable[IndexedTurn]) -> int:
+    return sum(1 << turn.place[1] for turn in turns)
+
+
+def _readable_words(
+    connection: Connection, project_id: int, turns: Sequence[IndexedTurn]
+) -> dict[int, set[str] | None]:
+    """Return the words of turns by their index in the block.
+
+    Turns that can't be built have none, so that they do not keep the others from being found.
+    """
     try:
-        return _words_of(connection, project_id, some)
+        return _words_of(connection, project_id, turns)
     except UNREADABLE as error:
-        traces = [turn.trace_id.hex() for turn in some]
+        traces = [turn.trace_id.hex() for turn in turns]
         log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
-    alone = [_readable_words(connection, project_id, [turn]) for turn in some] if len(some) > 1 else []
-    return {index: words for one in alone for index, words in one.items()}
+    if len(turns) == 1:
+        return {turns[0].place[1]: set()}
+    words: dict[int, set[str] | None] = {}
+    for turn in turns:
+        words |= _readable_words(connection, project_id, [turn])
+    return words
 
 
-def _words_of(connection: Connection, project_id: int, some: Sequence[IndexedTurn]) -> dict[int, set[str]]:
-    built = built_turns(connection, project_id=project_id, listed=some)
-    return {turn.place[1]: _words_in(built.get(turn.key)) for turn in some}
+def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> dict[int, set[str] | None]:
+    built = built_turns(connection, project_id=project_id, listed=turns)
+    return {turn.place[1]: _words_in(built.get(turn.key)) for turn in turns}
 
 
-def _words_in(turn: LoneTurn | None) -> set[str]:
-    return set[str]().union(*(word_set(said.text) for said in said_in(turn))) if turn else set()
+def _words_in(turn: LoneTurn | None) -> set[str] | None:
+    """Return the words of a turn; None if they are too many."""
+    words = set[str]()
+    for said in said_in(turn) if turn else ():
+        words |= word_set(said.text)
+        if len(words) > TURN_WORDS:
+            return None
+    return words
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:

@@ -18,8 +18,10 @@ import structlog
 from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 
+from app import deadline
 from app.errors import Unavailable
 from app.models.runs import RunRow
+from app.redis_store.batches import BODY_S
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
 from app.redis_store.runs import Announcement
@@ -118,13 +120,19 @@ def _store_spans(broker: RedisBroker, services: Services) -> BatchActor:
     """Dramatiq never retries it: the exporter gets 503 and sends the batch again, and a retry would race with that."""
 
     @dramatiq.actor(
-        broker=broker, queue_name="spans", max_retries=0, time_limit=60_000, max_age=MAX_AGE_MS, store_results=True
+        broker=broker,
+        queue_name="spans",
+        max_retries=0,
+        time_limit=BODY_S * 1000,
+        max_age=MAX_AGE_MS,
+        store_results=True,
     )
     def store_spans(
         project_id: int, key: str, ticket: str, encoding: str, sealed: bool, more: dict[str, Any] | None = None
     ) -> dict[str, object]:
         form = BatchForm(**more) if more else BatchForm(encoding)
-        return asdict(services.ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
+        with deadline.within(BODY_S):
+            return asdict(services.ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
 
     return store_spans
 
@@ -144,6 +152,8 @@ def _deliver_webhook(broker: RedisBroker, services: Services) -> WebhookActor:
 LOOK_S = 15.0
 # A sweep of the clock begins to advance experiments for so long.
 ADVANCE_S = 3.0
+# For reading the row of a run once more after the last wait for its end.
+AFTER_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,14 +236,15 @@ class RunDelivery:
 
         The caller that began the run gets the answer unmasked; one that repeats the request gets it as it is stored.
         """
-        deadline = time.monotonic() + self.wait_s
+        until = time.monotonic() + self.wait_s
+        deadline.allow(self.wait_s + AFTER_WAIT_S)
         completions = self.runs.ending.completions
         completions.listen()
         end = None if started.joined else completions.wait(started.run_id, min(shortened(LOOK_S), self.wait_s))
         while not (row := self._row(started, end)).finished:
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= until:
                 raise still_in_work(row.id, self.wait_s)
-            end = completions.wait(row.id, min(shortened(LOOK_S), deadline - time.monotonic()))
+            end = completions.wait(row.id, min(shortened(LOOK_S), until - time.monotonic()))
         return row if started.joined else self.runs.masking.as_said(row)
 
     def _row(self, started: Started, end: Announcement | None) -> RunRow:

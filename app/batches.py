@@ -12,6 +12,7 @@ import structlog
 from dramatiq import Message
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
+from app import deadline
 from app.actors import BatchActor
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
@@ -26,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 # A batch of another request that is not stored by then may have lost its worker, so that this request sends it again.
 JOIN_S = 2
+# A batch that was put into the queue is waited for at least so long.
+MIN_WAIT_S = 1.0
 NOT_IN_TIME = "The batch was not stored in time; send it again."
 
 BatchMessage = Message[dict[str, Any]]
@@ -117,7 +120,11 @@ class BatchDelivery:
     wait_s: int
 
     def deliver(self, project_id: int, body: bytes, form: BatchForm) -> Receipt:
-        """Have a batch stored, and return its receipt; `Unavailable` when there is none in time."""
+        """Have a batch stored, and return its receipt; `Unavailable` when there is none in time.
+
+        Its request's deadline is `wait_s` from now on, whatever that of others is.
+        """
+        deadline.allow(self.wait_s)
         key = self.mailbox.key_of(project_id, form.name, body)
         sealed = bool(self.rules.of(project_id))
         if sealed:
@@ -126,14 +133,14 @@ class BatchDelivery:
         ticket = self.mailbox.ticket(organization_id, body)
         message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.more())
         message = owned(message, organization_id)
-        deadline = time.monotonic() + self.wait_s
+        until = deadline.end_of_wait(self.wait_s)
         claim = self.mailbox.put(key, ticket, body, message.message_id)
         if claim.joined:
-            receipt = self.workers.join(message.copy(message_id=claim.message_id), self.wait_s)
+            receipt = self.workers.join(message.copy(message_id=claim.message_id), until - time.monotonic())
             if receipt is not None:
                 return receipt
             self.mailbox.put(key, ticket, body, message.message_id, join=False)
-        receipt = self.workers.store(message, max(1.0, deadline - time.monotonic()))
+        receipt = self.workers.store(message, max(MIN_WAIT_S, until - time.monotonic()))
         if receipt is None:
             raise Unavailable(NOT_IN_TIME)
         return receipt

@@ -33,6 +33,12 @@ class OutageBreaker:
         """Let a call through and learn from its end; raises the refusal while the breaker is open."""
         return _Guard(self)
 
+    def note_outage(self) -> None:
+        """Open the breaker for an outage that another way than a call through it has shown."""
+        with self._lock:
+            self._outages += 1
+            self._opened_at = self.monotonic()
+
     def _enter(self) -> bool:
         """Let a call through, as `guard` does; return whether it is a probe."""
         with self._lock:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from app.deadline import left_s
 from app.errors import Unavailable
 
 Q = TypeVar("Q")
@@ -25,7 +26,7 @@ class Coalescer(Generic[Q, A]):
     `ask` takes the questions and returns as many answers, in their order; every caller of a round gets the error that
     it raises. A question that comes during a round joins the next one, so that no answer is older than its question;
     one that comes alone is sent at once. A round has at most `most` questions. A caller that waits for its round longer
-    than `wait_s` gets `Unavailable`.
+    than `wait_s`, or than its deadline allows, gets `Unavailable`.
     """
 
     def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
@@ -39,7 +40,7 @@ class Coalescer(Generic[Q, A]):
     def __call__(self, question: Q) -> A:
         ticket: _Ticket[Q, A] = _Ticket(question)
         try:
-            if not self._becomes_leader(ticket) and not ticket.woken.acquire(timeout=self._wait_s):
+            if not self._becomes_leader(ticket) and not ticket.woken.acquire(timeout=left_s(self._wait_s)):
                 self._give_up(ticket)
             if not ticket.answered:
                 self._ask_together(ticket)
@@ -74,11 +75,15 @@ class Coalescer(Generic[Q, A]):
                 self._leader.woken.release()
 
     def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Raise `Unavailable` for a ticket in the queue; wait on for one that is in a round, as it may get a lease."""
+        """Raise `Unavailable` for a ticket in the queue; wait on for one that is in a round, as it may get a lease.
+
+        A ticket with a deadline is given up in a round as well: the leader's deadline may be later.
+        """
         with self._lock:
             if ticket in self._waiting:
                 raise Unavailable("Too many requests wait for the same answer of the database or Redis; try again.")
-        ticket.woken.acquire()
+        if not ticket.woken.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
+            raise Unavailable("The database or Redis does not answer; try again.")
 
     def _ask_together(self, own: _Ticket[Q, A]) -> None:
         """Call `ask` for the leader's own question and those in the queue."""

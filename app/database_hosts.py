@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Engine, event
 
+from app.deadline import end_of_wait
 from config.servers import Address
 
 log = structlog.get_logger(__name__)
@@ -77,8 +78,10 @@ class DatabaseHosts:
     @staticmethod
     def _open(dialect: Any, address: Address, args: Any, options: dict[str, Any]) -> Any:
         """Connect to a server; raises its own error where it takes no changes."""
+        from app.mysql_connection import BoundedConnection  # the driver is compiled, so not everywhere
+
         host, port = address
-        connection = dialect.connect(*args, **options | {"host": host, "port": port, "connect_timeout": CONNECT_S})
+        connection = BoundedConnection(*args, **options | {"host": host, "port": port}, until=end_of_wait(CONNECT_S))
         with ExitStack() as unless_prepared:
             unless_prepared.callback(connection.close)
             _prepare(connection, dialect.loaded_dbapi)

@@ -19,7 +19,19 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.breaker import OutageBreaker
-from app.engines import COMMITTED, HOSTS, LOCK_WAIT_S, build_engine, is_sqlite, mysql_engine
+from app.deadline import Unanswered, is_over, left_s
+from app.engines import (
+    BEGIN,
+    COMMITTED,
+    EXCLUSIVE,
+    HOSTS,
+    LOCK_WAIT_S,
+    OUTAGE_S,
+    USES,
+    build_engine,
+    is_sqlite,
+    mysql_engine,
+)
 from app.errors import Unavailable
 from app.writer_turns import WriterTurns, file_of
 
@@ -32,7 +44,7 @@ UNSTORABLE = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionEr
 # MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
-# After a time-out of the pool, one caller in so many seconds waits for a connection again; the others fail at once.
+# After an outage, one caller in so many seconds waits for a connection again; the others fail at once.
 COOL_DOWN_S = 1.0
 
 
@@ -41,7 +53,8 @@ class Database:
 
     A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
     `reader` is an engine for `read()` alone, so that queries need not wait for a connection behind changes.
-    While the server hangs and holds all connections, one caller at a time waits for one.
+    A transaction of a request ends at the request's deadline. While the server stands still, one caller at a time waits
+    for it.
     """
 
     def __init__(
@@ -60,7 +73,7 @@ class Database:
         self._breakers = {
             one: OutageBreaker(
                 "The database",
-                is_outage=lambda error: isinstance(error, PoolTimeout) or None,
+                is_outage=lambda error: isinstance(error, StandsStill) or None,
                 refusal=Unavailable,
                 cool_down_s=COOL_DOWN_S,
             )
@@ -72,7 +85,10 @@ class Database:
         self._turns = WriterTurns(engine.url.database if self.is_sqlite else None)
         self._line: AbstractContextManager[object] = nullcontext()
         # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
-        self.exclusive_engine = engine.execution_options(begin="BEGIN IMMEDIATE")
+        self.exclusive_engine = engine.execution_options(**{BEGIN: EXCLUSIVE})
+        for one, breaker in self._breakers.items():
+            if uses := one.get_execution_options().get(USES):
+                uses.on_outage = breaker.note_outage
 
     @cached_property
     def background(self) -> Database:
@@ -121,16 +137,32 @@ class Database:
                     yield connection
                 connection.info[COMMITTED] = True
             return
-        with self._line, self._writer, self._turns, translated(), self.exclusive_engine.begin() as connection:
+        with self._line, self._writing(), self._turns, translated(), self.exclusive_engine.begin() as connection:
             yield connection
 
-    def _connected(self, engine: Engine) -> Connection:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Wait in the line of this process' writers to SQLite."""
+        if not self._writer.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
+            raise Unavailable("The database is busy; try again.")
         try:
-            with self._breakers[engine].guard():
+            yield
+        finally:
+            self._writer.release()
+
+    def _connected(self, engine: Engine) -> Connection:
+        """Return a connection; raises `StandsStill` after a wait that shows it."""
+        began = time.monotonic()
+        with self._breakers[engine].guard():
+            try:
                 return engine.connect()
-        except PoolTimeout as error:
-            self._on_pool_timeout()
-            raise Unavailable("All database connections are in use; try again.") from error
+            except PoolTimeout as error:
+                self._on_pool_timeout()
+                raise _unavailable("All database connections are in use; try again.", began) from error
+            except OperationalError as error:
+                if isinstance(error.orig, Unanswered):
+                    raise _unavailable("The database does not answer; try again.", began) from error
+                raise
 
     @contextmanager
     def unhurried(self) -> Iterator[Connection]:
@@ -209,6 +241,19 @@ def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenat
         return service.database.until_committed(attempt, within_s=LOCK_WAIT_S)
 
     return called
+
+
+class StandsStill(Unavailable):
+    """The server was waited for in vain, for so long that others should not wait for it as well."""
+
+
+def _unavailable(message: str, began: float) -> Unavailable:
+    """Return the error of a wait in vain that began at `began`.
+
+    One that a deadline made short shows nothing about the server.
+    """
+    was_long = time.monotonic() - began >= OUTAGE_S
+    return (StandsStill if was_long or not is_over() else Unavailable)(message)
 
 
 class LockConflict(Unavailable):

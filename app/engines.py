@@ -1,28 +1,44 @@
-"""The engines of MySQL and SQLite: their pools, their connections, and how these are checked and handed back."""
+"""The engines of MySQL and SQLite: their pools, their connections, and how these are checked and handed back.
+
+Waits of a request end at its deadline, see `app/deadline.py`.
+"""
 
 from __future__ import annotations
 
 import math
 import sqlite3
 import time
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import DisconnectionError
 
 from app.database_hosts import DatabaseHosts
+from app.deadline import end_of_wait, left_s
 from app.packed_text import unpack
 from config.servers import MYSQL_PORT, hosts_of
 
 # A connection that was used so lately is not pinged again, which costs as much as a small query.
 TRUSTED_S = 1.0
-# How long a statement may take before its connection is given up, a wait for a lock, and one for a free connection.
+# How long a statement may take before its connection is given up, a wait for a lock, one for a free connection, and one
+# for a server that is connected to or pinged.
 STATEMENT_S = 30
 LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
-# An engine's option: the `DatabaseHosts` that it connects to, None for one host.
+CONNECT_S = 10
+# How long SQLite waits for the lock of another process. A request's shorter wait is left to the next reader, which
+# needs some time for a reader's short waits.
+BUSY_S = 30.0
+BUSY_MIN_S = 0.5
+# After a wait of so long without any answer, a server is taken to stand still.
+OUTAGE_S = 1.0
+# Options of an engine: the `DatabaseHosts` that it connects to, None for one host, and its `ConnectionUses`.
 HOSTS = "hosts"
+USES = "uses"
+# An option of a connection to SQLite: the statement that begins its transactions; this one locks it for writing.
+BEGIN, EXCLUSIVE = "begin", "BEGIN IMMEDIATE"
 # A function of SQLite that returns the text of a packed form.
 UNPACK = "reprise_unpack"
 # What a connection of the pool is marked with whose transaction has ended by a commit.
@@ -50,7 +66,7 @@ def build_engine(
             pool_use_lifo=True,
             max_overflow=-1,
             hide_parameters=True,
-            connect_args={"timeout": 30},
+            connect_args={"timeout": BUSY_S},
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -71,9 +87,11 @@ def mysql_engine(
     """Return an engine for a URL of one host, or of `hosts`; a statement has `statement_s`, None for any time."""
     from app.mysql_cursor import LiteralCursor  # the driver is compiled, so not everywhere
 
+    uses = ConnectionUses()
     timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
     engine = create_engine(
         url,
+        poolclass=BoundedPool,
         pool_size=pool_size,
         pool_use_lifo=True,
         max_overflow=0,
@@ -84,16 +102,19 @@ def mysql_engine(
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
         pool_reset_on_return=None,  # see `_reset`
-        connect_args={"connect_timeout": 5, "cursorclass": LiteralCursor, **timeouts},
-        execution_options={HOSTS: hosts},
+        connect_args={"cursorclass": LiteralCursor, **timeouts},
+        execution_options={HOSTS: hosts, USES: uses},
     )
     event.listen(engine, "connect", _prepare_mysql)
-    event.listen(engine, "checkout", _check_alive)
-    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", uses.begin)
+    event.listen(engine, "checkin", uses.end)
+    event.listen(engine, "close", uses.close)
     if not queries_only:
         event.listen(engine, "reset", _reset)
     if hosts:
         hosts.serve(engine)
+    else:
+        event.listen(engine, "do_connect", _connect_mysql)
     return engine
 
 
@@ -102,18 +123,67 @@ def is_sqlite(url: str) -> bool:
     return url.startswith("sqlite")
 
 
-def _check_alive(connection: Any, record: Any, _proxy: Any) -> None:
-    """Ping a connection that was idle for a while; the pool replaces one that does not answer."""
-    if time.monotonic() - record.info.get("used_at", -math.inf) < TRUSTED_S:
-        return
-    try:
-        connection.ping()
-    except connection.OperationalError as error:
-        raise DisconnectionError from error
+class BoundedPool(QueuePool):
+    """Lets a request wait for a connection until its deadline; `timeout` is the longest wait.
+
+    SQLAlchemy reads the attribute `_timeout` for each wait; `tests/unit/test_engines.py` checks that it does.
+    """
+
+    @property
+    def _timeout(self) -> float:
+        return left_s(self._longest_s)
+
+    @_timeout.setter
+    def _timeout(self, longest_s: float) -> None:
+        self._longest_s = longest_s
 
 
-def _note_use(_connection: Any, record: Any) -> None:
-    record.info["used_at"] = time.monotonic()
+class ConnectionUses:
+    """Bounds the uses of an engine's connections to MySQL by the deadlines of their threads.
+
+    `on_outage` is called when such a use was cut and the server has not answered any other one since it began: a
+    statement that is slow shows nothing about the server.
+    """
+
+    def __init__(self) -> None:
+        self.on_outage: Callable[[], None] = lambda: None
+        self._answered_at = -math.inf
+
+    def begin(self, connection: Any, record: Any, _proxy: Any) -> None:
+        """Ping a connection that was idle for a while; the pool replaces one that does not answer."""
+        began = record.info["began_at"] = time.monotonic()
+        if began - record.info.get("used_at", -math.inf) >= TRUSTED_S:
+            connection.watch(end_of_wait(CONNECT_S))
+            try:
+                connection.ping()
+            except connection.OperationalError as error:
+                raise DisconnectionError from error
+            self._answered_at = record.info["began_at"] = time.monotonic()
+        until = end_of_wait(math.inf)
+        connection.watch(None if until == math.inf else until)
+
+    def end(self, connection: Any, record: Any) -> None:
+        """Note when a connection was used last; one that was cut is pinged, and replaced, before its next use."""
+        if connection is None:  # it was closed
+            return
+        connection.watch(None)
+        if connection.cut:
+            record.info["used_at"] = -math.inf
+        else:
+            self._answered_at = record.info["used_at"] = time.monotonic()
+
+    def close(self, connection: Any, record: Any) -> None:
+        """Notice an outage by the end of a connection that was cut."""
+        connection.watch(None)
+        began = record.info.get("began_at", math.inf)
+        if connection.cut and self._answered_at <= began and time.monotonic() - began >= OUTAGE_S:
+            self.on_outage()
+
+
+def _connect_mysql(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
+    from app.mysql_connection import BoundedConnection  # see `mysql_engine`
+
+    return BoundedConnection(*args, **options, until=end_of_wait(CONNECT_S))
 
 
 def _reset(connection: Any, record: Any, state: Any) -> None:
@@ -124,7 +194,7 @@ def _reset(connection: Any, record: Any, state: Any) -> None:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where `Database.write` says so
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
     # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
     connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
@@ -141,7 +211,18 @@ def _unpacked(stored: str | None) -> str | None:
 
 def _begin_sqlite(connection: Connection) -> None:
     # A writer takes the lock at once: one that upgrades a read transaction can fail without waiting.
-    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+    begin = connection.get_execution_options().get(BEGIN, "BEGIN")
+    if begin == EXCLUSIVE:
+        _bound_lock_wait(connection)
+    connection.exec_driver_sql(begin)
+
+
+def _bound_lock_wait(connection: Connection) -> None:
+    """Let SQLite wait for the lock until the deadline."""
+    busy_ms = math.ceil(max(BUSY_MIN_S, left_s(BUSY_S)) * 1000)
+    if connection.info.get("busy_ms") != busy_ms:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {busy_ms}")
+        connection.info["busy_ms"] = busy_ms
 
 
 def _prepare_mysql(connection: Any, _record: Any) -> None:

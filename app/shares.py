@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from app.deadline import left_s
 from app.errors import Unavailable
 
 
@@ -107,8 +108,11 @@ class Turns:
 
     @contextmanager
     def of(self, organization_id: int, *, wait_s: float) -> Iterator[None]:
-        """Hold a turn during the block; raises `Unavailable` when none becomes free within `wait_s`."""
-        self._enter(organization_id, wait_s)
+        """Hold a turn during the block; raises `Unavailable` when none becomes free within `wait_s`.
+
+        The deadline of the thread may be earlier.
+        """
+        self._enter(organization_id, left_s(wait_s))
         try:
             yield
         finally:

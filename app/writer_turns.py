@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from app.deadline import end_of_wait
+
 POLL_S = 0.001
 # As long as SQLite itself waits for another writer, which it goes on to do then.
 WAIT_S = 30.0
@@ -42,7 +44,7 @@ class WriterTurns:
         # Without a file, on a full disk say, the processes have SQLite's own lock.
         with suppress(OSError):
             file = self._opened(self._path)
-            until = time.monotonic() + WAIT_S
+            until = end_of_wait(WAIT_S)
             try:
                 if _locked(file, _IS_NEXT, until):
                     _locked(file, _WRITES, until)

@@ -138,6 +138,13 @@ class Settings:
         "Largest answer of a model, decompressed, or event of a stream, which may have four times as much in all",
         positive,
     )
+    request_s: int = setting(
+        "REPRISE_REQUEST_S",
+        5,
+        "Seconds after which a request that still needs the database or Redis gets 503; batches and runs have their "
+        "own, REPRISE_INGEST_WAIT_S and REPRISE_RUN_WAIT_S",
+        positive,
+    )
     ingest_wait_s: int = setting(
         "REPRISE_INGEST_WAIT_S", 5, "Seconds a batch waits for its commit before 503", positive
     )

@@ -1,4 +1,4 @@
-"""Falcon middleware for every request: address, metrics, id, headers, path, and bulkheads for slow requests."""
+"""Falcon middleware for every request: deadline, address, metrics, id, headers, path, bulkheads for slow requests."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import falcon
 import structlog
 from falcon.typing import ReadableIO
 
+from app import deadline
 from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
@@ -42,6 +43,24 @@ SECURITY_HEADERS = {
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _CONVERTER = re.compile(r":[a-z]+(\([^)]*\))?}")
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Lets a request wait for the database and Redis until `within_s` after its beginning.
+
+    A streamed answer has no deadline. It comes first, so that it covers all that the other middleware does.
+    """
+
+    within_s: float
+
+    def process_request(self, _req: falcon.Request, _resp: falcon.Response) -> None:
+        deadline.begin(self.within_s)
+
+    def process_response(
+        self, _req: falcon.Request, _resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
+        deadline.finish()
 
 
 class Forwarded:

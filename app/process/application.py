@@ -12,7 +12,16 @@ from app.container import Container
 from app.http import errors
 from app.http.compression import Compression
 from app.http.exports import AT_ONCE
-from app.http.middleware import Bulkhead, Forwarded, HeadLength, OneSpelling, RequestId, RequestMetrics, SecurityHeaders
+from app.http.middleware import (
+    Bulkhead,
+    Deadlines,
+    Forwarded,
+    HeadLength,
+    OneSpelling,
+    RequestId,
+    RequestMetrics,
+    SecurityHeaders,
+)
 from app.http.route_table import RoutedApp
 from app.metrics.registry import SHARE_REFUSED
 from app.proxies import TrustedProxies, parse_networks
@@ -28,6 +37,7 @@ def build_app(container: Container) -> RoutedApp:
     settings, keys = container.settings, container.services.keys
     app = RoutedApp(
         middleware=[
+            Deadlines(settings.request_s),
             HeadLength(),
             Compression(),
             Forwarded(TrustedProxies(parse_networks(settings.trusted_proxies))),

@@ -19,7 +19,7 @@ from tests.support.redis_server import RedisServer, redis_server
 from tests.support.sentinel import WatchedRedis, watched_redis
 
 TRACES = "/api/public/otel/v1/traces"
-SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning"}
+SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning", "REPRISE_REQUEST_S": "5"}
 PROCESSES = {"web": 1}
 
 

@@ -26,9 +26,10 @@ ROOT = Path(__file__).parents[2]
 WORKERS = ("runs", "spans", "replays", "webhooks")
 # Of each process that executes runs: the hundreds of the Procfile take as much processor time idle as the tests.
 RUN_THREADS = 40
-# A batch that a busy machine does not store within the default's seconds is refused, and sent again by exporters. Most
-# tests send it once.
-PATIENT = {"REPRISE_INGEST_WAIT_S": str(PATIENCE_S)}
+# A busy machine may need longer than the default's seconds: callers then send their requests again. Most tests send
+# them once.
+PATIENT_REQUESTS = {"REPRISE_REQUEST_S": str(PATIENCE_S)}
+PATIENT = {**PATIENT_REQUESTS, "REPRISE_INGEST_WAIT_S": str(PATIENCE_S)}
 # Of the caller's environment: no settings, no vendor's keys.
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
@@ -147,7 +148,7 @@ class Deployment:
         services = {"DATABASE_URL": mysql_url, "REDIS_URL": redis_url, "REPRISE_SECRET_KEY": secrets.token_urlsafe(32)}
         of_each = processes if isinstance(processes, Mapping) else dict.fromkeys(("web", *WORKERS), processes)
         of_web = {"REPRISE_WEB_PROCESSES": str(number)} if (number := of_each.get("web")) else {}
-        self.env = environment(home, {**services, **of_web, **(settings or {})})
+        self.env = environment(home, {**services, **PATIENT_REQUESTS, **of_web, **(settings or {})})
         self._commands, self._of_kind = procfile(), of_kind or {}
         for queue in WORKERS:
             self._commands[queue] = worker_command(

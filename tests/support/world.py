@@ -150,6 +150,7 @@ def settings_for(home: Path, *, mysql_url: str = "", redis_url: str = "") -> Set
         page_rate_limit=1_000_000,
         secret_key="test",
         webhook_networks="127.0.0.0/8",
+        request_s=PATIENCE_S,
         ingest_wait_s=PATIENCE_S,
     )
 

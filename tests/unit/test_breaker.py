@@ -48,6 +48,16 @@ def test_it_opens_after_an_outage_and_names_the_server(breaker: OutageBreaker) -
         pass
 
 
+def test_it_opens_after_an_outage_that_is_noticed_elsewhere_until_a_probe_is_answered(
+    breaker: OutageBreaker, clock: Clock
+) -> None:
+    breaker.note_outage()
+    assert is_open(breaker)
+    clock.now += 10
+    assert not is_open(breaker)
+    assert not is_open(breaker)
+
+
 @pytest.mark.parametrize("error", [ValueError("refused"), KeyError("a bug of ours"), KeyboardInterrupt()])
 def test_no_other_error_opens_it(breaker: OutageBreaker, error: BaseException) -> None:
     fail(breaker, error)

@@ -8,6 +8,7 @@ import pytest
 from dramatiq.threading import raise_thread_exception
 
 from app.coalesce import Coalescer, Forwarder, GroupCommit
+from app.deadline import within
 from app.errors import Unavailable
 from tests.support.waiting import wait_until
 
@@ -379,3 +380,24 @@ def test_a_database_that_is_away_is_asked_once_for_all(pool):
         with pytest.raises(Unavailable, match="away"):
             change.result()
     assert asked.asked == [[0], [1, 2]]
+
+
+def test_who_has_a_deadline_waits_no_longer_for_a_round_of_another(pool, source, double):
+    """The leader's deadline may be later, or it has none."""
+
+    def ask_in_a_moment():
+        with within(0.5):
+            return double(2)
+
+    first = pool.submit(double, 0)
+    until_asked(source)
+    leader = pool.submit(double, 1)
+    until_waiting(double, 1)
+    late = pool.submit(ask_in_a_moment)
+    until_waiting(double, 2)
+    source.gate.release()
+    with pytest.raises(Unavailable):
+        late.result()
+
+    source.gate.release()
+    assert [first.result(), leader.result()] == [0, 2]

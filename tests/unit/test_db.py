@@ -141,17 +141,18 @@ class Door:
         self.counting = threading.Lock()
         self.before = self.most = 0
 
-    def __enter__(self) -> None:
+    def acquire(self, timeout: float) -> bool:
         self.count(1)
-        self.lock.acquire()
+        acquired = self.lock.acquire(timeout=timeout)
         self.count(-1)
+        return acquired
 
     def count(self, by: int) -> None:
         with self.counting:
             self.before += by
             self.most = max(self.most, self.before)
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
         self.lock.release()
 
 

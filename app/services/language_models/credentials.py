@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app import deadline
 from app.addresses import check_address
 from app.chat import Message
 from app.coalesce import Coalescer
@@ -21,6 +22,8 @@ from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
 
 CHECK_TIMEOUT_S = 20.0
+# For what comes before and after the call.
+AROUND_CHECK_S = 5.0
 BASE_URL_MAX = 512
 # The encrypted key, and the base URL, either of which may be "".
 StoredKey = tuple[str, str]
@@ -138,6 +141,7 @@ class CredentialService:
         ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type]
         question = (Message("user", "Say OK."),)
         request = ModelRequest(ref, ModelConfig(), question, credential, CHECK_TIMEOUT_S, organization_id)
+        deadline.allow(CHECK_TIMEOUT_S + AROUND_CHECK_S)
         self.providers.complete(request)
 
     def _last_four(self, vendor: str, encrypted: str) -> str:

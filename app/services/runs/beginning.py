@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.coalesce import Coalescer, GroupCommit
 from app.db import Database
+from app.deadline import left_s
 from app.errors import Conflict, Unavailable
 from app.models import runs
 from app.models.base import earlier_now
@@ -116,7 +117,7 @@ class RunBeginning:
     def _inserted(self, new: NewRun) -> int:
         if new.fits_with_others:
             return self._insert(new)
-        if not self._alone.acquire(timeout=TURN_S):
+        if not self._alone.acquire(timeout=left_s(TURN_S)):
             raise Unavailable("Too many large requests are in work at once; try again.")
         try:
             return self._insert_all([new])[0]

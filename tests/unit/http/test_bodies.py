@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 
 import falcon
 import pytest
 from falcon.testing import create_environ
 
+from app import deadline
 from app.errors import TooLarge
 from app.http.bodies import CHUNK, read_capped
 
@@ -32,3 +34,27 @@ def test_of_a_longer_one_no_more_is_read_than_shows_that(limit: int) -> None:
     with pytest.raises(TooLarge):
         read_capped(request, limit)
     assert sent.tell() == limit + 1
+
+
+class Slow(io.BytesIO):
+    """Takes a minute for each piece, on a clock that others read."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.now += 60
+        return super().read(size)
+
+
+def test_the_time_that_a_body_takes_is_not_counted_toward_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    request, _ = chunked(b"")
+    slow = request.env["wsgi.input"] = Slow(b"x" * 100)
+    monkeypatch.setattr(deadline, "time", slow)
+    request = falcon.Request(request.env)
+    with deadline.within(5):
+        read_capped(request, 100)
+        assert slow.now > 5
+        assert deadline.left_s(math.inf) == 5

@@ -13,6 +13,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from app.breaker import OutageBreaker
+from app.redis_store.bounded import CutShort, bounded
 from app.redis_store.own_counts import OwnCounts
 from app.redis_store.watched_primary import PrimaryWatch, SentinelConnection
 from config.servers import Sentinels
@@ -99,7 +100,7 @@ def _encoded(part: Any) -> bytes:
 
 def _is_outage(error: BaseException) -> bool | None:
     """Tell a time-out from an error reply, which shows that Redis answers; other errors show neither."""
-    if isinstance(error, redis.TimeoutError):
+    if isinstance(error, redis.TimeoutError) and not isinstance(error, CutShort):
         return True
     return False if isinstance(error, redis.ResponseError) else None
 
@@ -139,12 +140,12 @@ def _client(
     }
     sentinels = Sentinels.in_url(url)
     if sentinels is None:
-        return kind.from_url(url, **options)
+        return _bounded(kind.from_url(url, **options))
     # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed. After a
     # Sentinel that does not answer the next one is asked, at once.
     once = {"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S, "retry": Retry(NoBackoff(), 0)}
     sentinel = Sentinel(sentinels.addresses, sentinel_kwargs=once)
-    return sentinel.master_for(  # type: ignore[no-any-return]
+    client: redis.Redis = sentinel.master_for(
         sentinels.service,
         redis_class=kind,
         connection_class=SentinelConnection,
@@ -154,3 +155,11 @@ def _client(
         password=sentinels.password,
         **options,
     )
+    return _bounded(client)
+
+
+def _bounded(client: redis.Redis) -> redis.Redis:
+    """Let each wait of the client end; it has no connections yet."""
+    pool = client.connection_pool
+    pool.connection_class = bounded(pool.connection_class)
+    return client

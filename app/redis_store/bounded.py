@@ -1,0 +1,88 @@
+"""Connections to Redis whose waits end at a time, also where an answer comes byte by byte."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import redis
+from redis.connection import AbstractConnection
+
+from app.deadline import end_of_wait, left_s
+from app.errors import Unavailable
+from app.socket_watch import WATCH
+
+# A wait that was cut after less time shows nothing about Redis.
+OUTAGE_S = 1.0
+# Shorter commands fit the buffers of a socket, so that sending them does not wait.
+LONG_COMMAND_BYTES = 64 * 1024
+# Where a connection has no time-out.
+LONGEST_S = 3600.0
+LATE = "Redis did not answer in time."
+
+
+class CutShort(redis.TimeoutError):
+    """The request's deadline left too little time to know whether Redis answers."""
+
+
+class BoundedWaits(AbstractConnection):
+    """Adds an end of its waits to a kind of connection.
+
+    A wait ends after the socket's time-out, which redis-py counts from each byte, or at the deadline of the thread.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._connect_s = self.socket_connect_timeout or LONGEST_S
+        self._answer_s = self.socket_timeout or LONGEST_S
+
+    def connect_check_health(self, *args: Any, **options: Any) -> None:
+        self.socket_connect_timeout = self._allowed(left_s, self._connect_s)
+        super().connect_check_health(*args, **options)
+
+    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        send: Callable[..., None] = super().send_packed_command
+        if sum(map(len, command)) < LONG_COMMAND_BYTES:
+            send(command, check_health)
+        else:
+            self._bounded(send, command, check_health)
+
+    def read_response(self, *args: Any, **options: Any) -> Any:
+        return self._bounded(super().read_response, *args, **options)
+
+    def _bounded(self, wait_for_redis: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        began = time.monotonic()
+        until = self._allowed(end_of_wait, self._answer_s)
+        wait = WATCH.begin(until, self._descriptor)
+        try:
+            return wait_for_redis(*args, **options)
+        except redis.ConnectionError as error:
+            if not WATCH.end(wait):
+                raise
+            shows_outage = until - began >= min(OUTAGE_S, self._answer_s)
+            raise (redis.TimeoutError if shows_outage else CutShort)(LATE) from error
+        finally:
+            WATCH.end(wait)
+
+    def _allowed(self, limit: Callable[[float], float], most_s: float) -> float:
+        """Return the limit of a wait; close the connection when the deadline is over, as an answer may be left on it.
+
+        It is no time-out then: that would be taken for an outage of Redis.
+        """
+        try:
+            return limit(most_s)
+        except Unavailable as error:
+            self.disconnect()  # type: ignore[no-untyped-call]
+            raise redis.ConnectionError(str(error)) from error
+
+    def _descriptor(self) -> int:
+        connected = self._sock
+        return -1 if connected is None else int(connected.fileno())
+
+
+@cache
+def bounded(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return the kind of connection with ends of its waits."""
+    return type(f"Bounded{kind.__name__}", (BoundedWaits, kind), {})

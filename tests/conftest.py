@@ -28,6 +28,7 @@ WAITING = {
     "test_http_faults.py",
     "test_serve_embedded.py",
     "test_serve_services.py",
+    "test_servers_that_stand_still.py",
     "test_slow_callers.py",
 }
 NOT_RUN = "needs real servers: "

@@ -9,11 +9,16 @@ from dataclasses import dataclass
 import redis
 
 from app.db import Database
+from app.deadline import within
 from app.errors import Unavailable
 from app.models import schema
 from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
 from app.services.traces.storer import Storer, StorerState
 from config.settings import Settings
+
+# How long the database and Redis are waited for: a load balancer should know within 2 s.
+DATABASE_S = 1.2
+REDIS_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +32,12 @@ class Readiness:
 
     def problems(self) -> list[str]:
         """Return a sentence for each missing dependency; empty if requests can be served."""
-        redis_problem = self.redis_problem()
-        workers_problem = None if redis_problem else self.workers_problem()
-        found = [self.database_problem(), redis_problem, workers_problem, self.storer_problem()]
+        with within(DATABASE_S, grace_s=0):
+            database_problem = self.database_problem()
+        with within(REDIS_S, grace_s=0):
+            redis_problem = self.redis_problem()
+            workers_problem = None if redis_problem else self.workers_problem()
+        found = [database_problem, redis_problem, workers_problem, self.storer_problem()]
         return [problem for problem in found if problem]
 
     def warnings(self) -> list[str]:

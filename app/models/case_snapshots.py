@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,15 +42,29 @@ case_snapshots = new_table(
 _C = case_snapshots.c
 
 
-def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
-    """Return the ids of the snapshots with these fingerprints, by test case; none is deleted until the commit."""
+def snapshot_fingerprint(of_case: str, assertion_value: str) -> str:
+    """Return the fingerprint of a snapshot: of a test case with this fingerprint and its prompt's assertion value."""
+    return hashlib.sha256(f"{of_case} {assertion_value}".encode()).hexdigest()
+
+
+def find_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
+    """Return the ids of the snapshots with these fingerprints, by test case."""
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
         # Of each column its values: a tuple of both would be served by no index of MySQL's.
         statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
-            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[each] for each in some})
+            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[case_id] for case_id in some})
         )
-        known = {row[2]: row[0] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]}
+        found.update({row[0]: row[2] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]})
+    return found
+
+
+def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
+    """Return the ids of the snapshots with these fingerprints, by test case; none is deleted until the commit."""
+    found: dict[int, int] = {}
+    for some in queries.pieces(sorted(fingerprints)):
+        snapshots = find_snapshots(connection, {case_id: fingerprints[case_id] for case_id in some})
+        known = {snapshot_id: case_id for case_id, snapshot_id in snapshots.items()}
         # By id, in the order in which removal locks and deletes; what it has deleted meanwhile is not found again.
         named = _C.id.in_(sorted(known))
         queries.lock_rows(connection, case_snapshots, named)

@@ -156,6 +156,13 @@ def lock_entries(connection: Connection, *, prompt_id: int, ids: Collection[int]
     return {entry.id: entry for entry in entries}
 
 
+def fingerprints_of(connection: Connection, *, prompt_id: int) -> dict[int, str]:
+    """Return the fingerprints of all test cases of a prompt, by id."""
+    c = test_cases.c
+    rows = connection.execute(select(c.id, c.fingerprint).where(c.prompt_id == prompt_id).order_by(c.id))
+    return {row[0]: row[1] for row in rows}
+
+
 def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int) -> int | None:
     c = test_cases.c
     prompt_id: int | None = connection.scalar(

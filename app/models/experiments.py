@@ -160,12 +160,17 @@ def change_experiment(connection: Connection, *, experiment_id: int, values: dic
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An outcome, with the content hashes of both sides, for guarded labels; `baseline` is None without one."""
+    """An outcome, with the content hashes of both sides, for guarded labels; `baseline` is None without one.
+
+    `design` and `cases` are the JSON of the experiment's columns.
+    """
 
     status: Status
     verdict: Verdict | None
     candidate: str
     baseline: str | None
+    design: dict[str, Any]
+    cases: list[dict[str, Any]]
 
     @property
     def passed(self) -> bool:
@@ -175,7 +180,7 @@ class Evidence:
 def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> Evidence | None:
     baseline = draft_snapshots.alias()
     statement = (
-        select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint)
+        select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint, _E.design, _E.cases)
         .join(draft_snapshots, _is_snapshot(draft_snapshots, _E.candidate_snapshot_id))
         .outerjoin(baseline, _is_snapshot(baseline, _E.baseline_snapshot_id))
         .where(_E.id == experiment_id, _E.prompt_id == prompt_id)

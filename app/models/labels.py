@@ -27,10 +27,23 @@ class Split(msgspec.Struct, frozen=True):
     share: float
 
 
+class EvidenceRule(msgspec.Struct, frozen=True):
+    """The least that an experiment must be to move a guarded label.
+
+    It has all test cases of the prompt as they are now, each replayed at least `repeats` times on each side. Its
+    `detect` is at most, and its `alpha` at least, the one here.
+    """
+
+    repeats: int
+    detect: float
+    alpha: float
+
+
 class Label(msgspec.Struct, frozen=True):
     """A label and the version that it points to. `previous` is the hash that it pointed to before, None at first.
 
-    A guarded label moves only to a version that passed an experiment.
+    A guarded label moves only to a version that passed an experiment: any one of the two versions where `evidence` is
+    None.
     """
 
     name: str
@@ -39,6 +52,7 @@ class Label(msgspec.Struct, frozen=True):
     guarded: bool = False
     split: Split | None = None
     previous: str | None = None
+    evidence: EvidenceRule | None = None
 
 
 Labels = Mapping[str, Label]

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
+from app.experiments.statistics import MOST_REPEATS, default_repeats
 from app.models import labels
 from app.schemas.answer import Answer, answer_of, boolean, listing, one, text, time
 from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
@@ -15,6 +16,9 @@ from app.services.prompts.splits import ByLabel
 # No client can name the last two in an address: it would resolve them, and ask for another resource.
 RESERVED = ("draft", "latest", "productive", ".", "..")
 REASON = 500
+# Those of an experiment that names none.
+DETECT, ALPHA = 0.5, 0.05
+REPEATS = default_repeats(DETECT)[0]
 
 
 class LabelName(fields.String):
@@ -66,7 +70,19 @@ class ChosenVersion(StrictSchema):
         return super().make_command(data, **kwargs)
 
 
+class EvidenceSchema(StrictSchema):
+    """The least that an experiment of all test cases, as they are now, must be to move a guarded label."""
+
+    command: ClassVar = labels.EvidenceRule
+
+    repeats = fields.Integer(strict=True, validate=validate.Range(1, MOST_REPEATS), load_default=REPEATS)
+    detect = JsonNumber(validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=DETECT)
+    alpha = JsonNumber(validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=ALPHA)
+
+
 class LabelMoveSchema(StrictSchema):
+    """`evidence` null lets any passed experiment of both versions move the guarded label."""
+
     command: ClassVar = LabelMove
 
     commit_hash = Text(required=True)
@@ -78,12 +94,14 @@ class LabelMoveSchema(StrictSchema):
     experiment_id = Identifier(load_default=None, allow_none=True)
     guarded = StrictBoolean(load_default=None, allow_none=True)
     override = Text(load_default=None, allow_none=True, minimum=1, maximum=REASON, trim=True)
+    evidence = fields.Nested(EvidenceSchema, allow_none=True)
 
 
 class Label(Answer):
     label = text(attribute="name")
     commit_hash = text()
     guarded = boolean()
+    evidence = one(answer_of(labels.EvidenceRule, "LabelEvidence"), required=False)
     split = one(answer_of(labels.Split, "LabelSplit"), allow_none=True)
     updated_at = time()
 

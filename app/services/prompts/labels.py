@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Conflict, Forbidden, Invalid, require
-from app.models import audit_log, labels, prompt_versions, prompts
+from app.errors import Conflict, Forbidden, Invalid
+from app.models import audit_log, labels, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.experiments import Evidence, find_evidence
-from app.models.labels import Label, Split
+from app.models.labels import EvidenceRule, Label, Split
 from app.models.prompts import PromptRow
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
 from app.redis_store.epochs import Epochs
+from app.services.prompts.label_guard import check_guard, check_rights, evidence_words, require_experiment
 from app.services.prompts.reader import PromptReader
 from app.services.prompts.splits import find_label
 from app.timestamps import Now
@@ -31,7 +32,8 @@ LABELS_MAX = 100
 class LabelMove:
     """A version to point a label to, or with `share` to give to that share of the keys.
 
-    `guarded` None leaves the guard as it is. `override` is the reason to move a guarded label without an experiment.
+    `guarded` None leaves the guard as it is, `evidence` UNSET what the guard asks of an experiment; None asks for any
+    passed one. `override` is the reason to move a guarded label without an experiment.
     """
 
     commit_hash: str
@@ -39,6 +41,10 @@ class LabelMove:
     experiment_id: int | None = None
     guarded: bool | None = None
     override: str | None = None
+    evidence: EvidenceRule | UnsetType | None = UNSET
+
+    def evidence_after(self, old: EvidenceRule | None) -> EvidenceRule | None:
+        return old if isinstance(self.evidence, UnsetType) else self.evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +89,11 @@ class LabelService:
             old, now = prompt.labels.get(name), self.now()
             new = _moved(prompt, name, move, now)
             if not may_override:
-                _check_rights(old, move)
+                check_rights(old, new, has_reason=move.override is not None)
             if move.experiment_id is not None:
-                _evidence(connection, prompt, move.experiment_id)
-            if old is not None:
-                _check_guard(connection, prompt, old, move)
+                require_experiment(connection, prompt, move.experiment_id)
+            if old is not None and old.guarded and move.guarded is not False and move.override is None:
+                check_guard(connection, prompt, old, new, move.experiment_id)
                 if new == replace(old, updated_at=now):
                     return old
             prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
@@ -127,12 +133,14 @@ def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Labe
             raise Conflict(f"The label {name} points to no version yet: send commitHash without share first.")
         if len(prompt.labels) >= LABELS_MAX:
             raise Invalid(f"label: A prompt has at most {LABELS_MAX} labels; delete one first.")
-        return Label(name, move.commit_hash, now, guarded=bool(move.guarded))
+        evidence = move.evidence_after(None)
+        return Label(name, move.commit_hash, now, guarded=bool(move.guarded), evidence=evidence)
     guarded = old.guarded if move.guarded is None else move.guarded
+    kept = replace(old, updated_at=now, guarded=guarded, evidence=move.evidence_after(old.evidence))
     if move.share is not None:
-        return replace(old, updated_at=now, guarded=guarded, split=Split(move.commit_hash, move.share))
+        return replace(kept, split=Split(move.commit_hash, move.share))
     previous = old.previous if move.commit_hash == old.commit_hash else old.commit_hash
-    return Label(name, move.commit_hash, now, guarded=guarded, previous=previous)
+    return replace(kept, commit_hash=move.commit_hash, split=None, previous=previous)
 
 
 def _note(
@@ -151,52 +159,13 @@ def _target(label: Label) -> tuple[str, Split | None]:
     return label.commit_hash, label.split
 
 
-def _check_rights(old: Label | None, move: LabelMove) -> None:
-    """Raise `Forbidden` for a move that takes the rights of an admin."""
-    if move.override is not None:
-        raise Forbidden("To override the guard of a label takes the scope admin.")
-    if old is not None and old.guarded and move.guarded is False:
-        raise Forbidden("To switch off the guard of a label takes the scope admin.")
-
-
-def _check_guard(connection: Connection, prompt: PromptRow, old: Label, move: LabelMove) -> None:
-    """Raise `Conflict` for a move to a version that is new to the guarded label and passed no experiment."""
-    if not old.guarded or move.guarded is False or move.override is not None or not goes_further(old, move):
-        return
-    if labels.has_pointed_to(connection, prompt_id=prompt.id, label=old.name, commit_hash=move.commit_hash):
-        return
-    versions = f"version {move.commit_hash[:8]} against version {old.commit_hash[:8]}"
-    if move.experiment_id is None:
-        raise Conflict(f"The label {old.name} is guarded: send experimentId, a passed experiment of {versions}.")
-    evidence = _evidence(connection, prompt, move.experiment_id)
-    if not evidence.passed:
-        raise Conflict(f"experimentId: The experiment has not passed; {old.name} is guarded.")
-    sides = [
-        prompt_versions.content_hash_of(connection, prompt_id=prompt.id, commit_hash=commit_hash)
-        for commit_hash in (move.commit_hash, old.commit_hash)
-    ]
-    if sides != [evidence.candidate, evidence.baseline]:
-        raise Conflict(f"experimentId: The label {old.name} is guarded and needs an experiment of {versions}.")
-
-
-def goes_further(old: Label, move: LabelMove) -> bool:
-    """Return True if the move gives its version to keys that do not have it yet."""
-    if move.commit_hash == old.commit_hash:
-        return False
-    split = old.split
-    return move.share is None or split is None or split.commit_hash != move.commit_hash or split.share < move.share
-
-
-def _evidence(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
-    found = find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
-    return require(found, "The prompt has no such experiment.")
-
-
 def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
     """Return what the audit log tells about a move."""
     details: dict[str, Any] = {"label": new.name, "old": _words(old), "new": _words(new)}
     if new.guarded != (old is not None and old.guarded):
         details["guarded"] = new.guarded
+    if new.evidence != (old.evidence if old else None):
+        details["evidence"] = evidence_words(new.evidence)
     if move.experiment_id is not None:
         details["experiment"] = move.experiment_id
     return details | ({"reason": move.override} if move.override is not None else {})

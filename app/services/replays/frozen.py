@@ -15,6 +15,7 @@ from app.errors import Invalid, NotFound
 from app.models import case_snapshots, prompt_versions
 from app.models import cases as test_cases
 from app.models.case_snapshots import case_snapshots as snapshots
+from app.models.case_snapshots import snapshot_fingerprint
 from app.models.cases import CaseEntry
 from app.models.prompts import PromptHead
 from app.models.queries import put_rows, update_rows
@@ -119,11 +120,7 @@ def _check_number(test_case_ids: Iterable[int]) -> None:
 
 def _wanted(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:
     """Return the fingerprints of the snapshots that hold what the test cases are now, by test case."""
-    return {entry.id: _fingerprint(entry.fingerprint, head) for entry in entries}
-
-
-def _fingerprint(of_case: str, head: PromptHead) -> str:
-    return hashlib.sha256(f"{of_case} {head.assertion_value}".encode()).hexdigest()
+    return {entry.id: snapshot_fingerprint(entry.fingerprint, head.assertion_value) for entry in entries}
 
 
 def _put_snapshots(
@@ -139,7 +136,7 @@ def _put_snapshots(
             if not known[each]:
                 known[each] = fingerprint_of(document.encode())
                 update_rows(connection, test_cases.test_cases, {"id": each}, fingerprint=known[each])
-            stored[each] = _fingerprint(known[each], head)
+            stored[each] = snapshot_fingerprint(known[each], head.assertion_value)
         shared = {"prompt_id": head.id, "created_at": now}
         rows = [
             shared | {"test_case_id": each, "fingerprint": stored[each], "document": _resolved_text(document, head)}

@@ -15,6 +15,11 @@ from app.web.visit import Visit
 
 GUARDS = [("", "As it is"), ("on", "On: moves only to a version that passed an experiment")]
 OFF = ("off", "Off: moves to any version")
+EVIDENCE = [
+    ("", "As it is"),
+    ("all", "One of all test cases as they are now, with the usual repeats"),
+]
+ANY = ("any", "Any passed one of both versions")
 
 
 class MoveLabel(PromptPage):
@@ -40,6 +45,7 @@ class MoveLabel(PromptPage):
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
             versions=choices,
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
+            evidence=[*EVIDENCE, ANY] if visit.can_administer else EVIDENCE,
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
@@ -67,7 +73,9 @@ def move_body(form: Form) -> dict[str, Any]:
         "share": _share(form.text("share").strip()),
         "guarded": {"on": True, "off": False}.get(form.text("guard")),
     }
-    return {name: value for name, value in fields.items() if value not in ("", None)}
+    body: dict[str, Any] = {name: value for name, value in fields.items() if value not in ("", None)}
+    evidence: dict[str, Any] = {"all": {"evidence": {}}, "any": {"evidence": None}}
+    return {**body, **evidence.get(form.text("evidence"), {})}
 
 
 def _share(percent: str) -> float | None:

@@ -81,3 +81,16 @@ def test_what_can_not_be_done_says_why(shell: Shell, arguments: tuple[str, ...],
     assert done.returncode in (1, 2)
     assert (done.stdout, word in done.stderr) == ("", True), done.stderr
     assert shell.printed("list") == ""
+
+
+def test_the_evidence_that_a_guard_asks_for_is_set_and_named(shell: Shell) -> None:
+    first, second = shell.hashes
+    asked = shell.printed("move", "production", first, "--guarded", "--evidence", "--repeats", "7")
+
+    refused = shell.labels("move", "production", second)
+
+    assert asked.split("\t")[3] == "guarded by all test cases, 7 repeats"
+    assert refused.returncode == 1
+    assert "with all test cases as they are now, at least 7 repeats, detect at most 0.5" in refused.stderr
+    assert "takes the scope admin" in shell.labels("move", "production", first, "--any-evidence").stderr
+    assert shell.labels("move", "production", first, "--repeats", "7").returncode == 2

@@ -43,6 +43,16 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
 @click.option("--share", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Of the callers; else all.")
 @click.option("--experiment", "experiment_id", type=int, help="A passed experiment, which a guarded label asks for.")
 @click.option("--guarded/--not-guarded", default=None, help="Switch the guard; left out, it stays as it is.")
+@click.option(
+    "--evidence/--any-evidence",
+    "evidence",
+    default=None,
+    help="Have the guard ask for an experiment of all test cases as they are now, or for any passed one.",
+)
+@click.option("--repeats", type=click.IntRange(1, 100), help="The least repeats.min of that experiment.")
+@click.option(
+    "--detect", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="The most detect of that experiment."
+)
 @click.option("--override", metavar="REASON", help="Move a guarded label without an experiment, as an admin.")
 def move(
     label: str,
@@ -53,6 +63,9 @@ def move(
     share: float | None,
     experiment_id: int | None,
     guarded: bool | None,
+    evidence: bool | None,
+    repeats: int | None,
+    detect: float | None,
     override: str | None,
 ) -> None:
     """Point LABEL to VERSION: `latest`, a commit hash, or the first digits of one."""
@@ -66,6 +79,7 @@ def move(
         "experimentId": experiment_id,
         "guarded": guarded,
         "override": override,
+        **_evidence(evidence, {"repeats": repeats, "detect": detect}),
     }
     try:
         moved = instance.put(_path(prompt_id, label), body)
@@ -88,11 +102,22 @@ def delete(label: str, url: str, api_key: str, prompt_id: int) -> None:
     remote.connect(url, api_key).delete(_path(prompt_id, label))
 
 
+def _evidence(wanted: bool | None, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of the body that says what the guard asks of an experiment."""
+    given = {name: number for name, number in numbers.items() if number is not None}
+    if given and not wanted:
+        raise click.UsageError("--repeats and --detect belong to --evidence.")
+    return {} if wanted is None else {"evidence": given if wanted else None}
+
+
 def row(label: dict[str, Any]) -> tuple[str, str, str, str, str]:
     """Return a label of the API as `COLUMNS` show it."""
     split = label["split"]
     other = f"{split['share']:g} {split['commitHash']}" if split else ""
-    return label["label"], label["commitHash"], other, "guarded" if label["guarded"] else "", label["updatedAt"]
+    guard = "guarded" if label["guarded"] else ""
+    if guard and (evidence := label.get("evidence")):
+        guard += f" by all test cases, {evidence['repeats']} repeats"
+    return label["label"], label["commitHash"], other, guard, label["updatedAt"]
 
 
 def _path(prompt_id: int, label: str = "") -> str:

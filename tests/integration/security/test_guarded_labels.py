@@ -1,0 +1,118 @@
+"""A guard that asks for evidence is not opened by an experiment of one trivial test case and one repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.prompts.test_labels import moved, new_prompt, put, with_scopes
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+
+class Guarded:
+    """A prompt with three versions that all pass two test cases, and a guarded label on the first version."""
+
+    def __init__(self, world: World, **evidence: Any) -> None:
+        self.world = world
+        self.path, self.hashes = new_prompt(world)
+        self.cases = [self.case(name) for name in ("trivial", "hard")]
+        self.label = moved(world, self.path, self.hashes[0], guarded=True, evidence=evidence)
+
+    def case(self, question: str) -> int:
+        answer = self.world.post(f"{self.path}/test-cases", json={"question": question, "expectedAnswer": question})
+        case_id: int = answer.json["id"]
+        return case_id
+
+    def experiment(self, **body: Any) -> int:
+        """Return the id of a passed experiment of the second version against the first one."""
+        sides = {"candidate": {"commitHash": self.hashes[1]}, "baseline": {"commitHash": self.hashes[0]}}
+        started = self.world.post(f"{self.path}/experiments", json={**sides, **body})
+        assert started.status_code == 202, started.text
+        path = f"/api/v1/experiments/{started.json['id']}"
+
+        def ended() -> Any:
+            found = self.world.get(path).json
+            return found if found["finishedAt"] else None
+
+        assert wait_until(ended, "the experiment")["verdict"] == "passed"
+        experiment_id: int = started.json["id"]
+        return experiment_id
+
+    def refusal(self, experiment_id: int) -> str:
+        answer = put(self.world, self.path, self.hashes[1], experimentId=experiment_id)
+        assert answer.status_code == 409, answer.text
+        error: str = answer.json["error"]
+        return error
+
+
+def test_one_trivial_test_case_and_one_repeat_open_no_guard_that_asks_for_evidence(world: World) -> None:
+    guarded = Guarded(world)
+
+    trivial = guarded.experiment(testCaseIds=guarded.cases[:1], repeats={"min": 1, "max": 1})
+
+    assert guarded.refusal(trivial) == (
+        "experimentId: The guard of production asks for more evidence: "
+        f"it has not the test case {guarded.cases[1]}; its repeats.min is 1, and at least 4 are asked for."
+    )
+    assert moved(world, guarded.path, guarded.hashes[1], experimentId=guarded.experiment())["evidence"] == {
+        "repeats": 4,
+        "detect": 0.5,
+        "alpha": 0.05,
+    }
+
+
+def test_evidence_is_of_the_test_cases_as_they_are_now(world: World) -> None:
+    guarded = Guarded(world, repeats=1)
+    passed = guarded.experiment(repeats={"min": 1, "max": 1})
+    changed = {"steps": [{"turn": 0, "step": 0, "check": {"answer": "contains", "value": "a"}}]}
+
+    world.patch(f"/api/v1/test-cases/{guarded.cases[0]}", json=changed)
+    added = guarded.case("a new one")
+
+    assert f"it has not the test case {added}; since then the test case {guarded.cases[0]} changed" in guarded.refusal(
+        passed
+    )
+    world.delete(f"/api/v1/test-cases/{added}")
+    world.delete(f"/api/v1/test-cases/{guarded.cases[0]}")
+    assert moved(world, guarded.path, guarded.hashes[1], experimentId=passed)["commitHash"] == guarded.hashes[1]
+
+
+@pytest.mark.parametrize(
+    ("design", "refusal"),
+    [
+        ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.5 is asked for"),
+        ({"alpha": 1e-9}, "its alpha is 1e-09, and at least 0.05 is asked for"),
+    ],
+)
+def test_a_lenient_experiment_is_no_evidence(world: World, design: dict[str, Any], refusal: str) -> None:
+    guarded = Guarded(world)
+    assert refusal in guarded.refusal(guarded.experiment(**design))
+
+
+def test_only_an_admin_asks_for_less_evidence(world: World) -> None:
+    guarded, writer = Guarded(world, repeats=5), with_scopes(world, "read", "write", "run")
+
+    less = [None, {"repeats": 4}, {"repeats": 5, "detect": 0.9}, {"repeats": 5, "alpha": 0.01}]
+    answers = [put(writer, guarded.path, guarded.hashes[0], evidence=evidence) for evidence in less]
+
+    assert {(answer.status_code, answer.json["error"][:9]) for answer in answers} == {(403, "evidence:")}
+    assert moved(writer, guarded.path, guarded.hashes[0], evidence={"repeats": 6})["evidence"]["repeats"] == 6
+    assert "evidence" not in moved(world, guarded.path, guarded.hashes[0], evidence=None)
+
+
+def test_a_guard_without_the_setting_is_opened_by_any_passed_experiment(world: World) -> None:
+    guarded = Guarded(world)
+    moved(world, guarded.path, guarded.hashes[0], evidence=None)
+
+    trivial = guarded.experiment(testCaseIds=guarded.cases[:1], repeats={"min": 1, "max": 1})
+
+    assert moved(world, guarded.path, guarded.hashes[1], experimentId=trivial)["commitHash"] == guarded.hashes[1]
+
+
+@pytest.mark.parametrize("evidence", [{"repeats": 0}, {"repeats": 101}, {"detect": 1}, {"cases": 3}, "all"])
+def test_what_is_no_rule_of_evidence_is_refused_by_its_path(world: World, evidence: Any) -> None:
+    path, hashes = new_prompt(world)
+    answer = put(world, path, hashes[0], evidence=evidence)
+    assert (answer.status_code, answer.json["error"][:8]) == (400, "evidence")

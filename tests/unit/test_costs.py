@@ -37,7 +37,7 @@ from app.sessions.figures import count
 from app.storable import decode_json, storable_text
 from app.web.presenters.markdown import to_html
 from app.web.presenters.prompt_editor import PlaceholderFields, PromptFields, preview_of
-from app.web.presenters.replay import placed_violations, shown_turns
+from app.web.presenters.replay_violations import placed_violations
 from app.web.presenters.session import ShownSpan, Turn, conversation, depths
 from app.web.presenters.texts import block, folds
 from tests.support.exports import pairs_of
@@ -68,7 +68,7 @@ def violations(size: int, *, equal: bool) -> Work:
     arguments = [{"n": CountedText("1" if equal else number)} for number in range(size)]
     listed = [{"kind": "extra_write", "tool": "t", "turn": 0, "arguments": one, "message": ""} for one in arguments]
     result = {"turns": [{"steps": [], "extra": [call("t", one) for one in reversed(arguments)]}], "violations": listed}
-    return lambda: placed_violations(result, shown_turns(result))
+    return lambda: placed_violations(result)
 
 
 def preview(size: int) -> Work:

@@ -25,7 +25,7 @@ from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
-from app.web.presenters.case_turns import opened_turns, shown_turns
+from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
 from app.web.presenters.replay import batch_progress
 from app.web.presenters.session import conversation
 from app.web.visit import Visit
@@ -165,6 +165,7 @@ class SessionTestCase(PromptPage):
 def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
     """Return the parts of a page with the form of a test case; it has what was sent where it is shown again."""
     fields = fields_sent(visit.form, shown) if visit.form.fields else shown
+    unfolded, opened = shown_turns(case), opened_chunks(visit.form, visit.identifier("turn"))
     return {
         "case": case,
         "fields": fields,
@@ -172,8 +173,9 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
         "other": OTHER_TOOL,
         "cuts": cuts(case),
         "choices": CHOICES,
-        "unfolded": shown_turns(case),
-        "opened": opened_turns(visit.form, visit.identifier("turn")),
+        "unfolded": unfolded,
+        "chunks": shown_chunks(case, unfolded, opened),
+        "too_many_opened": WHOLE_MAX * CHUNK if len(opened) > WHOLE_MAX else 0,
     }
 
 

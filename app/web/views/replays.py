@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from reprise_client.formats import plural
 
@@ -13,19 +15,22 @@ from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
 from app.services.replays.service import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.replay import batch_progress, placed_violations, shown_turns
+from app.web.presenters.replay import batch_progress, shown_turns
+from app.web.presenters.replay_parts import Part, part_of
+from app.web.presenters.replay_violations import LISTED, kinds_by_anchor, placed_violations
 from app.web.visit import Visit
 
 
 class ReplayView(PromptPage):
-    """Shows the violations of a replay, then the recording beside what the draft did, step by step."""
+    """Shows the violations of a replay, then the recording and what the draft did, step by step, a part at a time."""
 
     access = ByRole({"GET": Role.VIEWER})
 
     def get(self, visit: Visit, replay_id: int) -> Reply:
         replay = self.services.replays.get(project_id=visit.project_id, replay_id=replay_id)
         result = replay.result or {}
-        turns = shown_turns(result, self._case(visit, replay))
+        violations = placed_violations(result)
+        part = self._part(visit, result)
         return show(
             "replay.html",
             row=replay.row,
@@ -34,15 +39,28 @@ class ReplayView(PromptPage):
             commit_hash=replay.commit_hash,
             together=self.services.replay_history.count_batch(replay.row),
             result=result,
-            violations=placed_violations(result, turns),
-            turns=turns,
+            violations=violations[:LISTED],
+            more_violations=len(violations[LISTED:]),
+            part=part,
+            here={place.anchor for place in part.places},
+            turns=shown_turns(part, kinds_by_anchor(violations), self._case(visit, replay)),
         )
+
+    def _part(self, visit: Visit, result: Mapping[str, Any]) -> Part:
+        """Return the part of the replay that the query names by its number, a turn or the anchor of a step."""
+        part, turn = visit.identifier("part"), visit.identifier("turn")
+        return part_of(result, part=part, turn=turn, anchor=visit.query.get("at", ""))
 
     def _case(self, visit: Visit, replay: ReplayDetails) -> TestCase | None:
         """Return the test case as it is now; None if it is deleted, or if nothing can be accepted yet."""
         if replay.test_case_name is None or not replay.row.finished:
             return None
         return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)
+
+
+def _at(step: int) -> str:
+    """Return the end of the address of a replay's page at a step: its part is shown."""
+    return f"?at=step-{step}#step-{step}"
 
 
 class BatchView(PromptPage):
@@ -118,7 +136,7 @@ class JudgeStep(PromptPage):
         self.services.replays.decide(
             project_id=visit.project_id, replay_id=replay_id, step=step, verdict=verdict, actor=visit.actor
         )
-        return Redirect(f"{visit.base}/replays/{replay_id}#step-{step}")
+        return Redirect(f"{visit.base}/replays/{replay_id}{_at(step)}")
 
 
 class AcceptStep(PromptPage):
@@ -137,7 +155,7 @@ class AcceptStep(PromptPage):
             text=f"The test case then {change}; this replay keeps its verdict, and the next one is held against the "
             "new expectation.",
             button="Accept it as expected",
-            back=f"{visit.base}/replays/{replay_id}#step-{step}",
+            back=f"{visit.base}/replays/{replay_id}{_at(step)}",
         )
 
     def post(self, visit: Visit, replay_id: int, step: int) -> Reply:
@@ -149,4 +167,4 @@ class AcceptStep(PromptPage):
             actor=visit.actor,
         )
         flash = "The test case expects this from now on. Run it again to see it pass."
-        return Redirect(f"{visit.base}/replays/{replay_id}#step-{step}", flash)
+        return Redirect(f"{visit.base}/replays/{replay_id}{_at(step)}", flash)

@@ -113,7 +113,7 @@ def test_what_was_accepted_is_offered_no_more_and_a_call_never_made_can_be_accep
     admin.open(offered[0])
     assert "does not check this call any more" in admin.text
     for number, each in enumerate(offered):
-        assert admin.send(each).headers["location"] == f"{path}#step-{number}"
+        assert admin.send(each).headers["location"] == f"{path}?at=step-{number}#step-{number}"
 
     admin.open(path)
     assert admin.text.count("The test case expects this by now.") == 2

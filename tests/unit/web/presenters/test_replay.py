@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.web.presenters.replay import placed_violations, shown_turns
+from app.web.presenters.replay_violations import placed_violations
 
 
 def call(name: str, arguments: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def violation(kind: str, tool: str, arguments: Any, turn: int = 0, message: str 
 
 def anchors(turns: list[dict[str, Any]], *violations: dict[str, Any]) -> list[str]:
     result = {"turns": turns, "violations": list(violations)}
-    return [placed.anchor for placed in placed_violations(result, shown_turns(result))]
+    return [placed.anchor for placed in placed_violations(result)]
 
 
 REFUND = call("refund", {"id": 1})
@@ -63,7 +63,7 @@ def test_arguments_are_shown_where_the_message_does_not_have_them() -> None:
         ],
     }
 
-    assert [placed.cut for placed in placed_violations(result, shown_turns(result))] == [False, True, False]
+    assert [placed.cut for placed in placed_violations(result)] == [False, True, False]
 
 
 def test_an_older_result_has_no_violations() -> None:

@@ -1,0 +1,79 @@
+"""A long replay a part at a time: each part has as many steps as one page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import orjson
+
+# Steps of a part, and bytes of their JSON; a larger step is a part on its own.
+STEPS, BYTES = 100, 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The head of a turn, a step, or a call or answer besides the steps.
+
+    `index` is that of the step in its turn. `number` counts the steps of all turns from 0; only steps have one.
+    """
+
+    turn: int
+    step: Mapping[str, Any]
+    anchor: str
+    index: int = 0
+    number: int | None = None
+    is_head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Part `number`, counted from 1, of all `parts` of a replay; `turns` are the JSON of all its turns."""
+
+    turns: Sequence[Mapping[str, Any]]
+    places: Sequence[Place]
+    number: int
+    parts: int
+
+
+def part_of(result: Mapping[str, Any], *, part: int | None = None, turn: int | None = None, anchor: str = "") -> Part:
+    """Return a part of a result: the one with this number, with this turn or with this anchor, else the first.
+
+    `result` is the JSON of a `ReplayResult`, or empty. Numbers and turns count from 1.
+    """
+    turns = result.get("turns", ())
+    parts = list(_parts(places_of(turns))) or [[]]
+    wanted = anchor or (f"turn-{turn}" if turn else "")
+    index = next(
+        (n for n, places in enumerate(parts) if any(place.anchor == wanted for place in places)), (part or 1) - 1
+    )
+    index = min(max(index, 0), len(parts) - 1)
+    return Part(turns, parts[index], index + 1, len(parts))
+
+
+def places_of(turns: Sequence[Mapping[str, Any]]) -> Iterator[Place]:
+    """Yield the places of all turns, in the order in which the page shows them."""
+    numbers = count()
+    for index, turn in enumerate(turns):
+        yield Place(index, {"user": turn.get("user")}, f"turn-{index + 1}", is_head=True)
+        for n, step in enumerate(turn["steps"]):
+            number = next(numbers)
+            yield Place(index, step, f"step-{number}", n, number)
+        for n, step in enumerate(turn["extra"], 1):
+            yield Place(index, step, f"turn-{index + 1}-extra-{n}")
+
+
+def _parts(places: Iterator[Place]) -> Iterator[list[Place]]:
+    part: list[Place] = []
+    size = 0
+    for place in places:
+        place_size = len(orjson.dumps(place.step))
+        if part and (len(part) >= STEPS or size + place_size > BYTES):
+            yield part
+            part, size = [], 0
+        part.append(place)
+        size += place_size
+    if part:
+        yield part

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
+from app.cursors import json_size
 from app.errors import Invalid, NotFound
 from app.models.audit_log import Actor
 from app.replay.accepting import StepOutcome, acceptable_steps
+from app.replay.cases import load_case
 from app.services.replays.cases import TestCaseService
 from app.services.replays.history import BatchEntry, ReplayHistory
 from app.services.replays.service import ReplayService
 
 # The steps that one request accepts; those of one test case are one transaction.
 STEPS_MAX = 100
+# Test cases and results that are read for one list of steps, and as long as none is found: about a second's work.
+READ_BYTES, SEARCHED_BYTES = 16 * 1024 * 1024, 48 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,27 @@ class AcceptanceService:
     def of_batch(self, *, project_id: int, replay_id: int) -> list[AcceptableStep]:
         """List the failed steps of the batch that accepting would change, `STEPS_MAX` at most.
 
-        Of a test case that was replayed more than once only the last replay counts. What was accepted is left out.
+        Of a test case that was replayed more than once only the last replay counts. What was accepted is left out. The
+        list ends early where test cases and results are large; `Invalid` where no step is found in so many of them.
         """
         entries = self.history.batch(project_id=project_id, replay_id=replay_id)
         last = {entry.row.test_case_id: entry for entry in entries if entry.row.status == "failed"}
-        found = (step for entry in last.values() for step in self._of_replay(project_id, entry))
-        return list(islice(found, STEPS_MAX))
+        steps: list[AcceptableStep] = []
+        read = 0
+        for entry in last.values():
+            if read > (READ_BYTES if steps else SEARCHED_BYTES):
+                break
+            of_replay, size = self._of_replay(project_id, entry)
+            steps += islice(of_replay, STEPS_MAX - len(steps))
+            read += size
+            if len(steps) == STEPS_MAX:
+                break
+        if read > SEARCHED_BYTES and not steps:
+            raise Invalid(
+                f"The first {SEARCHED_BYTES // 2**20} MiB of test cases and results have nothing to accept; "
+                "accept the steps of the other replays one by one."
+            )
+        return steps
 
     def accept(self, *, project_id: int, replay_id: int, keys: Collection[str] | None = None, actor: Actor) -> int:
         """Accept the steps of the batch that are still to be accepted, and return how many changed a test case.
@@ -72,14 +91,19 @@ class AcceptanceService:
                 )
         return accepted
 
-    def _of_replay(self, project_id: int, entry: BatchEntry) -> Iterator[AcceptableStep]:
+    def _of_replay(self, project_id: int, entry: BatchEntry) -> tuple[Iterator[AcceptableStep], int]:
+        """Return the steps of a replay, and the bytes of JSON that were read for them."""
         row, name = entry.row, entry.test_case_name
         if name is None:
-            return
+            return iter(()), 0
         try:
-            case = self.test_cases.case(project_id=project_id, test_case_id=row.test_case_id)
+            stored = self.test_cases.get(project_id=project_id, test_case_id=row.test_case_id)
+            case = load_case(stored.document)
             result = self.replays.get(project_id=project_id, replay_id=row.id).result or {}
         except (Invalid, NotFound):
-            return
-        for turn, step, verdict in acceptable_steps(case, result):
-            yield AcceptableStep(row.id, row.test_case_id, name, turn, step, verdict)
+            return iter(()), 0
+        steps = (
+            AcceptableStep(row.id, row.test_case_id, name, turn, step, verdict)
+            for turn, step, verdict in acceptable_steps(case, result)
+        )
+        return steps, json_size(stored.document) + json_size(result)

@@ -11,7 +11,8 @@ from falcon.testing import Result
 from app.models.organizations import Role
 from app.replay import case_limits
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
-from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record, replayed
+from app.services.replays import acceptance
+from tests.integration.replays.recording import BOOKED, HOT, THANKS, finished, prompt, record, replayed
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
 from tests.support.statements import executed
@@ -186,3 +187,22 @@ def test_a_session_that_is_too_long_makes_a_test_case_of_its_first_turns(
     assert "includedTurns makes it of the first 2 turns" in refused.json["error"]
     assert [turn["user"] for turn in made.json["turns"]] == [HOT.user]
     assert "this is its first 2 turns, without the 1 later turn." in page.text
+
+
+@EMBEDDED_CONTAINER
+def test_a_batch_of_large_test_cases_is_accepted_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = prompt(world, model="echo")
+    for name in ("first", "second"):
+        assert imported(world, document(1, 3), name, prompt_id).status_code == 201
+    started = world.post(f"/api/v1/prompts/{prompt_id}/replays").json["replays"]
+    for replay in started:
+        finished(world, replay["id"])
+    monkeypatch.setattr(acceptance, "READ_BYTES", 100)
+    monkeypatch.setattr(acceptance, "SEARCHED_BYTES", 100)
+    path = f"/api/v1/replays/{started[0]['id']}/batch/accept"
+
+    assert len(world.get(path).json["steps"]) == 2
+    assert world.post(path).json == {"accepted": 2}
+    refused = world.post(path)
+
+    assert (refused.status_code, "one by one" in refused.json["error"]) == (400, True)

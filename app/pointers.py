@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 Pointer = tuple[str, ...]
+T = TypeVar("T")
+
+
+class PointerTree(Generic[T]):
+    """Values by pointer, in which `*` stands for every index of an array. To follow a path, the number of pointers
+    does not matter: it costs a step for each token, and more only where pointers name the same place in several ways.
+    """
+
+    __slots__ = ("children", "value")
+
+    def __init__(self, values: Mapping[Pointer, T] | None = None) -> None:
+        self.children: dict[str, PointerTree[T]] = {}
+        self.value: T | None = None  # of the pointer that ends here
+        for pointer, value in (values or {}).items():
+            tree = self
+            for token in pointer:
+                tree = tree.children.setdefault(token, PointerTree())
+            tree.value = value
+
+
+def follow(trees: Iterable[PointerTree[T]], part: str | int) -> list[PointerTree[T]]:
+    """Return the trees below `trees` at a key of an object or an index of an array."""
+    tokens = (part,) if isinstance(part, str) else (str(part), "*")
+    return [tree.children[token] for tree in trees for token in tokens if token in tree.children]
 
 
 def parse_pointer(text: str) -> Pointer:

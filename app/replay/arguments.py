@@ -1,24 +1,31 @@
 """Compares the arguments of two calls, path by path, as matchers say: exactly, by their facts, or not at all."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET
 
-from app.patterns import found
-from app.pointers import Pointer, format_pointer, parse_pointer
-from app.replay.compare import Path, differences, equal, leaves, names
+from app.patterns import found as found_in
+from app.pointers import PointerTree, follow, format_pointer, parse_pointer
+from app.replay.compare import MOST_DIFFERENCES, Path, differences, equal, fingerprint, part_of
 from app.replay.facts import Facts, compare_facts
 from app.replay.findings import Difference
 from app.replay.matchers import Matcher
 from app.replay.scalars import distance, letters
 from app.replay.sources import Sources
+from app.values.budget import UNLIMITED, WorkBudget
 
 _FACTS = ("kept", "lost", "invented")
+_READING = 8  # characters that a step reads in order to compare letters or to look for a pattern
+
+# The matchers by pointer, each with the number of its `*` and its place among the others.
+RankedMatchers = PointerTree[tuple[int, int, Matcher]]
+NO_POINTERS = PointerTree[Any]()
+_Pending = tuple[Path, Any, Any, Sequence[RankedMatchers], Sequence[PointerTree[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +53,40 @@ class ArgumentsComparison:
 def compare_arguments(
     recorded: Any,
     produced: Any,
-    matchers: Mapping[str, Matcher],
+    matchers: RankedMatchers,
     sources: Callable[[], Sources],
     *,
     subset: bool = False,
-    ignored: Sequence[Pointer] = (),
+    ignored: PointerTree[Any] = NO_POINTERS,
+    budget: WorkBudget = UNLIMITED,
 ) -> ArgumentsComparison:
     """Compare the arguments of two calls: by the matchers where these name a place, and exactly elsewhere.
 
     Of several matchers that name one place, the one with the fewest `*` counts; what is `ignored`, or below that, has
     none. Where only one call has a value, the calls differ, unless by `any`; with `subset`, the new call may have more.
-    `sources()` is called only where texts are compared by their facts.
+    `sources()` is called only where texts are compared by their facts. Raises `OverBudget`.
     """
-    pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
-    found_differences = list(differences(recorded, produced, subset=subset, ignored=[*ignored, *pointers]))
+    others = differences(recorded, produced, subset=subset, ignored=(ignored, matchers), budget=budget)
+    found = list(islice(others, MOST_DIFFERENCES))
     questions, facts = list[Question](), list[Facts]()
-    for path, matcher in _places(pointers, (recorded, produced), ignored).items():
-        left, right, where = _at(recorded, path), _at(produced, path), format_pointer(path)
+    for path, left, right, matcher in _places(recorded, produced, matchers, ignored, budget):
         if matcher.match == "any" or (subset and left is UNSET):
             continue
+        if len(found) >= MOST_DIFFERENCES:
+            break
+        where = format_pointer(path)
+        budget.read(where)
         if left is UNSET or right is UNSET:
-            found_differences.append(Difference(where, left, right))
+            found.append(Difference(where, left, right))
         elif matcher.match == "ai":
             questions.append(Question(where, matcher.value, left, right))
         elif matcher.match == "facts" and isinstance(left, str) and isinstance(right, str):
             facts.append(compare_facts(left, right, sources(), keep_said=True))
             emptied = left.strip() and not right.strip()
-            found_differences += [Difference(where, left, right)] if emptied or not facts[-1].agree else []
-        elif not _matches(matcher, left, right):
-            found_differences.append(Difference(where, left, right))
-    return ArgumentsComparison(tuple(found_differences), join_facts(facts), tuple(questions))
+            found += [Difference(where, left, right)] if emptied or not facts[-1].agree else []
+        elif not _matches(matcher, left, right, budget):
+            found.append(Difference(where, left, right))
+    return ArgumentsComparison(tuple(found), join_facts(facts), tuple(questions))
 
 
 def join_facts(parts: Sequence[Facts]) -> Facts | None:
@@ -85,68 +96,68 @@ def join_facts(parts: Sequence[Facts]) -> Facts | None:
     return Facts(*(tuple(dict.fromkeys(text for part in parts for text in getattr(part, name))) for name in _FACTS))
 
 
+def ranked(matchers: Mapping[str, Matcher]) -> RankedMatchers:
+    """Return matchers by JSON pointer as `compare_arguments` reads them."""
+    pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
+    return PointerTree({pointer: (pointer.count("*"), n, pointers[pointer]) for n, pointer in enumerate(pointers)})
+
+
 def _places(
-    pointers: Mapping[Pointer, Matcher], values: Sequence[Any], ignored: Sequence[Pointer]
-) -> dict[Path, Matcher]:
-    """Return the paths of one of the values that pointers name, each with its matcher."""
-    places: dict[Path, Matcher] = {}
-    for pointer in sorted(pointers, key=_count_stars):
-        for path in dict.fromkeys(path for value in values for path in _paths(value, pointer)):
-            if not any(names(other, path[: len(other)]) for other in ignored):
-                places.setdefault(path, pointers[pointer])
-    return places
+    recorded: Any, produced: Any, matchers: RankedMatchers, ignored: PointerTree[Any], budget: WorkBudget
+) -> Iterator[tuple[Path, Any, Any, Matcher]]:
+    """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
+    places: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
+    pending: list[_Pending] = [((), recorded, produced, [matchers], [ignored])]
+    while pending:
+        path, left, right, trees, without = pending.pop()
+        budget.spend(1 + len(trees) + len(without))
+        if not trees or any(tree.value is not None for tree in without):
+            continue
+        values = [tree.value for tree in trees if tree.value is not None]
+        if values:
+            places.append((min(values, key=_rank), path, left, right))
+        parts = _parts(left, right, trees)
+        budget.spend(len(parts))
+        pending += [
+            ((*path, part), part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part))
+            for part in reversed(parts)
+        ]
+    for (_, _, matcher), path, left, right in sorted(places, key=lambda place: _rank(place[0])):
+        yield path, left, right, matcher
 
 
-def _paths(value: Any, pointer: Pointer) -> Iterator[Path]:
-    """Yield the paths of a value that a pointer names."""
-    level: list[tuple[Path, Any]] = [((), value)]
-    for token in pointer:
-        level = [((*path, key), child) for path, parent in level for key, child in _children(parent, token)]
-    yield from (path for path, _ in level)
+def _parts(left: Any, right: Any, trees: Sequence[PointerTree[Any]]) -> list[str | int]:
+    """Return the keys and indexes of one of the values, which may be of different kinds, to which a tree may lead."""
+    if not any(tree.children for tree in trees):
+        return []
+    return list(dict.fromkeys(part for value in (left, right) for part in _parts_of(value)))
 
 
-def _children(parent: Any, token: str) -> Iterator[tuple[str | int, Any]]:
-    if isinstance(parent, dict) and token in parent:
-        yield token, parent[token]
-    elif isinstance(parent, list) and token == "*":  # noqa: S105 - no password
-        yield from enumerate(parent)
-    elif isinstance(parent, list) and token.isdecimal() and token.isascii() and len(token) < 10:
-        index = int(token)
-        if str(index) == token and index < len(parent):
-            yield index, parent[index]
+def _parts_of(value: Any) -> Iterable[str | int]:
+    if isinstance(value, list):
+        return range(len(value))
+    return value if isinstance(value, dict) else ()
 
 
-def _count_stars(pointer: Pointer) -> int:
-    return pointer.count("*")
+def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
+    return value[:2]
 
 
-def _at(value: Any, path: Path) -> Any:
-    """Return the part of a value at a path, UNSET where it has none."""
-    for key in path:
-        child = dict(_children(value, str(key))).get(key, UNSET)
-        if child is UNSET:
-            return UNSET
-        value = child
-    return value
-
-
-def _matches(matcher: Matcher, recorded: Any, produced: Any) -> bool:
+def _matches(matcher: Matcher, recorded: Any, produced: Any, budget: WorkBudget) -> bool:
     match matcher.match:
-        case "text":
-            both_texts = isinstance(recorded, str) and isinstance(produced, str)
-            return letters(recorded) == letters(produced) if both_texts else equal(recorded, produced)
+        case "text" if isinstance(recorded, str) and isinstance(produced, str):
+            budget.spend((len(recorded) + len(produced)) // _READING)
+            return letters(recorded) == letters(produced)
         case "number":
             apart = distance(recorded, produced)
             return apart is not None and apart <= Decimal(repr(matcher.tolerance))
         case "regex":
-            return found(matcher.value, produced if isinstance(produced, str) else json.dumps(produced))
+            text = produced if isinstance(produced, str) else json.dumps(produced)
+            budget.spend(len(matcher.value) + len(text) // _READING)
+            return found_in(matcher.value, text)
         case "one_of":
-            return any(equal(value, produced) for value in matcher.values)
-        case "unordered":
-            both_lists = isinstance(recorded, list) and isinstance(produced, list)
-            return _counted(recorded) == _counted(produced) if both_lists else equal(recorded, produced)
-    return equal(recorded, produced)
-
-
-def _counted(values: list[Any]) -> Counter[frozenset[Any]]:
-    return Counter(map(leaves, values))
+            return any(equal(value, produced, budget) for value in matcher.values)
+        case "unordered" if isinstance(recorded, list) and isinstance(produced, list):
+            budget.spend(len(recorded) + len(produced))
+            return sorted(map(fingerprint, recorded)) == sorted(map(fingerprint, produced))
+    return equal(recorded, produced, budget)

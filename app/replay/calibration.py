@@ -27,9 +27,11 @@ from app.replay.findings import (
     TurnResult,
 )
 from app.replay.loosening import Evidence, Loosening
+from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.sources import Sources
 from app.replay.types import CaseStep, DraftPort, Ports, TestCase
+from app.values.budget import WorkBudget
 
 MOST_PROBLEMS = 20  # that a calibration lists
 # Violations that follow from nothing that the recording refused.
@@ -78,8 +80,9 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     makes a proposal nor a problem: the next calibration, with the call accepted, tells.
     """
     tools = tools_of(case, draft.tools)
-    recorded = RecordedSources(case, tools)
-    attempts = [_Attempt(case, draft, tools, recorded, result) for result in results]
+    reader = Reader(WorkBudget(COMPARED_MAX))
+    recorded = RecordedSources(case, tools, reader)
+    attempts = [_Attempt(case, draft, tools, recorded, reader, result) for result in results]
     loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
     for turn, n, step in _checked(case):
         evident = [each for each in attempts if each.is_evidence(turn, n)]
@@ -172,6 +175,7 @@ class _Attempt:
     draft: DraftPort
     tools: Mapping[str, Tool]
     recorded: RecordedSources
+    reader: Reader
     result: ReplayResult
 
     def verdict(self, turn: int, n: int) -> StepVerdict:
@@ -210,7 +214,7 @@ class _Attempt:
     def _checkers(self) -> list[Checker]:
         """Compare the steps of each turn, without a judge."""
         turns = range(len(self.case.turns))
-        return [Checker(self.tools, cache(partial(self._sources, turn)), judges=False) for turn in turns]
+        return [Checker(self.tools, cache(partial(self._sources, turn)), False, self.reader) for turn in turns]
 
     def _sources(self, index: int) -> Sources:
         turn, before = self.case.turns[index], self.result.turns[:index]
@@ -222,6 +226,7 @@ class _Attempt:
             messages=said,
             results=given,
             before=self.recorded.until(index),
+            reader=self.reader,
         )
 
     def problems(self) -> Iterator[str]:

@@ -10,8 +10,8 @@ from msgspec import UNSET, structs
 
 from app.chat import ToolCall
 from app.patterns import found as found_in
-from app.replay.arguments import compare_arguments
-from app.replay.compare import arguments_of, differences, pointers
+from app.replay.arguments import RankedMatchers, compare_arguments, ranked
+from app.replay.compare import MOST_DIFFERENCES, arguments_of, differences, ignored_paths
 from app.replay.effects import Tool
 from app.replay.facts import Facts, compare_facts, values_repeated
 from app.replay.findings import DecidedBy, Difference, ProducedStep
@@ -19,12 +19,17 @@ from app.replay.free_text import folded
 from app.replay.limits import limits_differ
 from app.replay.matchers import parse_matchers
 from app.replay.polarity import polarity_differs
-from app.replay.relations import name_replaced, value_replaced, values_exchanged
+from app.replay.reader import Reader
+from app.replay.relations import LONGEST_TEXT, name_replaced, value_replaced, values_exchanged
 from app.replay.sources import Sources
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall
 from app.storable import decode_json
+from app.values.budget import OverBudget, WorkBudget
 
-MOST_DIFFERENCES = 100  # that a verdict keeps
+MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
+_STEPS_OF_A_MATCHER = 5  # to parse it
+_READING = 8  # characters that a step reads in order to parse JSON or to search a text
+_GUARDS = 3  # that find the values of both texts again
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +57,12 @@ class Comparison:
 
 
 PASSED = Comparison("passed")
+TOO_LONG = Comparison("needs_review", "too long to compare", decided_by=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Compares the steps of one turn, and each two of them once.
+    """Compares the steps of one turn within the budget of the replay's reader: what is left then needs review.
 
     `sources()` reads the texts and values from which a draft may take its own; it is called only if a comparison needs
     them. `judges` is False where no model may settle what the `meaning` of an answer leaves open.
@@ -65,25 +71,43 @@ class Checker:
     tools: Mapping[str, Tool]
     sources: Callable[[], Sources]
     judges: bool = True
+    reader: Reader = field(default_factory=Reader)
     # By the ids of both steps, which are kept so that no other step gets them.
     _compared: dict[tuple[int, int], tuple[CaseStep, ProducedStep, Comparison]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _ranked: dict[int, tuple[CheckedCall, RankedMatchers]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @property
+    def budget(self) -> WorkBudget:
+        return self.reader.budget
 
     def is_plain(self, step: CheckedCall) -> bool:
         """Return True if the check of a call accepts equal arguments alone."""
         return step.check.arguments == "exact" and not step.check.ignore_paths and not self._matchers(step)
 
     def accepts(self, step: CheckedCall, call: ToolCall) -> bool:
-        """Return True unless the arguments of a call, which differ from those of the step, fail its check."""
+        """Return True unless the arguments of a call, which differ from those of the step, fail its check.
+
+        Raises `OverBudget`.
+        """
         return not self.is_plain(step) and self._call(step, call.arguments).result != "failed"
 
     def compare(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         """Compare two steps of the same kind and, for tool calls, the same name."""
         key = id(step), id(produced)
-        if key not in self._compared:
-            self._compared[key] = step, produced, self._comparison(step, produced)
-        return self._compared[key][2]
+        if key in self._compared:
+            return self._compared[key][2]
+        try:
+            self.budget.spend(1)
+            found = self._comparison(step, produced)
+        except OverBudget:
+            return TOO_LONG
+        if len(self._compared) < MOST_KEPT:
+            self._compared[key] = step, produced, found
+        return found
 
     def _comparison(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         if step.kind == "tool_call" and produced.kind == "tool_call":
@@ -96,16 +120,24 @@ class Checker:
         of_tool = self.tools[step.name].arguments if step.name in self.tools else {}
         return {**of_tool, **step.check.arguments} if isinstance(step.check.arguments, dict) else of_tool
 
+    def _ranked_matchers(self, step: CheckedCall) -> RankedMatchers:
+        if id(step) not in self._ranked:
+            matchers = self._matchers(step)
+            self.budget.spend(_STEPS_OF_A_MATCHER * len(matchers))
+            self._ranked[id(step)] = step, ranked(parse_matchers(matchers))
+        return self._ranked[id(step)][1]
+
     def _call(self, step: CheckedCall, arguments: Any) -> Comparison:
         if step.check.arguments == "ignore":
             return PASSED
         compared = compare_arguments(
             arguments_of(step.arguments),
             arguments_of(arguments),
-            parse_matchers(self._matchers(step)),
+            self._ranked_matchers(step),
             self.sources,
             subset=step.check.arguments == "subset",
-            ignored=pointers(step.check.ignore_paths),
+            ignored=ignored_paths(step.check.ignore_paths),
+            budget=self.budget,
         )
         found = _unless_any(f"{step.name} was called with other arguments", iter(compared.differences))
         found = replace(found, facts=compared.facts)
@@ -119,6 +151,7 @@ class Checker:
 
     def _answer(self, step: CheckedAnswer, actual: str) -> Comparison:
         expected = expected_answer(step)
+        self.budget.spend((len(step.text) + len(actual)) // _READING)
         match step.check.answer:
             case "ai":
                 assertion = step.check.value if isinstance(step.check.value, str) else None
@@ -133,9 +166,9 @@ class Checker:
             case "regex":
                 return _matches(str(expected), actual)
             case "json_subset":
-                return _json_subset(step.check, expected, actual)
+                return self._json_subset(step.check, expected, actual)
             case "strict":
-                return replace(_strict(step.check, str(expected), actual), decided_by="text")
+                return replace(self._strict(step.check, str(expected), actual), decided_by="text")
             case "facts":
                 return self._facts(str(expected), actual)
             case "meaning":
@@ -154,7 +187,7 @@ class Checker:
 
     def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
         """Return the first that decides: the text, the values in it, a judge (docs/reference/gate.md)."""
-        by_text = replace(_strict(check, expected, actual), decided_by="text")
+        by_text = replace(self._strict(check, expected, actual), decided_by="text")
         if by_text.result == "passed":
             return by_text
         by_facts = self._facts(expected, actual)
@@ -172,7 +205,11 @@ class Checker:
 
     def _doubt(self, check: Check, expected: str, actual: str) -> str | None:
         """Return why two texts with the same values may still mean something else."""
-        if _flags_differ(check, expected, actual) or polarity_differs(expected, actual):
+        for text in (expected[:LONGEST_TEXT], actual[:LONGEST_TEXT]):
+            self.reader.spend_on_words(text)
+            for _ in range(_GUARDS):
+                self.reader.spend_on_values(text)
+        if self._flags_differ(check, expected, actual) or polarity_differs(expected, actual):
             return "the answer may say the opposite of what was recorded"
         if values_exchanged(expected, actual) or limits_differ(expected, actual):
             return "the answer may relate its values in another way"
@@ -182,14 +219,33 @@ class Checker:
             return "the answer may have another name in the place of a recorded one"
         return None
 
+    def _strict(self, check: Check, expected: str, actual: str) -> Comparison:
+        left, right = _parse_json(expected), _parse_json(actual)
+        if left is not UNSET and right is not UNSET:
+            return _unless_any("the answer differs", self._differences(check, left, right))
+        if folded(expected) == folded(actual):
+            return PASSED
+        return _text_differs("the answer differs", expected, actual)
 
-def _flags_differ(check: Check, expected: str, actual: str) -> bool:
-    """Return True if two JSON documents differ in a true, false or null, which are no values of a text."""
-    left, right = _parse_json(expected), _parse_json(actual)
-    if not isinstance(left, dict | list) or not isinstance(right, dict | list):
-        return False
-    found = differences(left, right, ignored=pointers(check.ignore_paths))
-    return any(isinstance(side, bool) or side is None for each in found for side in (each.expected, each.actual))
+    def _json_subset(self, check: Check, expected: Any, actual: str) -> Comparison:
+        left = _parse_json(expected) if isinstance(expected, str) else expected
+        right = _parse_json(actual)
+        for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
+            if value is UNSET:
+                return _text_differs(reason, expected, actual)
+        return _unless_any("the answer lacks what is expected", self._differences(check, left, right, subset=True))
+
+    def _flags_differ(self, check: Check, expected: str, actual: str) -> bool:
+        """Return True if two JSON documents differ in a true, false or null, which are no values of a text."""
+        left, right = _parse_json(expected), _parse_json(actual)
+        if not isinstance(left, dict | list) or not isinstance(right, dict | list):
+            return False
+        found = self._differences(check, left, right)
+        return any(isinstance(side, bool) or side is None for each in found for side in (each.expected, each.actual))
+
+    def _differences(self, check: Check, left: Any, right: Any, *, subset: bool = False) -> Iterator[Difference]:
+        ignored = [ignored_paths(check.ignore_paths)]
+        return differences(left, right, subset=subset, ignored=ignored, budget=self.budget)
 
 
 def expected_answer(step: CheckedAnswer) -> Any:
@@ -200,15 +256,6 @@ def expected_answer(step: CheckedAnswer) -> Any:
 
 def _listed(values: tuple[str, ...]) -> str:
     return ", ".join(values[:5]) + (" and others" if len(values) > 5 else "")
-
-
-def _strict(check: Check, expected: str, actual: str) -> Comparison:
-    left, right = _parse_json(expected), _parse_json(actual)
-    if left is not UNSET and right is not UNSET:
-        return _unless_any("the answer differs", differences(left, right, ignored=pointers(check.ignore_paths)))
-    if folded(expected) == folded(actual):
-        return PASSED
-    return _text_differs("the answer differs", expected, actual)
 
 
 def _contains(expected: str, actual: str) -> Comparison:
@@ -223,16 +270,6 @@ def _matches(pattern: str, actual: str) -> Comparison:
     if found_in(pattern, actual):
         return PASSED
     return _text_differs("the answer does not match the pattern", pattern, actual)
-
-
-def _json_subset(check: Check, expected: Any, actual: str) -> Comparison:
-    left = _parse_json(expected) if isinstance(expected, str) else expected
-    right = _parse_json(actual)
-    for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
-        if value is UNSET:
-            return _text_differs(reason, expected, actual)
-    lacking = differences(left, right, subset=True, ignored=pointers(check.ignore_paths))
-    return _unless_any("the answer lacks what is expected", lacking)
 
 
 def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Comparison:

@@ -5,37 +5,68 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from msgspec import UNSET
 
-from app.pointers import Pointer, format_pointer, parse_pointer
+from app.json_schema.checker import canonical
+from app.pointers import PointerTree, follow, format_pointer, parse_pointer
 from app.replay.findings import Difference
+from app.values.budget import UNLIMITED, WorkBudget
 
 Path = tuple[str | int, ...]  # a number is an index of an array, a text a key of an object
+MOST_DIFFERENCES = 100  # that a verdict keeps
+_DIGEST_SIZE = 16
 
 
 def differences(
-    expected: Any, actual: Any, *, subset: bool = False, ignored: Sequence[Pointer] = ()
+    expected: Any,
+    actual: Any,
+    *,
+    subset: bool = False,
+    ignored: Sequence[PointerTree[Any]] = (),
+    budget: WorkBudget = UNLIMITED,
 ) -> Iterator[Difference]:
     """Yield the differences in document order: key order is free, 1 equals 1.0, true does not equal 1.
 
-    With `subset`, keys that only `actual` has are no difference; arrays still have to agree index by index. In
-    `ignored`, a token `*` stands for every index of an array. Values may nest deeply: there is no recursion.
+    With `subset`, keys that only `actual` has are no difference; arrays still have to agree index by index. What
+    `ignored` has a pointer to is left out. Values may nest deeply: there is no recursion. Raises `OverBudget`.
     """
-    pending: list[tuple[Path, Any, Any]] = [((), expected, actual)]
+    pending: list[tuple[Path, Any, Any, Sequence[PointerTree[Any]]]] = [((), expected, actual, ignored)]
     while pending:
-        path, left, right = pending.pop()
-        if any(names(pointer, path) for pointer in ignored):
+        path, left, right, trees = pending.pop()
+        budget.spend(1 + len(trees))
+        if any(tree.value is not None for tree in trees):
             continue
-        if isinstance(left, dict) and isinstance(right, dict):
-            keys = [*left, *(() if subset else (key for key in right if key not in left))]
-            pending += [((*path, key), left.get(key, UNSET), right.get(key, UNSET)) for key in reversed(keys)]
-        elif isinstance(left, list) and isinstance(right, list):
-            indexes = range(max(len(left), len(right)))
-            pending += [((*path, index), _at(left, index), _at(right, index)) for index in reversed(indexes)]
-        elif not _same(left, right):
-            yield Difference(format_pointer(path), left, right)
+        parts = common_parts(left, right, subset=subset)
+        if parts is None:
+            if not _same(left, right):
+                yield Difference(format_pointer(path), left, right)
+            continue
+        budget.spend(len(parts))
+        pending += [
+            ((*path, part), part_of(left, part), part_of(right, part), follow(trees, part)) for part in reversed(parts)
+        ]
+
+
+def common_parts(left: Any, right: Any, *, subset: bool = False) -> Sequence[str | int] | None:
+    """Return the keys of two objects or the indexes of two arrays; None for other values.
+
+    With `subset`, keys that only the right one has are left out.
+    """
+    if isinstance(left, dict) and isinstance(right, dict):
+        return [*left, *(() if subset else (key for key in right if key not in left))]
+    if isinstance(left, list) and isinstance(right, list):
+        return range(max(len(left), len(right)))
+    return None
+
+
+def part_of(value: Any, part: str | int) -> Any:
+    """Return the part of an object or an array at a key or an index, UNSET where it has none."""
+    if isinstance(part, str):
+        return value.get(part, UNSET) if isinstance(value, dict) else UNSET
+    return value[part] if isinstance(value, list) and part < len(value) else UNSET
 
 
 def arguments_of(arguments: object) -> object:
@@ -43,27 +74,39 @@ def arguments_of(arguments: object) -> object:
     return {} if arguments is None or arguments == "" else arguments
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Return True if two JSON values are the same value."""
-    return next(differences(left, right), None) is None
+def equal(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> bool:
+    """Return True if two JSON values are the same value. Raises `OverBudget`."""
+    return next(differences(left, right, budget=budget), None) is None
 
 
-def leaves(value: Any) -> frozenset[tuple[Path, Any]]:
-    """Return every scalar and empty container with its path, which `similarity` counts."""
-    found: set[tuple[Path, Any]] = set()
-    pending: list[tuple[Path, Any]] = [((), value)]
+def leaves(value: Any) -> frozenset[bytes]:
+    """Return a digest of every scalar and empty container with its path, which `similarity` counts.
+
+    They are digests because numbers, and tuples of numbers, can be chosen to collide in a set.
+    """
+    digests = set[bytes]()
+    pending: list[tuple[bytes, Any]] = [(bytes(_DIGEST_SIZE), value)]
     while pending:
         path, part = pending.pop()
         if isinstance(part, dict) and part:
-            pending += [((*path, key), child) for key, child in part.items()]
+            pending += [(_digest(path, f".{key}"), child) for key, child in part.items()]
         elif isinstance(part, list) and part:
-            pending += [((*path, index), child) for index, child in enumerate(part)]
+            pending += [(_digest(path, f"[{index}"), child) for index, child in enumerate(part)]
         else:
-            found.add((path, _tagged(part)))
-    return frozenset(found)
+            digests.add(_digest(path, f"={canonical(part, UNLIMITED)}"))
+    return frozenset(digests)
 
 
-def similarity(left: frozenset[Any], right: frozenset[Any]) -> float:
+def fingerprint(value: Any) -> bytes:
+    """Return a digest that is the same for equal JSON values only."""
+    return blake2b(b"".join(sorted(leaves(value))), digest_size=_DIGEST_SIZE).digest()
+
+
+def _digest(path: bytes, part: str) -> bytes:
+    return blake2b(path + part.encode(errors="surrogatepass"), digest_size=_DIGEST_SIZE).digest()
+
+
+def similarity(left: frozenset[bytes], right: frozenset[bytes]) -> float:
     """Return the share of leaves that two values have in common, 0 to 1 (Dice's coefficient)."""
     return 2 * len(left & right) / (len(left) + len(right))
 
@@ -79,19 +122,7 @@ def _tagged(scalar: Any) -> Any:
     return scalar
 
 
-def names(pointer: Pointer, path: Path) -> bool:
-    """Return True if a pointer, in which `*` stands for every index of an array, names this path."""
-    return len(pointer) == len(path) and all(
-        token == str(part) or (token == "*" and isinstance(part, int))  # noqa: S105 - no password
-        for token, part in zip(pointer, path, strict=True)
-    )
-
-
-def _at(values: list[Any], index: int) -> Any:
-    return values[index] if index < len(values) else UNSET
-
-
 @lru_cache(maxsize=1024)
-def pointers(paths: tuple[str, ...]) -> tuple[Pointer, ...]:
-    """Return the tokens of each pointer."""
-    return tuple(parse_pointer(path) for path in paths)
+def ignored_paths(paths: tuple[str, ...]) -> PointerTree[bool]:
+    """Return the pointers of a check's `ignore_paths`."""
+    return PointerTree({parse_pointer(path): True for path in paths})

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from threading import Lock
 
 from msgspec.structs import replace
 
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.checks import Checker, JudgeTask
-from app.replay.conversation import recorded_past, result_text
+from app.replay.conversation import messages_by_turn, result_text
 from app.replay.effects import Tool, resolve, tools_of
 from app.replay.findings import (
     FROM_ELSEWHERE,
@@ -30,6 +31,7 @@ from app.replay.findings import (
 )
 from app.replay.offers import Offer, defines_tools, offered_tools
 from app.replay.pairing import pair
+from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls, Recording, Reply
 from app.replay.results import conclude, unplayed, verdicts
@@ -37,6 +39,7 @@ from app.replay.sources import Sources
 from app.replay.types import Judgement, Ports, TestCase, ToolRules
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.sessions.build import json_text
+from app.values.budget import WorkBudget
 
 UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
 CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
@@ -45,21 +48,28 @@ Play = Callable[[int], TurnResult]
 
 
 def replay(
-    case: TestCase, ports: Ports, side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map
+    case: TestCase,
+    ports: Ports,
+    side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map,
+    budget: WorkBudget | None = None,
 ) -> ReplayResult:
-    """Play all included turns. Never raises `ProviderError`, which is a result.
+    """Play all included turns. Never raises `ProviderError`, which is a result, nor `OverBudget`.
 
+    All comparisons of the replay spend from `budget`, by default `COMPARED_MAX` steps; the rest then needs review.
     Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool:
     `side_by_side` (say, the `map` of a thread pool) plays them, and then the ports are called from its threads.
     """
     indexes = range(len(case.played))
     tools = tools_of(case, ports.draft.tools)
-    shared = _Shared(case, ports, tools, RecordedCalls(case.turns), RecordedSources(case, tools))
+    reader = Reader(budget or WorkBudget(COMPARED_MAX))
+    calls, sources = RecordedCalls(case.turns), RecordedSources(case, tools, reader)
+    shared = _Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
+        past = messages_by_turn(case.turns)
 
         def play(index: int) -> TurnResult:
-            return _TurnPlayer(shared, index, list(recorded_past(case.turns[:index]))).play()
+            return _TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
 
         together = map if any(tool.max_calls is not None for tool in shared.tools.values()) else side_by_side
         played = dict(zip(indexes, together(play, indexes), strict=True))
@@ -87,18 +97,24 @@ class _Stop(Exception):
 
 @dataclass(slots=True)
 class _Shared:
-    """The parts of a replay that its turns share: `done` steps by turn, and the calls of each tool."""
+    """The parts of a replay that its turns share: the number of steps that are `done`, and the calls of each tool."""
 
     case: TestCase
     ports: Ports
     tools: dict[str, Tool]
     recorded: RecordedCalls
     sources: RecordedSources
-    done: dict[int, int] = field(init=False)
+    reader: Reader
+    total: int
+    done: int = 0
     calls: Counter[str] = field(default_factory=Counter)
+    counting: Lock = field(default_factory=Lock)
 
-    def __post_init__(self) -> None:
-        self.done = dict.fromkeys(range(len(self.case.played)), 0)
+    def count(self, steps: int) -> int:
+        """Return how many steps are done with these ones."""
+        with self.counting:
+            self.done += steps
+            return self.done
 
     def tool(self, name: str) -> Tool:
         """Return the rules of a tool, also of one that nothing but the model knows."""
@@ -122,6 +138,7 @@ class _TurnPlayer:
         self.index = index
         self.turn = shared.case.turns[index]
         self.messages = messages
+        self.done = 0
         self.begin = len(messages)
         self.given: list[str] = []  # results that are none of the turn's recording
         self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
@@ -144,12 +161,13 @@ class _TurnPlayer:
 
     @cached_property
     def recording(self) -> Recording:
-        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker.accepts)
+        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker)
 
     @property
     def checker(self) -> Checker:
         """Compares the steps of the turn, with the values that are known by now."""
-        return Checker(self.shared.tools, partial(self._sources, len(self.given)), self.case.judge != "never")
+        sources = partial(self._sources, len(self.given))
+        return Checker(self.shared.tools, sources, self.case.judge != "never", self.shared.reader)
 
     def _sources(self, given: int) -> Sources:
         if self.sources is None or self.sources[0] != given:
@@ -159,6 +177,7 @@ class _TurnPlayer:
                 messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
                 results=self.given[:given],
                 before=self.shared.sources.until(self.index),
+                reader=self.shared.reader,
             )
             self.sources = given, sources
         return self.sources[1]
@@ -275,6 +294,5 @@ class _TurnPlayer:
         return judgement
 
     def _report(self, done: int, result: TurnResult | None) -> None:
-        self.shared.done[self.index] = done
-        total = sum(len(self.case.turns[index].steps) for index in self.shared.done)
-        self.ports.progress(sum(self.shared.done.values()), total, result)
+        self.ports.progress(self.shared.count(done - self.done), self.shared.total, result)
+        self.done = done

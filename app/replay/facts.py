@@ -17,7 +17,7 @@ which app/replay/relations.py tells apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -25,7 +25,7 @@ from app.replay.names import standing_words
 from app.replay.number_words import find_spelled_out
 from app.replay.sources import Forms, Sources
 from app.replay.value_kinds import Value
-from app.replay.values import find_marked, find_values
+from app.replay.values import find_marked
 
 _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
 
@@ -46,20 +46,22 @@ class Facts(msgspec.Struct, frozen=True):
 def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: bool = False) -> Facts:
     """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat what the user said.
 
-    Never raises; the work grows in step with both texts.
+    The work grows in step with both texts. Raises `OverBudget`.
     """
     produced = _MARKED.sub(r"\2", produced)
-    found = find_values(produced)
+    sources.reader.spend_on_words(recorded, produced)
+    found = sources.reader.values(produced)
     forms, names = Forms((*found, *find_spelled_out(produced))), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
     stands = [
         _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
     ]
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
-    had = find_values(recorded)
+    gone = frozenset(lost)
+    had = sources.reader.values(recorded)
     before, resolved = (Forms((*side, *_markers(recorded))) for side in (had, map(sources.resolved, had)))
     added = (value for value in found if not _stood(value, before, resolved, sources))
-    others = [value for value in had if value.spelling not in lost]
+    others = _Others(value for value in had if value.spelling not in gone)
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(
         tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
@@ -79,8 +81,9 @@ def values_repeated(recorded: str, produced: str, sources: Sources) -> tuple[str
     They need no source, as those of a rule that the instruction states, but what the user said in this turn does not
     count: an answer to "cancel 4711" names 4711 whatever became of it.
     """
-    had = find_values(recorded)
-    found = find_values(_MARKED.sub(r"\2", produced))
+    sources.reader.spend_on_words(recorded, produced)
+    had = sources.reader.values(recorded)
+    found = sources.reader.values(_MARKED.sub(r"\2", produced))
     before, after = (Forms((*values, *find_spelled_out(text))) for values, text in ((had, recorded), (found, produced)))
     if not all(value in after for value in had) or not all(value in before for value in found):
         return ()
@@ -99,15 +102,25 @@ def _stood(value: Value, before: Forms, resolved: Forms, sources: Sources) -> bo
     return not (_is_share(value) or sources.contradict_zone(value)) or before.spell_out(value)
 
 
-def _supported(value: Value, had: Sequence[Value], sources: Sources) -> bool:
+class _Others:
+    """The forms of the values of a recorded text, by which a value with a changed unit or order is found."""
+
+    def __init__(self, values: Iterable[Value]) -> None:
+        self.spaces, self.readings = set[tuple[str, str]](), set[tuple[str, str]]()
+        for value in values:
+            self.spaces.add((value.space, value.form))
+            self.readings.add((value.form, value.other))
+
+
+def _supported(value: Value, had: _Others, sources: Sources) -> bool:
     """Return True if a source supports a value that the recorded text does not have.
 
     `had` are the values of that text which are not lost. Where one is the same but for its unit or year, and for a
     percentage, the source has to have this very one; the day and the month of 03/04 don't change places at all.
     """
-    if any(value.other and (value.form, value.other) == (each.other, each.form) for each in had):
+    if value.other and (value.other, value.form) in had.readings:
         return False
-    changed = any(value.form == each.form and value.space == each.space for each in had)
+    changed = (value.space, value.form) in had.spaces
     return sources.support(value, exactly=_is_share(value) or (changed and bool(value.detail)))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from unicodedata import category
 
-from app.pointers import format_pointer, parse_pointer
-from app.replay.compare import Path, names
+from app.pointers import PointerTree, follow, format_pointer
 from app.replay.sources import json_of
 from app.replay.vocabulary import PARTICLES
+from app.values.budget import UNLIMITED, WorkBudget
 
 FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
 SEVERAL_WORDS = 3
@@ -30,6 +30,7 @@ class SeenResults:
     def __init__(self, results: Iterable[Any] = ()) -> None:
         self._parts: list[str] = []
         self._left = SEARCHED_MAX
+        self._user = self._folded_user = ""
         for result in results:
             self.add(result)
 
@@ -39,10 +40,16 @@ class SeenResults:
             # No folded text has a line break.
             self._parts = ["\n".join(self._parts)]
 
-    def have(self, folded: str) -> bool:
-        """Return whether a text stands in one of the results; True once `SEARCHED_MAX` characters were searched."""
-        self._left -= sum(map(len, self._parts))
-        return self._left < 0 or any(folded in part for part in self._parts)
+    def have(self, text: str, user: str) -> bool:
+        """Return whether a folded text is in what the user said or in one of the results.
+
+        True once `SEARCHED_MAX` characters were searched.
+        """
+        if user != self._user:
+            self._user, self._folded_user = user, folded(user)
+        parts = [self._folded_user, *self._parts]
+        self._left -= sum(map(len, parts))
+        return self._left < 0 or any(text in part for part in parts)
 
 
 def free_paths(
@@ -62,48 +69,37 @@ def free_paths(
     """
     matcher = "any" if is_read else "facts"
     seen = SeenResults() if results is None else results
-    user_text = folded(user)
     return {
         pointer: matcher if is_named else "facts"
         for pointer, part, text in _texts(arguments, schema)
         if not any(keyword in part for keyword in _FIXED_BY_SCHEMA)
-        and ((is_named := _key(pointer) in FREE_KEYS or _described_as_free(part)) or _is_worded(text, user_text, seen))
+        and ((is_named := _key(pointer) in FREE_KEYS or _described_as_free(part)) or _is_worded(text, user, seen))
     }
 
 
-def fixed_arguments(arguments: Any, free: Collection[str]) -> list[dict[str, Any]]:
-    """Return the leaves of a call's arguments that no pointer in `free` names, each under its key.
+def fixed_arguments(arguments: Any, free: PointerTree[Any], budget: WorkBudget = UNLIMITED) -> Iterator[dict[str, Any]]:
+    """Yield the leaves of a call's arguments to which no pointer in `free` leads, each under its key.
 
-    They are what a call brings to the sources of facts: what the model worded itself binds no other text.
+    They are what a call brings to the sources of facts: what the model worded itself binds no other text. Raises
+    `OverBudget`.
     """
-    pointers = {parse_pointer(pointer) for pointer in free}
-    return [
-        {str(next((key for key in reversed(path) if isinstance(key, str)), "")): leaf}
-        for path, leaf in _leaves(arguments)
-        if not any(names(pointer, path[: len(pointer)]) for pointer in pointers)
-    ]
-
-
-def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
-    pending: list[tuple[Path, Any]] = [((), value)]
+    pending: list[tuple[str, Any, Sequence[PointerTree[Any]]]] = [("", arguments, [free])]
     while pending:
-        path, inner = pending.pop()
+        name, inner, trees = pending.pop()
+        budget.spend(1 + len(trees))
+        if any(tree.value is not None for tree in trees):
+            continue
         if isinstance(inner, dict):
-            pending += [((*path, key), child) for key, child in reversed(inner.items())]
+            pending += [(key, child, follow(trees, key)) for key, child in reversed(inner.items())]
         elif isinstance(inner, list):
-            pending += [((*path, index), child) for index, child in reversed(list(enumerate(inner)))]
+            pending += [(name, child, follow(trees, n)) for n, child in reversed(list(enumerate(inner)))]
         else:
-            yield path, inner
+            yield {name: inner}
 
 
-def _is_worded(text: str, user_text: str, seen: SeenResults) -> bool:
+def _is_worded(text: str, user: str, seen: SeenResults) -> bool:
     shown = folded(text)
-    return (
-        len(shown.split()) >= SEVERAL_WORDS
-        and _has_plain_words(text)
-        and shown not in user_text
-        and not seen.have(shown)
-    )
+    return len(shown.split()) >= SEVERAL_WORDS and _has_plain_words(text) and not seen.have(shown, user)
 
 
 def _has_plain_words(text: str) -> bool:

@@ -71,8 +71,10 @@ class ModelJudge:
     def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
         """As `JudgePort.simulate`. Raises `ProviderError`."""
         described = {"name": call.name, **({"description": tool.description} if tool else {})}
-        shown = [{"arguments": each.arguments, "result": each.result, "error": each.error} for each in examples]
-        data = {"tool": described, "recorded calls": shown[:EXAMPLES], "call": call.arguments}
+        shown = [
+            {"arguments": each.arguments, "result": each.result, "error": each.error} for each in examples[:EXAMPLES]
+        ]
+        data = {"tool": described, "recorded calls": shown, "call": call.arguments}
         texts = {name: json.dumps(value, ensure_ascii=False) for name, value in data.items()}
         answer = self._asked(SIMULATION, texts, "Reply with the result of the call alone.")
         if answer is None:

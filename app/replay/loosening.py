@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from app.pointers import format_pointer, parse_pointer
-from app.replay.checks import MOST_DIFFERENCES, Checker, Comparison
+from app.replay.checks import Checker
+from app.replay.compare import MOST_DIFFERENCES
 from app.replay.findings import Difference, ProducedAnswer, ProducedStep
 from app.replay.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
 
 MOST_PATHS = 20  # of one call's arguments that get a matcher
-MOST_CHARACTERS = 5_000_000  # that the comparisons of one calibration may read
 
 # The checks that are tried in the place of one, from strict to loose. People chose the others for what they check.
 _LOOSER: Mapping[AnswerCheck, Sequence[AnswerCheck]] = {
@@ -36,15 +35,12 @@ class Evidence:
     checker: Checker
 
 
-class _UsedUp(Exception):
-    """The comparisons have read all the characters that they may."""
+class _TooDifferent(Exception):
+    """The evidence has more differences than a comparison shows."""
 
 
-@dataclass(slots=True)
 class Loosening:
-    """Looks for checks until its comparisons have read `characters`; then it finds none."""
-
-    characters: int = field(default=MOST_CHARACTERS)
+    """Looks for checks. It finds none once the budget of the checkers is used up: what they compare then is open."""
 
     def of(self, step: CaseStep, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
         """Return the fields of a check that differ from the step's, so that it accepts all evidence.
@@ -55,7 +51,7 @@ class Loosening:
             if step.kind == "answer":
                 return self._of_answer(step, evidence)
             return self._of_arguments(step, evidence)
-        except _UsedUp:
+        except _TooDifferent:
             return None
 
     def _of_answer(self, step: CheckedAnswer, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
@@ -102,25 +98,15 @@ class Loosening:
         """Return the differences of all evidence by path; evidence that differs too much ends the search."""
         found: dict[str, list[Difference]] = {}
         for each in evidence:
-            diff = self._compare(step, each).diff
+            diff = each.checker.compare(step, each.produced).diff
             if len(diff) >= MOST_DIFFERENCES:
-                raise _UsedUp
+                raise _TooDifferent
             for difference in diff:
                 found.setdefault(difference.path, []).append(difference)
         return found
 
     def _accepts(self, step: CaseStep, evidence: Sequence[Evidence]) -> bool:
-        return all(self._compare(step, each).result == "passed" for each in evidence)
-
-    def _compare(self, step: CaseStep, evidence: Evidence) -> Comparison:
-        self.characters -= _size(step) + _size(evidence.produced)
-        if self.characters < 0:
-            raise _UsedUp
-        return evidence.checker.compare(step, evidence.produced)
-
-
-def _size(step: CaseStep | ProducedStep) -> int:
-    return len(step.text if step.kind == "answer" else msgspec.json.encode(step.arguments))
+        return all(each.checker.compare(step, each.produced).result == "passed" for each in evidence)
 
 
 def _matched(step: CheckedCall, matchers: Mapping[str, Any]) -> CheckedCall:

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
+
 Pairs = dict[int, int]  # an index on the left to an index on the right
+_STEPS_OF_A_BIT = 2
 
 
 class Matching:
@@ -10,12 +13,14 @@ class Matching:
 
     A left that is paired stays paired, perhaps with another right. `first` and `then` have bit r set for each right;
     as many as possible of `first` are paired before any of `then`. Each left searches an augmenting path by breadth
-    over bit sets; what a search reached in vain is never searched again, for no later path can lead through it.
+    over bit sets; what a search reached in vain is never searched again, for no later path can lead through it. Once
+    the budget is used up, a left gets a free right or none, and the matching may not be a maximum any more.
     """
 
-    def __init__(self, first: int, then: int = 0) -> None:
+    def __init__(self, first: int, then: int = 0, budget: WorkBudget = UNLIMITED) -> None:
         self.owners: dict[int, int] = {}  # right to left
         self._adjacent: dict[int, int] = {}
+        self._budget = budget
         self._first = first
         self._free = self._alive = first | then
 
@@ -33,6 +38,8 @@ class Matching:
             spare = spare or ((left, lowest_bit(free)) if free else None)
             unvisited = self._adjacent[left] & unseen & ~self._free
             unseen &= ~unvisited
+            if not self._may_go_on(unvisited.bit_count()):
+                return self._augment(reached, *spare) if spare else None
             while unvisited:
                 right = lowest_bit(unvisited)
                 unvisited ^= 1 << right
@@ -43,10 +50,17 @@ class Matching:
         self._alive = unseen
         return None
 
+    def _may_go_on(self, steps: int) -> bool:
+        try:
+            self._budget.spend(1 + _STEPS_OF_A_BIT * steps)
+        except OverBudget:
+            return False
+        return True
+
     def _augment(self, reached: dict[int, int], left: int, right: int) -> int:
         """Give `left` the free `right`, the one that it had before to the left that reached that, and so on."""
         self._free ^= 1 << right
-        had = {owner: each for each, owner in self.owners.items() if each in reached}
+        had = {self.owners[each]: each for each in reached}
         while True:
             self.owners[right] = left
             if left not in had:

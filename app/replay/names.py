@@ -15,7 +15,8 @@ from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, 
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
 
-_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*(?!\w|[-_]\w|'[^\W\d_])")
+# A part of a code, as `a'b` of `a'b_1`, is read to its end and left out: a search from each `'` on would be quadratic.
+_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*+((?=\w|[-_]\w|'[^\W\d_]))?")
 _TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE)
 _ZONE_NAME = re.compile(rf"\b(?:{'|'.join(zone for zone in ZONES if ' ' in zone)})\b", re.IGNORECASE)
 _NUMBERED = re.compile("[ \xa0][0-9]")
@@ -43,7 +44,7 @@ class Names:
 def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
     """Return the names in a source; `plain` are words that are none, `is_name` says that the text is one, if short."""
     found = _without_zones(text)
-    words = list(_WORD.finditer(found))
+    words = list(_words(found))
     if _is_german(match[0] for match in words):
         return Names()
     strong, weak = set[str](), set[str]()
@@ -63,13 +64,13 @@ def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
 def plain_words(text: str) -> set[str]:
     """Return the words that a text writes without a capital letter, addresses aside; `emailBody` has `email`."""
     text = " ".join(part for part in text.split() if "@" not in part and "://" not in part)
-    return {word.lower() for match in _WORD.finditer(text) for word in _HUMP.split(match[0]) if not word[0].isupper()}
+    return {word.lower() for match in _words(text) for word in _HUMP.split(match[0]) if not word[0].isupper()}
 
 
 def standing_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return all words of a text without regard to case, and those that follow a title, as in "Ms. Schmidt"."""
     plain = plainly(text)
-    words = frozenset(_bare(match[0]).casefold() for match in _WORD.finditer(plain))
+    words = frozenset(_bare(match[0]).casefold() for match in _words(plain))
     return words, frozenset(match[1].casefold() for match in _TITLED.finditer(plain))
 
 
@@ -78,7 +79,7 @@ def find_names(text: str, known: Names) -> Iterator[Value]:
     plain = _without_zones(text)
     run: list[re.Match[str]] = []
     is_greeted = False
-    for match in _WORD.finditer(plain):
+    for match in _words(plain):
         is_known = _bare(match[0]) in known.strong or _bare(match[0]) in known.weak
         if _NUMBERED.match(plain, match.end()) and (match[0].isupper() or match[0].lower() in LABELS):
             is_known = False  # CLM 20931 is a code, and Room 12 a label
@@ -90,6 +91,10 @@ def find_names(text: str, known: Names) -> Iterator[Value]:
             run.append(match)
     if run:
         yield from _name(plain, run, known)
+
+
+def _words(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in _WORD.finditer(text) if match[1] is None)
 
 
 def _name(text: str, run: list[re.Match[str]], known: Names) -> Iterator[Value]:

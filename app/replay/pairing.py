@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from app.replay.checks import Checker
 from app.replay.compare import arguments_of, leaves, similarity
 from app.replay.findings import ProducedStep
 from app.replay.matching import Matching, Pairs, longest_common_subsequence
 from app.replay.types import CaseStep, Order
+from app.values.budget import OverBudget
 
 MOST_COMPARED = 10_000  # pairs among which the most alike are looked for
+_IN_COMMON = 16  # leaves that a step compares
 
 Label = tuple[str, str]
 
@@ -50,7 +52,8 @@ class _Pairing:
         self._steps = steps
         self._produced = produced
         self._checker = checker
-        self._leaves: dict[int, frozenset[Any]] = {}
+        self._budget = checker.budget
+        self._leaves: dict[int, frozenset[bytes]] = {}
 
     def match(self, answers: Iterable[int]) -> None:
         """Pair as many recorded answers as pass with the answers that were produced."""
@@ -66,46 +69,68 @@ class _Pairing:
         length = passes * 2 * (len(lefts) + 1)
 
         def weight(row: int, right: int) -> int:
+            self._budget.spend(1)
             step, produced = self._steps[lefts[row]], self._produced[right]
             if label(step) != label(produced):
                 return 0
             return length + passes * self._grade(lefts[row], right) + self._likeness(lefts[row], right)
 
-        found = longest_common_subsequence(len(lefts), len(self._produced), weight)
-        self.pairs.update({lefts[row]: right for row, right in found.items()})
+        try:
+            found = longest_common_subsequence(len(lefts), len(self._produced), weight)
+        except OverBudget:
+            self._take_in_turn(lefts)
+        else:
+            self.pairs.update({lefts[row]: right for row, right in found.items()})
+
+    def _take_in_turn(self, lefts: Sequence[int]) -> None:
+        """Pair each step with the next produced one of its name."""
+        rights_by_label = self._free()
+        last = -1
+        for left in lefts:
+            rights = rights_by_label[label(self._steps[left])]
+            if (place := bisect_right(rights, last)) < len(rights):
+                self.pairs[left] = last = rights[place]
 
     def fill(self, lefts: Iterable[int]) -> None:
         """Pair what is left by name: first what still needs review, then the most alike."""
         rights_by_label = self._free()
         for name, group in _grouped(self._steps, lefts).items():
+            free = set(rights_by_label[name])
             for left, right in self._most_alike_first(group, rights_by_label[name]):
-                if left not in self.pairs and right in rights_by_label[name]:
+                if left not in self.pairs and right in free:
                     self.pairs[left] = right
-                    rights_by_label[name].remove(right)
+                    free.remove(right)
 
     def _most_alike_first(self, lefts: Sequence[int], rights: Sequence[int]) -> Iterable[tuple[int, int]]:
         if len(lefts) * len(rights) > MOST_COMPARED:
-            return zip(lefts, list(rights), strict=False)
-        return sorted(
-            ((left, right) for left in lefts for right in rights),
-            key=lambda pair: (-self._grade(*pair), -self._likeness(*pair)),
-        )
+            return zip(lefts, rights, strict=False)
+        try:
+            self._budget.spend(len(lefts) * len(rights))
+            return sorted(
+                ((left, right) for left in lefts for right in rights),
+                key=lambda pair: (-self._grade(*pair), -self._likeness(*pair)),
+            )
+        except OverBudget:
+            return zip(lefts, rights, strict=False)
 
     def _grade(self, left: int, right: int) -> int:
-        """2 passes, 1 needs review, 0 fails. Equal leaves are a quick test of equal arguments."""
+        """2 passes, 1 needs review, 0 fails. Equal leaves are a quick test of equal arguments. Raises `OverBudget`."""
         step, produced = self._steps[left], self._produced[right]
         if step.kind == "tool_call" and self._checker.is_plain(step):
+            self._budget.spend(1 + len(self._leaves_of(left)) // _IN_COMMON)
             return 2 * (self._leaves_of(left) == self._leaves_of(~right))
         comparison = self._checker.compare(step, produced)
         return 1 if comparison.task else {"passed": 2, "needs_review": 1, "failed": 0}[comparison.result]
 
     def _likeness(self, left: int, right: int) -> int:
-        """0 to 100."""
+        """0 to 100. Raises `OverBudget`."""
         if self._steps[left].kind == "answer":
             return 0
-        return int(100 * similarity(self._leaves_of(left), self._leaves_of(~right)))
+        one, other = self._leaves_of(left), self._leaves_of(~right)
+        self._budget.spend(1 + min(len(one), len(other)) // _IN_COMMON)
+        return int(100 * similarity(one, other))
 
-    def _leaves_of(self, index: int) -> frozenset[Any]:
+    def _leaves_of(self, index: int) -> frozenset[bytes]:
         """Return the leaves of a recorded call's arguments or, with its index inverted, of a produced one's."""
         if index not in self._leaves:
             step = self._steps[index] if index >= 0 else self._produced[~index]

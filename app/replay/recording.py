@@ -1,21 +1,33 @@
 """Answers a draft's tool calls from the recording, and pairs them with the recorded calls."""
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
-from typing import Any
+from operator import itemgetter, or_
+from typing import Protocol
 
 from app.chat import ToolCall
-from app.replay.compare import arguments_of, leaves
+from app.replay.compare import arguments_of, fingerprint
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy
 from app.replay.matching import Matching, lowest_bit
 from app.replay.types import CaseStep, CaseTurn, CheckedCall
+from app.values.budget import OverBudget, WorkBudget
 
-MOST_COMPARED = 10_000  # pairs of calls in a turn whose arguments differ
-# Tells if the check of a recorded call accepts the arguments of a call of the same tool.
-Accepts = Callable[[CheckedCall, ToolCall], bool]
+
+class ArgumentsChecker(Protocol):
+    """As `app.replay.checks.Checker` does it."""
+
+    @property
+    def budget(self) -> WorkBudget:
+        """The budget of the replay's comparisons."""
+
+    def is_plain(self, step: CheckedCall) -> bool:
+        """Return True if the check of a recorded call accepts equal arguments only."""
+
+    def accepts(self, step: CheckedCall, call: ToolCall) -> bool:
+        """Return True if the check of a recorded call accepts a call of the same tool. Raises `OverBudget`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +41,7 @@ class Reply:
 NO_REPLY = Reply(None, "none")
 
 
-Arguments = tuple[str, frozenset[Any]]  # a tool's name and the leaves of a call's arguments
+Arguments = tuple[str, bytes]  # a tool's name and the fingerprint of a call's arguments
 
 
 class RecordedCalls:
@@ -48,26 +60,29 @@ class RecordedCalls:
 
 def arguments_key(call: CheckedCall | ToolCall) -> Arguments:
     """Return a key that is equal for calls of a tool with equal arguments."""
-    return call.name, leaves(arguments_of(call.arguments))
+    return call.name, fingerprint(arguments_of(call.arguments))
 
 
 class Recording:
-    """The recorded calls as one turn of a test case looks them up; `accepts` compares the arguments of two calls.
+    """The recorded calls as one turn of a test case looks them up; `checker` compares the arguments of two calls.
 
     `matching` pairs the calls, counted from 0 in the order in which the model made them, with the turn's steps.
-    `accepted[n]` has bit s set where the turn's s-th step accepts the n-th call.
+    `accepted[n]` has bit s set where the turn's s-th step accepts the n-th call, or the two are too long to compare.
     """
 
-    def __init__(self, recorded: RecordedCalls, steps: Sequence[CaseStep], turn: int, accepts: Accepts) -> None:
+    def __init__(
+        self, recorded: RecordedCalls, steps: Sequence[CaseStep], turn: int, checker: ArgumentsChecker
+    ) -> None:
         self.accepted: list[int] = []
         self._recorded = recorded
         self._steps = steps
         self._turn = turn
-        self._accepts = accepts
-        self._given: set[int] = set()
-        self._compared = 0
+        self._checker = checker
+        self._equal: dict[Arguments, int] = {}
+        self._comparable: dict[str, list[tuple[int, CheckedCall]]] = {}
+        self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
         checked = sum(step.checked << index for index, step in enumerate(steps))
-        self.matching = Matching(checked, (1 << len(steps)) - 1 - checked)
+        self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
 
     def look_up(self, calls: Sequence[tuple[ToolCall, Tool]], allowed: Sequence[bool]) -> list[Reply]:
         """Return the answers to `calls`, which the model made at once, as docs/reference/gate.md has it.
@@ -75,53 +90,71 @@ class Recording:
         Calls with recorded arguments choose first, so that the order of calls made side by side does not matter. A
         call that is not `allowed` gets no answer and pairs with no step.
         """
-        equals = [self._equal(call) if may else 0 for (call, _), may in zip(calls, allowed, strict=True)]
+        keys = [arguments_key(call) for call, _ in calls]
+        equals = [self._equal_steps(key) if may else 0 for key, may in zip(keys, allowed, strict=True)]
         first, replies = len(self.accepted), [NO_REPLY] * len(calls)
         self.accepted += [0] * len(calls)
         for n in sorted(range(len(calls)), key=lambda n: not equals[n]):
             if allowed[n]:
-                replies[n] = self._reply(first + n, *calls[n], equals[n])
+                replies[n] = self._reply(first + n, *calls[n], equals[n], keys[n])
         return replies
 
     def nearest(self, name: str) -> CheckedCall | None:
         """Return the next recorded call of the turn with this name that has answered nothing."""
-        for index, step in self._of_turn(name):
-            if index not in self.matching.owners and index not in self._given:
-                self._given.add(index)
-                return step
-        return None
+        calls = self._unanswered.setdefault(name, iter(self._of_turn(name)))
+        return next((step for index, step in calls if index not in self.matching.owners), None)
 
     def examples(self, name: str) -> list[CheckedCall]:
         """Return all recorded calls of this name."""
         return self._recorded.by_name.get(name, [])
 
-    def _accepts_within(self, step: CheckedCall, call: ToolCall) -> bool:
-        """Compare arguments that differ; those beyond the limit are accepted only where they are equal."""
-        self._compared += 1
-        return self._compared <= MOST_COMPARED and self._accepts(step, call)
-
-    def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int) -> Reply:
-        accepted = equal | _bits(
-            index
-            for index, step in self._of_turn(call.name)
-            if not equal >> index & 1 and step.checked and self._accepts_within(step, call)
-        )
-        self.accepted[number] = accepted
+    def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int, key: Arguments) -> Reply:
+        accepted = self.accepted[number] = equal | self._accepting(call, equal)
         paired = self.matching.add(number, accepted, equal)
         if paired is None and accepted and (tool.effect == "read" or tool.extra == "allow"):
             paired = lowest_bit(equal or accepted)
         if paired is not None:
             return Reply(self._call(paired), "recording")
-        return self._borrowed(call) if tool.effect == "read" else NO_REPLY
+        return self._borrowed(key) if tool.effect == "read" else NO_REPLY
 
-    def _borrowed(self, call: ToolCall) -> Reply:
-        found = self._recorded.by_arguments.get(arguments_key(call), ())
-        return next((Reply(step, "borrowed") for turn, _, step in found if turn != self._turn), NO_REPLY)
+    def _accepting(self, call: ToolCall, equal: int) -> int:
+        """Return the bits of the turn's steps that accept a call with other arguments.
 
-    def _equal(self, call: ToolCall) -> int:
+        Where the budget is used up, these are all to which no comparison has said no: a person compares them.
+        """
+        steps = self._comparable_steps(call.name)
+        bits = list[int]()
+        for n, (index, step) in enumerate(steps):
+            try:
+                self._checker.budget.spend(1)
+                if equal >> index & 1 or self._checker.accepts(step, call):
+                    bits.append(index)
+            except OverBudget:
+                return _bits([*bits, *(index for index, _ in steps[n:])])
+        return _bits(bits)
+
+    def _comparable_steps(self, name: str) -> list[tuple[int, CheckedCall]]:
+        if name not in self._comparable:
+            self._comparable[name] = [
+                (index, step)
+                for index, step in self._of_turn(name)
+                if step.checked and not self._checker.is_plain(step)
+            ]
+        return self._comparable[name]
+
+    def _borrowed(self, key: Arguments) -> Reply:
+        found = self._recorded.by_arguments.get(key, ())
+        own = bisect_left(found, self._turn, key=itemgetter(0))
+        other = bisect_right(found, self._turn, key=itemgetter(0)) if own == 0 else 0
+        return Reply(found[other][2], "borrowed") if other < len(found) else NO_REPLY
+
+    def _equal_steps(self, key: Arguments) -> int:
         """Return the bits of the turn's steps with equal arguments, which the check of every call accepts."""
-        found = self._recorded.by_arguments.get(arguments_key(call), ())
-        return _bits(index for turn, index, _ in found if turn == self._turn)
+        if key not in self._equal:
+            found = self._recorded.by_arguments.get(key, ())
+            begin, end = (bisect(found, self._turn, key=itemgetter(0)) for bisect in (bisect_left, bisect_right))
+            self._equal[key] = _bits(index for _, index, _ in found[begin:end])
+        return self._equal[key]
 
     def _of_turn(self, name: str) -> list[tuple[int, CheckedCall]]:
         return self._recorded.by_turn.get((self._turn, name), [])

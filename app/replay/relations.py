@@ -41,7 +41,10 @@ def values_exchanged(recorded: str, produced: str) -> bool:
         groups.setdefault(kind, []).append(index)
     index_after = {each: index for index, each in enumerate(after)}
     several = [indexes for indexes in groups.values() if len(indexes) > 1]
-    moves = [[indexes.index(index_after[before[index]]) for index in indexes] for indexes in several]
+    places = [{index: place for place, index in enumerate(indexes)} for indexes in several]
+    moves = [
+        [place[index_after[before[index]]] for index in indexes] for place, indexes in zip(places, several, strict=True)
+    ]
     if len(several) > 1 and all(move == moves[0] for move in moves):
         return False
     spread = (indexes[-1] - indexes[0] >= len(indexes) for indexes in several)

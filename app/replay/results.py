@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -31,7 +31,7 @@ from app.replay.findings import (
     Violation,
 )
 from app.replay.matching import Pairs
-from app.replay.pairing import label
+from app.replay.pairing import Label, label
 from app.replay.types import CaseStep, CaseTurn, Judgement, TestCase
 from app.replay.violations import first_of_each_tool
 
@@ -55,8 +55,9 @@ def verdicts(
     """
     taken = set(pairs.values())
     extra = tuple(each for index, each in enumerate(produced) if index not in taken)
+    labels = frozenset(map(label, extra))
     return tuple(
-        _paired(step, produced[pairs[index]], checker, ask) if index in pairs else _unpaired(step, extra, not_reached)
+        _paired(step, produced[pairs[index]], checker, ask) if index in pairs else _unpaired(step, labels, not_reached)
         for index, step in enumerate(steps)
     ), extra
 
@@ -68,10 +69,10 @@ def not_run(step: CaseStep, reason: str) -> StepVerdict:
     return StepVerdict(step.kind, "not_run", _expected(step), None, reason)
 
 
-def _unpaired(step: CaseStep, extra: Sequence[ProducedStep], not_reached: str | None) -> StepVerdict:
+def _unpaired(step: CaseStep, extra: Collection[Label], not_reached: str | None) -> StepVerdict:
     if not step.checked or not_reached:
         return not_run(step, not_reached or "")
-    if any(label(each) == label(step) for each in extra):
+    if label(step) in extra:
         reason = "it came out of order"
     elif step.kind == "tool_call":
         reason = f"{step.name} was never called" if not extra else f"{step.name} was not called"

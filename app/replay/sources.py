@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from app.replay.names import Names, find_names, names_of, plain_words, standing_words
+from app.replay.reader import Reader
 from app.replay.value_kinds import Value
 from app.replay.values import find_values
 from app.replay.vocabulary import NAME_KEYS, NO_NAME_KEYS
@@ -20,6 +21,9 @@ Form = tuple[str, str]  # what kind of form it is, and the form
 _A_KEY = "type"  # as the key of a key, which is no name
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
+_STEPS_OF_A_NUMBER = 50
+_UNITED = 16  # words that one step adds to a set
+_LOOKED_UP = 2  # turns in which one step looks a value up
 
 _NONE: frozenset[str] = frozenset()
 
@@ -64,7 +68,7 @@ class Sources:
     are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, and texts that
     are JSON as such. Free text among the arguments is best left out (`free_text.fixed_arguments`): what the model
     worded itself binds no other text. `before` has the calls of earlier turns, whose values count as those of this one
-    and are not read again.
+    and are not read again. Whatever reads or looks up raises `OverBudget` once the reader's budget is used up.
     """
 
     def __init__(
@@ -76,20 +80,24 @@ class Sources:
         arguments: Sequence[Any] = (),
         results: Sequence[Any] = (),
         before: Sources | None = None,
+        reader: Reader | None = None,
     ) -> None:
-        texts, lengths = _texts(arguments), set[int]()
-        texts += _texts(results, lengths)
-        self._said = Forms(find_values(user))
-        self._tools = Forms(value for text, _ in texts for value in _source_values(text))
-        self._background = Forms(value for text in (instruction, *messages) for value in find_values(text))
-        plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), plain_words(user))
-        plain |= plain_words(instruction)
+        self.reader = reader = reader or Reader()
+        texts, lengths = _texts(arguments, reader), set[int]()
+        texts += _texts(results, reader, lengths)
+        self._said = Forms(reader.values(user))
+        self._tools = Forms(value for text, _ in texts for value in _source_values(text, reader))
+        self._background = Forms(value for text in (instruction, *messages) for value in reader.values(text))
+        plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), reader.plain_words(user))
+        plain |= reader.plain_words(instruction)
         self._calls: tuple[Forms, ...] = (self._tools,)
         if before:
+            reader.budget.spend((len(before._plain) + len(before._lengths)) // _UNITED)
             self._calls += before._calls
             lengths |= before._lengths
             plain |= before._plain
         self._lengths: set[int] = lengths
+        self._longest = max(lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
         self._said_words = standing_words(user)[0]
         self._names = _names(texts, self._plain)
@@ -102,13 +110,14 @@ class Sources:
         if not value.other or value.kind in ("code", "label"):
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
+        self._spend_on_calls()
         clear = [each for each in either if any(forms.holds_clearly(each) for forms in self._calls)]
         return clear[0] if len(clear) == 1 else value
 
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
         """Return the values of a recorded text that a new one has to have, each once."""
         names = self._all_names if keep_said else self._names
-        values = (value for value in find_values(text) if self._binds(self.resolved(value), keep_said=keep_said))
+        values = (value for value in self.reader.values(text) if self._binds(self.resolved(value), keep_said=keep_said))
         found = (
             name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
         )
@@ -128,13 +137,14 @@ class Sources:
 
         With `exactly` it has to stand there with its unit or year: a bare 20 does not support 20%.
         """
+        self._spend_on_calls()
         sources = (*self._calls, self._said, self._background)
         if exactly:
             return any(forms.spell_out(value) for forms in sources)
         if any(value in forms for forms in sources):
             return True
         if value.kind == "ordinal":
-            return int(value.form) <= max(self._lengths, default=0)
+            return int(value.form) <= self._longest
         return (
             value.kind == "number"
             and value.form.isdecimal()
@@ -144,12 +154,18 @@ class Sources:
 
     def contradict_zone(self, value: Value) -> bool:
         """Return True if what tools got and gave has a time of day in another zone only."""
+        self._spend_on_calls()
         return value.kind == "time" and bool(value.detail) and any(forms.contradict(value) for forms in self._calls)
 
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
         if self.said(value):
             return keep_said
+        self._spend_on_calls()
         return any(value in forms for forms in self._calls)
+
+    def _spend_on_calls(self) -> None:
+        """Count the steps of looking a value up among the calls of each turn."""
+        self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)
 
 
 def _accepted(value: Value) -> Iterator[Form]:
@@ -219,21 +235,25 @@ def _offered_by_number(value: Value) -> Iterator[tuple[Form, str]]:
         yield ("bare number", value.form), ""
 
 
-def _source_values(leaf: str | float) -> Iterable[Value]:
+def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:
     if isinstance(leaf, str):
+        reader.spend_on_values(leaf)
+        reader.spend_on_words(leaf)
         return find_values(leaf)
+    reader.budget.spend(_STEPS_OF_A_NUMBER)
     digits = format(Decimal(repr(leaf)), "f")
     fraction = digits.partition(".")[2]
     rounded = find_values(f"{leaf:.2f}") if len(fraction) >= _LONG_FRACTION else []  # 33.333333333333336
     return [*find_values(digits), *rounded]
 
 
-def _texts(values: Sequence[Any], lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
+def _texts(values: Sequence[Any], reader: Reader, lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
     """Return the keys and leaves of JSON values, each leaf with its key; adds the lengths of lists to `lengths`."""
     found: list[tuple[str | float, str]] = []
     pending: list[tuple[Any, str]] = [(value, "") for value in values]
     while pending:
         value, name = pending.pop()
+        reader.budget.spend(1)
         if isinstance(value, str) and (decoded := json_of(value)) is not None:
             value = decoded
         if isinstance(value, dict):

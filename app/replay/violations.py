@@ -120,11 +120,13 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
     first call that its step accepts, a write by its own. Calls that one message asked for have no order.
     """
     first: dict[int, int] = {}
-    for n, attempt in reversed(list(enumerate(attempts))):
-        bits = attempt.accepted
-        while bits:
-            accepting = lowest_bit(bits)
-            bits ^= 1 << accepting
+    seen = 0
+    for n, attempt in enumerate(attempts):
+        new = attempt.accepted & ~seen
+        seen |= new
+        while new:
+            accepting = lowest_bit(new)
+            new ^= 1 << accepting
             first[accepting] = n
     latest, before = -1, ""  # the call that came last of those that precede
     batch, pending = "", list[tuple[int, str]]()

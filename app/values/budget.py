@@ -29,3 +29,7 @@ class WorkBudget:
     def read(self, text: str) -> None:
         """Count the steps of reading a text once."""
         self.spend(1 + len(text) // CHARACTERS_PER_STEP)
+
+
+UNLIMITED = WorkBudget()
+"""For work that its caller has bounded otherwise."""

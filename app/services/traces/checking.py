@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from hashlib import blake2b
 
 from sqlalchemy import Connection
@@ -22,8 +23,9 @@ from app.models.scores import ScoreRow
 from app.models.turns import TurnRow
 from app.prices.book import NO_PRICES
 from app.providers.types import ModelPort
-from app.replay.checks import Checker
+from app.replay.checks import TOO_LONG, Checker
 from app.replay.findings import ProducedAnswer
+from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.services.accounts.projects import Owners
@@ -37,6 +39,7 @@ from app.services.traces.logs import built_session
 from app.sessions.facts import load
 from app.sessions.types import Turn
 from app.timestamps import Now
+from app.values.budget import WorkBudget
 
 SETTLED = timedelta(minutes=1)
 """The time without a span of a batch after which its turns are checked."""
@@ -186,7 +189,11 @@ class OnlineCheckRunner:
             except (ProviderError, Invalid, NotFound) as error:
                 return Outcome(None, failed=str(error))
         step = CheckedAnswer(check=Check(answer=check.kind, value=check.value))
-        found = Checker({}, Sources).compare(step, ProducedAnswer(text=answer))
+        reader = Reader(WorkBudget(COMPARED_MAX))
+        checker = Checker({}, partial(Sources, reader=reader), reader=reader)
+        found = checker.compare(step, ProducedAnswer(text=answer))
+        if found is TOO_LONG:
+            return Outcome(None, found.reason)
         return Outcome(found.result == "passed", found.reason)
 
     def _judged(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:

@@ -109,7 +109,7 @@ def compare(step: CaseStep, produced: ProducedStep) -> Comparison:
 def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order) -> dict[int, int]:
     """Pair steps as a turn does whose model made these calls one by one."""
     checker = Checker({}, Sources)
-    recording = Recording(RecordedCalls([turn("?", *steps)]), steps, 0, checker.accepts)
+    recording = Recording(RecordedCalls([turn("?", *steps)]), steps, 0, checker)
     for each in produced:
         if each.kind == "tool_call":
             tool = resolve(each.name, ToolRules(), None, None)

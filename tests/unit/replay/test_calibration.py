@@ -17,8 +17,10 @@ from app.replay.checks import Checker
 from app.replay.engine import replay
 from app.replay.findings import ProducedCall, ReplayResult
 from app.replay.loosening import Evidence, Loosening
+from app.replay.reader import Reader
 from app.replay.sources import Sources
 from app.replay.types import Check, TestCase, ToolRules
+from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, turn
 
 Script = Callable[[int, Sequence[Message]], Answer]
@@ -167,8 +169,10 @@ def test_the_search_ends_when_it_has_read_all_that_it_may() -> None:
     result = played(case, *calling({"q": "X" * 1000}))[0]
     assert calibrate(case, FakeDraft(), [result]).proposals
     step = case.turns[0].steps[0]
-    evidence = [Evidence(ProducedCall("get_room", {"q": "X" * 1000}), Checker({}, Sources))]
-    assert Loosening(characters=1500).of(step, evidence) is None
+    checkers = (Checker({}, Sources, reader=Reader(WorkBudget(limit))) for limit in (100, 10_000))
+    short, enough = ([Evidence(ProducedCall("get_room", {"q": "X" * 1000}), checker)] for checker in checkers)
+    assert Loosening().of(step, short) is None
+    assert Loosening().of(step, enough) is not None
 
 
 def test_proposals_are_accepted_one_by_one_and_again() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from app.pointers import parse_pointer
-from app.replay.compare import differences, equal, leaves, similarity
+from app.replay.compare import differences, equal, ignored_paths, leaves, similarity
 from app.replay.findings import Difference
 
 json_values = st.recursive(
@@ -21,7 +21,7 @@ json_values = st.recursive(
 
 
 def diff(expected: Any, actual: Any, *, subset: bool = False, ignore: tuple[str, ...] = ()) -> list[Difference]:
-    return list(differences(expected, actual, subset=subset, ignored=[parse_pointer(path) for path in ignore]))
+    return list(differences(expected, actual, subset=subset, ignored=[ignored_paths(ignore)]))
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.checks import Checker
 from app.replay.effects import resolve
-from app.replay.recording import MOST_COMPARED, RecordedCalls, Recording
+from app.replay.reader import Reader
+from app.replay.recording import RecordedCalls, Recording
 from app.replay.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
+from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import answer, call, turn
 
 
 def recording_of(*turns: CaseTurn, at: int = 0) -> Recording:
-    return Recording(RecordedCalls(turns), turns[at].steps, at, Checker({}, Sources).accepts)
+    return Recording(RecordedCalls(turns), turns[at].steps, at, Checker({}, Sources))
 
 
 def look_up(recording: Recording, *named: tuple[str, Any], **rules: Any) -> list[Any]:
@@ -99,15 +101,17 @@ def test_a_call_that_is_not_allowed_takes_no_answer_from_another() -> None:
     assert [reply.answered_by for reply in replies] == ["none", "recording"]
 
 
-def test_a_turn_compares_a_bounded_number_of_calls_and_then_takes_equal_ones_alone() -> None:
-    compared: list[Any] = []
-    recorded = turn("?", *(call("get", n) for n in range(200)))
-    recording = Recording(RecordedCalls([recorded]), recorded.steps, 0, lambda step, each: bool(compared.append(each)))
+def test_a_call_that_is_too_long_to_compare_is_answered_for_a_person_to_compare() -> None:
+    checker = Checker({}, Sources, reader=Reader(WorkBudget(2_000)))
+    recorded = turn("?", *(call("get", n, n, arguments={"": "number"}) for n in range(200)), call("get", -1, "exact"))
+    recording = Recording(RecordedCalls([recorded]), recorded.steps, 0, checker)
 
-    found = look_up(recording, *(("get", -n) for n in range(1, 101)), ("get", 7))
+    found = look_up(recording, ("get", 7), *(("get", 1_000 + n) for n in range(3)), ("pay", 1))
 
-    assert len(compared) == MOST_COMPARED
-    assert found == [None] * 100 + [("ok", "recording")]
+    assert found[0] == (7, "recording")
+    assert all(reply[1] == "recording" for reply in found[1:4])
+    assert recording.accepted[3] == (1 << 200) - 1, "all but the exact one may be the call that was meant"
+    assert found[4] is None
 
 
 def test_no_arguments_are_the_same_in_every_form() -> None:

@@ -1,0 +1,50 @@
+"""Reads the values of the texts of one replay within its budget, and each text only once."""
+
+from __future__ import annotations
+
+import re
+
+from app.replay.names import plain_words
+from app.replay.value_kinds import Value
+from app.replay.values import find_values
+from app.values.budget import UNLIMITED, WorkBudget
+
+COMPARED_MAX = 5_000_000
+"""Steps that the comparisons of one replay may have, or those of one calibration: some seconds of a processor."""
+
+_STEPS_OF_A_VALUE = 20
+_STEPS_OF_A_KNOWN_VALUE = 3  # to put it into the sources of one more turn
+_NUMBER = re.compile("[0-9]++")
+
+
+class Reader:
+    """The values of texts that come again from turn to turn: the instruction, what was said before."""
+
+    def __init__(self, budget: WorkBudget = UNLIMITED) -> None:
+        self.budget = budget
+        self._values: dict[str, tuple[Value, ...]] = {}
+        self._plain: dict[str, frozenset[str]] = {}
+
+    def values(self, text: str) -> tuple[Value, ...]:
+        """Return what `find_values` finds. Raises `OverBudget`."""
+        if text not in self._values:
+            self.spend_on_values(text)
+            self._values[text] = tuple(find_values(text))
+        self.budget.spend(1 + _STEPS_OF_A_KNOWN_VALUE * len(self._values[text]))
+        return self._values[text]
+
+    def plain_words(self, text: str) -> frozenset[str]:
+        """Return what `names.plain_words` finds. Raises `OverBudget`."""
+        if text not in self._plain:
+            self.spend_on_words(text)
+            self._plain[text] = frozenset(plain_words(text))
+        return self._plain[text]
+
+    def spend_on_values(self, text: str) -> None:
+        """Count the steps of finding the values of a text, which are more the more numbers it has."""
+        self.spend_on_words(text)
+        self.budget.spend(_STEPS_OF_A_VALUE * sum(1 for _ in _NUMBER.finditer(text)))
+
+    def spend_on_words(self, *texts: str) -> None:
+        """Count the steps of looking for names and other words in texts: a microsecond a character."""
+        self.budget.spend(1 + sum(map(len, texts)))

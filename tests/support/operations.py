@@ -13,6 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from cProfile import Profile
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -39,12 +40,16 @@ def steps_of(work: Callable[[], object], *, at_most: float = 0) -> int:
     return _fewest(_steps_of, work, at_most)
 
 
-def growth_of(prepare: Callable[[int], Callable[[], object]], size: int) -> float:
-    """Return how many times as many steps the work on an input of twice the size has; `prepare(size)` makes the work.
+def growth_of(
+    prepare: Callable[[int], Callable[[], object]], size: int, count: Callable[..., int] = steps_of
+) -> float:
+    """Return how many times as many steps, or calls, work on an input of twice the size has; `prepare(size)` makes it.
 
-    Linear work grows by 2 at most, quadratic work by almost 4.
+    Linear work grows by 2 at most, quadratic work by almost 4. The work is done once with each input, as a cache may
+    know it the second time.
     """
-    return steps_of(prepare(2 * size)) / steps_of(prepare(size))
+    once, twice = (count(prepare(length), at_most=inf) for length in (size, 2 * size))
+    return twice / once
 
 
 class CountedText(str):

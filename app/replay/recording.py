@@ -79,7 +79,7 @@ class Recording:
         self._turn = turn
         self._checker = checker
         self._equal: dict[Arguments, int] = {}
-        self._comparable: dict[str, list[tuple[int, CheckedCall]]] = {}
+        self._comparable: dict[str, int] = {}
         self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
@@ -109,7 +109,7 @@ class Recording:
         return self._recorded.by_name.get(name, [])
 
     def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int, key: Arguments) -> Reply:
-        accepted = self.accepted[number] = equal | self._accepting(call, equal)
+        accepted = self.accepted[number] = self._accepting(call, equal)
         paired = self.matching.add(number, accepted, equal)
         if paired is None and accepted and (tool.effect == "read" or tool.extra == "allow"):
             paired = lowest_bit(equal or accepted)
@@ -118,28 +118,28 @@ class Recording:
         return self._borrowed(key) if tool.effect == "read" else NO_REPLY
 
     def _accepting(self, call: ToolCall, equal: int) -> int:
-        """Return the bits of the turn's steps that accept a call with other arguments.
+        """Return the bits of the turn's steps that accept a call, which are at least the `equal` ones.
 
         Where the budget is used up, these are all to which no comparison has said no: a person compares them.
         """
-        steps = self._comparable_steps(call.name)
-        bits = list[int]()
-        for n, (index, step) in enumerate(steps):
-            try:
+        accepted, waiting = equal, self._comparable_steps(call.name) & ~equal
+        try:
+            while waiting:
                 self._checker.budget.spend(1)
-                if equal >> index & 1 or self._checker.accepts(step, call):
-                    bits.append(index)
-            except OverBudget:
-                return _bits([*bits, *(index for index, _ in steps[n:])])
-        return _bits(bits)
+                index = lowest_bit(waiting)
+                accepted |= self._checker.accepts(self._call(index), call) << index
+                waiting ^= 1 << index
+        except OverBudget:
+            return accepted | waiting
+        return accepted
 
-    def _comparable_steps(self, name: str) -> list[tuple[int, CheckedCall]]:
+    def _comparable_steps(self, name: str) -> int:
+        """Return the bits of the turn's steps whose check may accept other arguments."""
         if name not in self._comparable:
-            self._comparable[name] = [
-                (index, step)
-                for index, step in self._of_turn(name)
-                if step.checked and not self._checker.is_plain(step)
-            ]
+            calls = self._of_turn(name)
+            self._comparable[name] = _bits(
+                index for index, step in calls if step.checked and not self._checker.is_plain(step)
+            )
         return self._comparable[name]
 
     def _borrowed(self, key: Arguments) -> Reply:

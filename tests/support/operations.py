@@ -40,9 +40,7 @@ def steps_of(work: Callable[[], object], *, at_most: float = 0) -> int:
     return _fewest(_steps_of, work, at_most)
 
 
-def growth_of(
-    prepare: Callable[[int], Callable[[], object]], size: int, count: Callable[..., int] = steps_of
-) -> float:
+def growth_of(prepare: Callable[[int], Callable[[], object]], size: int, count: Callable[..., int] = steps_of) -> float:
     """Return how many times as many steps, or calls, work on an input of twice the size has; `prepare(size)` makes it.
 
     Linear work grows by 2 at most, quadratic work by almost 4. The work is done once with each input, as a cache may

@@ -1,0 +1,231 @@
+"""Comparisons of values of every shape are linear or within the budget of their replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from app.chat import Message
+from app.replay.arguments import compare_arguments, ranked
+from app.replay.checks import TOO_LONG, Checker
+from app.replay.compare import differences, equal, fingerprint, ignored_paths, leaves, similarity
+from app.replay.engine import replay
+from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
+from app.replay.free_text import SeenResults, fixed_arguments, free_paths
+from app.replay.matchers import parse_matchers
+from app.replay.matching import Matching
+from app.replay.reader import Reader
+from app.replay.sources import Sources
+from app.replay.types import Order, TestCase, ToolRules
+from app.values.budget import WorkBudget
+from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of
+from tests.unit.replay.fakes import FakeModel, answer, call, calls, pair, ports, says, turn
+
+LINEAR = 2.4
+SIZE = 100
+
+
+def nested(leaf: Any, depth: int = 50) -> Any:
+    for _ in range(depth):
+        leaf = [leaf]
+    return leaf
+
+
+def nested_halves(n: int) -> list[Any]:
+    return [n] if n < 2 else [nested_halves(n // 2), nested_halves(n - n // 2)]
+
+
+VALUES: dict[str, Callable[[int], Any]] = {
+    "equal numbers": lambda n: [7] * n,
+    "rising numbers": lambda n: list(range(n)),
+    "falling numbers": lambda n: list(range(n, 0, -1)),
+    "numbers that collide": lambda n: [float(k) for k in colliding_numbers(n)],
+    "keys": lambda n: {f"k{k}": k for k in range(n)},
+    "keys that are indexes": lambda n: {str(k): k for k in range(n)},
+    "lists of one": lambda n: [[k] for k in range(n)],
+    "deep lists": lambda n: [nested(k) for k in range(n // 10)],
+    "lists in lists": nested_halves,
+    "objects": lambda n: [{"a": k, "b": {"c": str(k)}} for k in range(n)],
+    "empty ones": lambda n: [[], {}, None, "", True] * n,
+    "texts": lambda n: [f"word {k} of a text" for k in range(n)],
+}
+
+
+def pointers(n: int) -> tuple[str, ...]:
+    return tuple(f"/k{k}" for k in range(n)) + tuple(f"/{k}/x" for k in range(n)) + ("/*/b/c", "/*/*", "/*/0")
+
+
+ON_ONE: dict[str, Callable[[Any, int], object]] = {
+    "leaves": lambda value, n: leaves(value),
+    "fingerprint": lambda value, n: fingerprint(value),
+    "fixed_arguments": lambda value, n: list(fixed_arguments(value, ignored_paths(pointers(n)))),
+    "free_paths": lambda value, n: free_paths(value, user="said", results=SeenResults([value])),
+    "sources": lambda value, n: Sources(arguments=[value], results=[value]),
+}
+ON_TWO: dict[str, Callable[[Any, Any, int], object]] = {
+    "equal": lambda one, other, n: equal(one, other),
+    "similarity": lambda one, other, n: similarity(leaves(one), leaves(other)),
+    "differences": lambda one, other, n: list(differences(one, other, ignored=[ignored_paths(pointers(n))])),
+    "exact": lambda one, other, n: compared(one, other, dict.fromkeys(pointers(n), "exact")),
+    "facts": lambda one, other, n: compared(one, other, dict.fromkeys(pointers(n), "facts")),
+    "unordered": lambda one, other, n: compared(one, other, {"": "unordered"}),
+    "one_of": lambda one, other, n: compared(one, other, {"": {"match": "one_of", "values": [[1], one]}}),
+    "number": lambda one, other, n: compared(one, other, {"/*": "number"}),
+    "regex": lambda one, other, n: compared(one, other, {"": {"match": "regex", "value": "(a*)*b"}}),
+    "ai": lambda one, other, n: compared(one, other, {"/*": {"match": "ai", "value": "fits"}}),
+}
+
+
+def compared(one: Any, other: Any, matchers: dict[str, Any]) -> object:
+    return compare_arguments(one, other, ranked(parse_matchers(matchers)), Sources)
+
+
+@pytest.mark.parametrize("shape", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("work", ON_ONE.values(), ids=ON_ONE)
+def test_a_value_is_read_in_steps_that_grow_with_it(
+    work: Callable[[Any, int], object], shape: Callable[[int], Any]
+) -> None:
+    assert growth_of(lambda n: partial(work, shape(n), n), SIZE, calls_of) < LINEAR
+
+
+@pytest.mark.parametrize("shape", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("work", ON_TWO.values(), ids=ON_TWO)
+def test_two_values_are_compared_in_steps_that_grow_with_them(
+    work: Callable[[Any, Any, int], object], shape: Callable[[int], Any]
+) -> None:
+    assert growth_of(lambda n: partial(work, shape(n), shape(n), n), SIZE, calls_of) < LINEAR
+    assert growth_of(lambda n: partial(work, shape(n), shape(n + 1), n), SIZE, calls_of) < LINEAR
+
+
+def colliding_leaves(count: int) -> list[int]:
+    """Return numbers that, each with its index, once had one hash: as a tuple `((index,), number)`."""
+    mask, inverse = 2**64 - 1, pow(_LANE, -1, 2**64)
+    numbers = []
+    for index in range(count):
+        lane = ((_START - _turned(hash((index,)))) * inverse) & mask
+        lane -= 2**64 * (lane > 2**63)
+        numbers.append(lane if -PRIME < lane < PRIME else index)
+    return numbers
+
+
+_LANE, _FACTOR, _START = 14029467366897019727, 11400714785074694791, 2870177450012600261
+
+
+def _turned(lane: int) -> int:
+    total = (_START + lane * _LANE) & (2**64 - 1)
+    return ((total << 31 | total >> 33) * _FACTOR) & (2**64 - 1)
+
+
+def test_numbers_that_collide_with_their_index_are_not_compared_with_each_other() -> None:
+    assert len({hash(((n,), number)) for n, number in enumerate(colliding_leaves(400))}) < 350, "they do collide"
+    assert len({hash(leaf) for leaf in leaves(colliding_leaves(400))}) == 400
+
+
+SHAPES_OF_CALLS: dict[str, Callable[[int], Any]] = {
+    "equal": lambda k: {"n": 1},
+    "different": lambda k: {"n": k},
+    "falling": lambda k: {"n": -k},
+    "colliding": lambda k: k * PRIME + 1,
+}
+CHECKS: dict[str, Any] = {"exact": "exact", "subset": "subset", "ignored": "ignore", "matchers": {"/n": "number"}}
+
+
+def case_of(n: int, shape: Callable[[int], Any], arguments: Any, order: Order) -> TestCase:
+    steps = [call("get", shape(k), "ok", arguments=arguments) for k in range(n)]
+    return TestCase(turns=(turn("Do it", *steps, answer("Done")),), order=order)
+
+
+def played(case: TestCase, shape: Callable[[int], Any], budget: WorkBudget) -> ReplayResult:
+    """Play a draft that makes as many calls as the recording has, at once."""
+    made = len(case.turns[0].steps) - 1
+    script = [calls(*(("get", shape(k + 1)) for k in range(made))), says("Done")]
+    return replay(case, ports(FakeModel(lambda n, messages: script[n]), judge=None), budget=budget)
+
+
+@pytest.mark.parametrize("order", ["effects", "any", "in_order"])
+@pytest.mark.parametrize("arguments", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize("shape", SHAPES_OF_CALLS.values(), ids=SHAPES_OF_CALLS)
+def test_a_turn_of_many_calls_costs_no_more_than_its_budget(
+    shape: Callable[[int], Any], arguments: Any, order: Order
+) -> None:
+    limit = 4_000
+
+    def prepare(n: int) -> Callable[[], object]:
+        case = case_of(n, shape, arguments, order)
+        return lambda: played(case, shape, WorkBudget(limit))
+
+    assert growth_of(prepare, SIZE, calls_of) < LINEAR
+
+
+@pytest.mark.parametrize("check", ["strict", "facts", "meaning", "contains"])
+def test_an_answer_that_is_too_long_to_compare_needs_review_and_the_replay_ends(check: str) -> None:
+    numbers = " ".join(map(str, range(1_000, 3_000)))
+    case = TestCase(turns=(turn("?", answer(numbers, answer=check)), turn("?", answer("Done"))))
+    script = [says(numbers + " "), says("Done")]
+
+    result = replay(case, ports(FakeModel(lambda n, messages: script[n]), judge=None), budget=WorkBudget(1_000))
+
+    assert [step.result for played in result.turns for step in played.steps] == ["needs_review", "needs_review"]
+    assert {step.reason for played in result.turns for step in played.steps} == {"too long to compare"}
+    assert (result.status, result.stop_reason) == ("needs_review", None)
+
+
+def test_what_is_too_long_to_compare_is_neither_passed_nor_asked_of_a_judge() -> None:
+    checker = Checker({}, Sources, reader=Reader(WorkBudget(10)))
+
+    assert checker.compare(answer("x" * 1_000, answer="ai"), ProducedAnswer("y")) is TOO_LONG
+    assert checker.compare(call("get", {"a": [1] * 100}), ProducedCall("get", {"a": [1] * 100})) is TOO_LONG
+
+
+def test_a_conversation_of_300_kilobytes_needs_a_third_of_the_budget() -> None:
+    sentence = "The order A-17 of Anna Schmidt left our store in Berlin on 5 May for $17.50. "
+    steps = [(call("get_order", {"id": n}, sentence * 100), answer(sentence * 10, answer="meaning")) for n in range(30)]
+    case = TestCase(turns=tuple(turn(f"Where is {n}?", *steps[n]) for n in range(30)))
+    budget = WorkBudget()
+
+    def script(n: int, messages: Sequence[Message]) -> Any:
+        turn, is_answer = divmod(n, 2)
+        return says(sentence * 9) if is_answer else calls(("get_order", {"id": turn}))
+
+    assert replay(case, ports(FakeModel(script), judge=None), budget=budget).status == "passed"
+    assert budget.spent < 1_700_000, budget.spent
+
+
+@pytest.mark.parametrize("order", ["any", "in_order"])
+@pytest.mark.parametrize("n", [10, 120])
+def test_calls_are_paired_in_every_order(n: int, order: Order) -> None:
+    steps = [call("get", {"n": k}) for k in range(n)]
+    produced = [ProducedCall("get", {"n": k}) for k in range(n)]
+
+    assert pair(steps, produced, order) == {k: k for k in range(n)}
+
+
+def test_a_matching_without_a_budget_gives_free_rights() -> None:
+    matching = Matching(0b111, budget=WorkBudget(0))
+
+    assert [matching.add(left, 0b011) for left in range(3)] == [0, 1, None]
+    assert matching.add(3, 0b100) == 2
+
+
+def test_further_turns_read_what_was_said_before_only_once() -> None:
+    def prepare(n: int) -> Callable[[], object]:
+        text = "The order A-17 is on its way to Berlin. " * 30
+        case = TestCase(turns=tuple(turn(text, answer(text + str(k), answer="facts")) for k in range(n)))
+        script: Iterator[Any] = iter([says(text + str(k)) for k in range(n)])
+        return lambda: replay(case, ports(FakeModel(lambda n, messages: next(script)), judge=None))
+
+    assert growth_of(prepare, 10, calls_of) < 2.6
+
+
+def test_a_tool_with_thousands_of_matchers_is_looked_up_path_by_path() -> None:
+    def prepare(n: int) -> Callable[[], object]:
+        recorded = {f"k{k}": k for k in range(n)}
+        rules = {"get": ToolRules(arguments={f"/k{k}": "number" for k in range(n)})}
+        case = TestCase(turns=(turn("?", call("get", recorded), answer("Done")),), tools=rules)
+        script = [calls(("get", recorded | {"k0": 0.0})), says("Done")]
+        return lambda: replay(case, ports(FakeModel(lambda at, messages: script[at]), judge=None))
+
+    assert growth_of(prepare, 200, calls_of) < LINEAR

@@ -20,6 +20,8 @@ from typing import Any
 TIMES = 3
 COPIED = 256  # bytes that count as one step
 PRIME = 2**61 - 1  # of which the hash of a number is the remainder
+# The constants by which CPython mixes the hashes of a tuple's entries, without a secret (Objects/tupleobject.c).
+_ENTRY, _MIX, _SEED = 14029467366897019727, 11400714785074694791, 2870177450012600261
 
 
 def calls_of(work: Callable[[], object], *, at_most: float = 0) -> int:
@@ -73,6 +75,22 @@ class CountedNumber(int):
 def colliding_numbers(count: int) -> list[int]:
     """Return different numbers with the same hash, of which a set or a dict compares each with all others."""
     return [CountedNumber(n * PRIME + 1) for n in range(1, count + 1)]
+
+
+def numbers_that_collide_by_index(count: int) -> list[int]:
+    """Return numbers of 64 bits of which each fourth, as `((index,), number)`, has the same hash.
+
+    JSON can have them, and they are made without any search: tuples of numbers must not be keys of what a caller sent.
+    """
+    inverse = pow(_ENTRY, -1, 2**64)
+    numbers = list[int]()
+    for index in range(count):
+        first = (_SEED + hash((index,)) * _ENTRY) % 2**64
+        mixed = (first << 31 | first >> 33) * _MIX
+        wanted = (_SEED - mixed) * inverse % 2**64
+        number = wanted - 2**64 if wanted > 2**63 else wanted
+        numbers.append(number if abs(number) < PRIME else index)
+    return numbers
 
 
 def _fewest(count: Callable[[Callable[[], object]], int], work: Callable[[], object], at_most: float) -> int:

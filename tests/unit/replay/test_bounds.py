@@ -21,7 +21,7 @@ from app.replay.reader import Reader
 from app.replay.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import WorkBudget
-from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of
+from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
 from tests.unit.replay.fakes import FakeModel, answer, call, calls, pair, ports, says, turn
 
 LINEAR = 2.4
@@ -100,28 +100,11 @@ def test_two_values_are_compared_in_steps_that_grow_with_them(
     assert growth_of(lambda n: partial(work, shape(n), shape(n + 1), n), SIZE, calls_of) < LINEAR
 
 
-def colliding_leaves(count: int) -> list[int]:
-    """Return numbers that, each with its index, once had one hash: as a tuple `((index,), number)`."""
-    mask, inverse = 2**64 - 1, pow(_LANE, -1, 2**64)
-    numbers = []
-    for index in range(count):
-        lane = ((_START - _turned(hash((index,)))) * inverse) & mask
-        lane -= 2**64 * (lane > 2**63)
-        numbers.append(lane if -PRIME < lane < PRIME else index)
-    return numbers
-
-
-_LANE, _FACTOR, _START = 14029467366897019727, 11400714785074694791, 2870177450012600261
-
-
-def _turned(lane: int) -> int:
-    total = (_START + lane * _LANE) & (2**64 - 1)
-    return ((total << 31 | total >> 33) * _FACTOR) & (2**64 - 1)
-
-
 def test_numbers_that_collide_with_their_index_are_not_compared_with_each_other() -> None:
-    assert len({hash(((n,), number)) for n, number in enumerate(colliding_leaves(400))}) < 350, "they do collide"
-    assert len({hash(leaf) for leaf in leaves(colliding_leaves(400))}) == 400
+    assert len({hash(((n,), number)) for n, number in enumerate(numbers_that_collide_by_index(400))}) < 350, (
+        "they do collide"
+    )
+    assert len({hash(leaf) for leaf in leaves(numbers_that_collide_by_index(400))}) == 400
 
 
 SHAPES_OF_CALLS: dict[str, Callable[[int], Any]] = {

@@ -11,8 +11,10 @@ are and so leaves the bets fair. A test case in which nothing failed costs the o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from math import exp, inf, log
 
 from app.experiments.sequential import Round, log_attainable, log_evidence, log_mean
@@ -62,7 +64,8 @@ class Regression:
         """
         bar = log_bar(alpha * self._share_alone)
         ordered = sorted(zip(self._wealth, self._weights, range(len(self._wealth)), strict=True))
-        return tuple(sorted(i for wealth, share, i in ordered if _least(wealth, share, ordered) >= bar))
+        sums = list(accumulate(ordered, _added, initial=(-inf, 0.0)))
+        return tuple(sorted(i for wealth, share, i in ordered if _least(wealth, share, ordered, sums) >= bar))
 
 
 @lru_cache(1 << 16)
@@ -86,14 +89,28 @@ def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
     return [each / total if each else RESERVE / silent for each in telling], 1.0 if silent == len(first) - 1 else 0.5
 
 
-def _least(wealth: float, share: float, ordered: Sequence[tuple[float, float, int]]) -> float:
-    """Return the lowest log mean over a set that holds the test case of this wealth and share."""
+def _added(sums: tuple[float, float], case: tuple[float, float, int]) -> tuple[float, float]:
+    """Return the log of the weighted sum of wealth, and the sum of weights, with one more test case."""
+    (log_sum, weight), (wealth, part, _) = sums, case
+    return log_mean((log_sum, wealth), (1, part)), weight + part
+
+
+def _least(
+    wealth: float, share: float, ordered: Sequence[tuple[float, float, int]], sums: Sequence[tuple[float, float]]
+) -> float:
+    """Return the lowest log mean over a set that holds the test case of this wealth and share.
+
+    The others of the set are the first ones in order of wealth, up to the first whose wealth is above their mean.
+    """
     if wealth <= 0:
         return wealth
-    total, weight = share, share  # in units of the wealth
-    for other, part, _ in ordered:
-        relative = exp(other - wealth)
-        if relative >= total / weight:
-            break
-        total, weight = total + part * relative, weight + part
-    return round(wealth + log(total / weight), _DIGITS)
+
+    def mean(count: int) -> float:  # in units of the wealth
+        log_sum, weight = sums[count]
+        return (share + exp(log_sum - wealth)) / (share + weight)
+
+    def is_above(count: int) -> bool:
+        other = ordered[count][0]
+        return other >= wealth or exp(other - wealth) >= mean(count)
+
+    return round(wealth + log(mean(bisect_left(range(len(ordered)), True, key=is_above))), _DIGITS)

@@ -27,6 +27,7 @@ from app.storable import decode_json
 from app.values.budget import OverBudget, WorkBudget
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
+_STEPS_OF_A_CALL = 20  # to compare arguments without values
 _STEPS_OF_A_MATCHER = 5  # to parse it
 _READING = 8  # characters that a step reads in order to parse JSON or to search a text
 _GUARDS = 3  # that find the values of both texts again
@@ -130,6 +131,7 @@ class Checker:
     def _call(self, step: CheckedCall, arguments: Any) -> Comparison:
         if step.check.arguments == "ignore":
             return PASSED
+        self.budget.spend(_STEPS_OF_A_CALL)
         compared = compare_arguments(
             arguments_of(step.arguments),
             arguments_of(arguments),

@@ -26,6 +26,14 @@ BUCKET_BYTES, BLOCK_BYTES = 1024 * 1024, 8 * 1024 * 1024
 ALL = (1 << TURNS) - 1
 _MARKS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _BITS = {mark: 1 << index for index, mark in enumerate(_MARKS)}
+# The marks of each value of each byte of a set.
+_MARKS_OF_BYTES = [
+    [
+        "".join(chr(mark) for index, mark in enumerate(_MARKS[start : start + 8]) if byte >> index & 1)
+        for byte in range(256)
+    ]
+    for start in range(0, TURNS, 8)
+]
 
 
 def bucket_of(word: str) -> int:
@@ -98,9 +106,8 @@ def _turns_of(marks: str) -> int:
     return sum(_BITS[mark] for mark in marks.encode())
 
 
-@lru_cache(4096)
 def _marks_of(turns: int) -> str:
-    return "".join(chr(mark) for mark, bit in _BITS.items() if turns & bit)
+    return "".join([marks[byte] for marks, byte in zip(_MARKS_OF_BYTES, turns.to_bytes(8, "little"), strict=True)])
 
 
 def needed(query: Query) -> dict[int, list[Term]]:

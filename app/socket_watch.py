@@ -45,8 +45,7 @@ class SocketWatch:
         wait = Wait(until, descriptor)
         with self._lock:
             self._waits.add(wait)
-            # A fork has none of its parent's threads.
-            if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="socket-watch", daemon=True)
                 self._thread.start()
         return wait
@@ -56,6 +55,10 @@ class SocketWatch:
         with self._lock:
             self._waits.discard(wait)
         return wait.ended
+
+    def forget(self) -> None:
+        """Forget the waits of another process: a fork has none of its parent's threads, and has copies of its locks."""
+        self._lock, self._waits, self._thread = threading.Lock(), set(), None
 
     def _work(self) -> None:
         quiet = 0
@@ -91,3 +94,4 @@ def _shut_down(wait: Wait) -> bool:
 
 WATCH = SocketWatch()
 """That of this process."""
+os.register_at_fork(after_in_child=WATCH.forget)

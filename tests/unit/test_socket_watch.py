@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import socket
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from app.socket_watch import SocketWatch
+from app.socket_watch import WATCH, SocketWatch
 from tests.support.waiting import wait_until
 
 Pair = tuple[socket.socket, socket.socket]
@@ -69,3 +70,14 @@ def test_the_thread_ends_when_nothing_waits_and_another_one_starts_for_the_next(
     wait_until(lambda: watch._thread is None, "the thread to end")
     watch.begin(time.monotonic(), ours.fileno)
     assert ours.recv(1) == b""
+
+
+def test_a_fork_ends_its_own_waits(pair: Pair) -> None:
+    ours, _ = pair
+    of_parent = WATCH.begin(math.inf, ours.fileno)
+    if (child := os.fork()) == 0:
+        WATCH.begin(time.monotonic(), ours.fileno)
+        ours.settimeout(30)
+        os._exit(0 if ours.recv(1) == b"" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    WATCH.end(of_parent)

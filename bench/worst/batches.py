@@ -5,19 +5,41 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 
 from bench.worst import texts
-from bench.worst.case import Ask, worst
+from bench.worst.case import Ask, Case, worst
 from bench.worst.stage import Stage
 from bench.worst.texts import attribute, batch, span
 
 TRACES = "POST /api/public/otel/v1/traces"
+MIB = 1024 * 1024
 WIRE, PLAIN = 20 * 1024 * 1024, 64 * 1024 * 1024
 GZIP = {"Content-Encoding": "gzip"}
 CHAT = attribute("gen_ai.operation.name", "chat")
 OF_PROMPT = "POST /api/public/prompts/{prompt_id}/otel/v1/traces"
 MANY = 60_000
+_plain_bytes: dict[Case, int] = {}
+
+
+def note(case: Case, ask: Ask) -> None:
+    """Remember how many bytes a batch has once it is inflated; broken gzip counts as it is sent."""
+    if case.route in (TRACES, OF_PROMPT, *LOGS):
+        try:
+            body = gzip.decompress(ask.body) if ask.headers == GZIP else ask.body
+        except (OSError, EOFError, zlib.error):
+            body = ask.body
+        _plain_bytes[case] = max(1, len(body))
+
+
+def show(taken: Iterable[tuple[float, int, Case]]) -> None:
+    """Print the seconds of a processor for each MiB of those batches of which they are the most."""
+    each = [(took / (_plain_bytes[case] / MIB), case) for took, _, case in taken if _plain_bytes.get(case, 0) >= MIB]
+    if each:
+        print("seconds of a processor for each MiB of a batch, the dearest 10:")
+    for seconds, case in sorted(each, key=lambda one: -one[0])[:10]:
+        print(f"  {seconds:6.3f}  {case.route}  {case.name}")
 
 
 def _zipped(body: bytes) -> Ask:

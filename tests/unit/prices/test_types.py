@@ -7,7 +7,8 @@ from decimal import Decimal
 import pytest
 
 from app.chat import Tokens
-from app.prices.book import NO_PRICES, PriceBook
+from app.prices.book import NO_PRICES, PriceBook, PriceList
+from app.prices.names import LONGEST
 from app.prices.types import NOTHING, Bill, CalledModel, Cost, size_of, total
 from app.providers import catalogue
 
@@ -66,3 +67,10 @@ def test_without_prices_nothing_is_known_of_the_cost() -> None:
 )
 def test_the_size_of_a_prompt_is_the_greatest_number_that_it_exceeds(tokens: int, size: int) -> None:
     assert size_of(tokens) == size
+
+
+def test_long_names_of_models_are_not_remembered_whole() -> None:
+    book = PriceBook(PriceList({}))
+    book.find(CalledModel("p" * 1_000_000, "m" * 1_000_000))
+
+    assert max(len(called.provider + called.model) for called in book._known) <= 2 * LONGEST

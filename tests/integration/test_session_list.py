@@ -272,6 +272,13 @@ def test_what_is_listed_can_be_exported(world: World, filled: tuple[int, int]) -
     ]
 
 
+@pytest.mark.parametrize("q", ["%", '""', "-refunds"])
+def test_an_export_by_a_query_that_is_none_is_refused_as_the_list_is(world: World, q: str) -> None:
+    listed, exported = (world.get(path, params={"q": q}) for path in ("/api/v1/sessions", "/api/v1/exports/sessions"))
+    assert listed.status_code == 400
+    assert (exported.status_code, exported.json) == (400, listed.json)
+
+
 def test_an_export_of_the_sessions_with_a_score_tells_what_they_cost(world: World, filled: tuple[int, int]) -> None:
     path = "/api/v1/exports/sessions?score=helpful&minScore=0.9"
     (line,) = world.get(path).text.splitlines()

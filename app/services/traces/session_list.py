@@ -153,9 +153,15 @@ class SessionListService:
         return Count(count, complete=True)
 
     def all(self, *, project_id: int, filters: SessionFilter, order: Order) -> Iterator[ListedSession]:
-        """Yield all sessions that match; no transaction spans them, and none is open while the caller has one."""
+        """Return all sessions that match, each read when it is needed; `Invalid` for a wrong filter comes at once.
+
+        No transaction spans them, and none is open while the caller has one.
+        """
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
+        return self._all(conditions, order)
+
+    def _all(self, conditions: Conditions, order: Order) -> Iterator[ListedSession]:
         after: Position | None = None
         while True:
             with self.database.read() as connection:

@@ -1,7 +1,7 @@
-"""Sends each of the dearest requests alone, and prints what it takes of a processor: `python -m bench.worst`.
+"""Sends each of the dearest requests alone, and prints its seconds of a processor: `python -m bench.worst`.
 
-In one process on SQLite, with the workers in it, so that what a request leaves to them counts. Ends with an error when
-a request takes more than a second.
+One process on SQLite has the workers, too, so that what a request leaves to them counts. Ends with an error when a
+request costs more than a second, unless its answer is streamed or a worker plays what it starts.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ import sys
 from collections.abc import Iterator
 
 from app.http.route_table import RoutedApp
-from bench.worst import api, batches, last, pages
+from bench.worst import api, batches, derived, last, pages
 from bench.worst.case import CASES, Case
-from bench.worst.stage import Stage, stage
+from bench.worst.fullest import full_stage
+from bench.worst.stage import Sent, Stage
 from config import logging
 from config.settings import Settings
 
 GOAL_S = 1.0
 SHOWN = 30
-Taken = tuple[float, int, Case]
+DEAR_BYTES = 8_000_000
+# Requests that start replays.
+IN_WORKERS = ("/replays", "/replay", "/calibrations", "/calibrate", "/experiments", "/experiments/new")
+Taken = tuple[Sent, Case]
 
 
 def cases(app: RoutedApp) -> Iterator[Case]:
     """All of them, those that change what the others cost last."""
-    found = [*CASES, *api.of_bodies(app), *pages.of_forms(app)]
+    found = [*derived.requests(app), *CASES, *api.of_bodies(app), *pages.of_forms(app)]
     yield from sorted(found, key=lambda case: last.is_last(case.route))
 
 
@@ -33,40 +37,58 @@ def measure(made: Stage, case: Case) -> Taken:
     method, _, template = case.route.partition(" ")
     ask = case.ask(made)
     batches.note(case, ask)
-    status, took = made.send(method, template, ask)
+    sent = made.send(method, template, ask)
     if method == "GET":  # what changes nothing may be asked again, without what the first time costs
-        took = min(took, made.send(method, template, ask)[1])
-    if took > GOAL_S / 2 or status >= 500:
-        print(line(took, status, case), file=sys.stderr, flush=True)
-    return took, status, case
+        sent = min(sent, made.send(method, template, ask), key=lambda sent: sent.seconds)
+    if sent.seconds > GOAL_S / 2 or sent.status >= 500 or sent.size > DEAR_BYTES:
+        print(line(sent, case), file=sys.stderr, flush=True)
+    return sent, case
 
 
-def line(took: float, status: int, case: Case) -> str:
-    return f"  {took:6.2f}  {status}  {case.route}  {case.name}"
+def goes_on(app: RoutedApp, case: Case) -> str:
+    """Return why a request may cost more than a second; "" for any other."""
+    method, _, path = case.route.partition(" ")
+    streamed = {route.path for route in app.routes if method in getattr(route.resource, "exports", ())}
+    if path in streamed:
+        return "streamed"
+    return "in a worker" if method == "POST" and path.endswith(IN_WORKERS) else ""
 
 
-def show(taken: list[Taken], shown: int) -> None:
-    taken.sort(key=lambda each: -each[0])
-    routes = len({case.route for _, _, case in taken})
-    print(f"{len(taken)} requests to {routes} routes; seconds of a processor, the dearest {shown}:")
-    for took, status, case in taken[:shown]:
-        print(line(took, status, case))
-    over = sum(took > GOAL_S for took, _, _ in taken)
-    print(f"over {GOAL_S:.0f} s: {over}    goal none")
+def is_over(app: RoutedApp, pair: Taken) -> bool:
+    return pair[0].seconds > GOAL_S and not goes_on(app, pair[1])
+
+
+def line(sent: Sent, case: Case) -> str:
+    return f"  {sent.seconds:6.2f}  {sent.size / 1e6:6.1f}  {sent.status}  {case.route}  {case.name}"
+
+
+def show(app: RoutedApp, taken: list[Taken], shown: int) -> None:
+    taken.sort(key=lambda pair: -pair[0].seconds)
+    routes = len({case.route for _, case in taken})
+    print(f"{len(taken)} requests to {routes} routes; seconds of a processor and MB of answer, the dearest {shown}:")
+    for sent, case in taken[:shown]:
+        print(line(sent, case), goes_on(app, case))
+    for name in ("streamed", "in a worker"):
+        dearest = next((pair for pair in taken if goes_on(app, pair[1]) == name), None)
+        if dearest:
+            print(f"dearest {name}: {line(*dearest)}")
+    over = sum(is_over(app, pair) for pair in taken)
+    print(f"over {GOAL_S:.0f} s: {over}    goal none    {'missed' if over else 'reached'}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="a part of a route's or a request's name")
+    parser.add_argument("--share", type=float, default=1.0, help="the part of the limits to which stores are filled")
     parser.add_argument("--shown", type=int, default=SHOWN)
     asked = parser.parse_args()
     logging.configure(Settings(log_level="error"))
-    with stage() as made:
+    with full_stage(asked.share) as made:
         chosen = [case for case in cases(made.app) if asked.only in f"{case.route} {case.name}"]
         taken = [measure(made, case) for case in chosen]
-    show(taken, asked.shown)
-    batches.show(taken)
-    sys.exit(any(took > GOAL_S for took, _, _ in taken))
+        show(made.app, taken, asked.shown)
+        batches.show((sent.seconds, sent.status, case) for sent, case in taken)
+    sys.exit(any(is_over(made.app, pair) for pair in taken))
 
 
 if __name__ == "__main__":

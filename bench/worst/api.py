@@ -5,93 +5,17 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlencode
 
 from app.api.operation import operation_of
 from app.http.bodies import ELEMENTS_MAX
 from app.http.route_table import RoutedApp
 from app.schemas.prompts import VALUE
 from bench.worst import texts
-from bench.worst.case import Ask, Case, plain, sends, worst
+from bench.worst.case import Ask, Case, sends, worst
 from bench.worst.stage import Stage
 
-BIG = {"prompt_id": "{big_prompt}"}
 PROMPT, RUN = "/api/v1/prompts/{prompt_id}", "POST /api/v1/prompts/run"
-JSON_ROUTES = ("POST", "PUT", "PATCH")
-
-plain("GET /health/live", "GET /health/ready", "GET /metrics", "GET /api/openapi.json", "GET /api/docs")
-plain("GET /static/{name}")
-plain("GET /api/v1/prompts", name="all that there are")
-plain("GET /api/v1/prompts", name="a search", query="search=%25_%25_%25_" + "a" * 2_000)
-plain(f"GET {PROMPT}", f"GET {PROMPT}/versions", name="a big one", ids=BIG)
-plain(f"GET {PROMPT}", name="the draft of a big one", query="productive=false", ids=BIG)
-plain(f"GET {PROMPT}/versions/{{commit_hash}}", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
-plain(f"POST {PROMPT}/versions/{{commit_hash}}/restore", name="a big one", ids=BIG | {"commit_hash": "{big_first}"})
-plain(f"POST {PROMPT}/unarchive", name="a big one", ids=BIG)
 LABEL = f"{PROMPT}/labels/{{label}}"
-FIRST_LABEL = BIG | {"label": f"{0:064}"}
-plain(f"GET {PROMPT}/labels", name="as many as a prompt may have", ids=BIG)
-plain(f"GET {LABEL}", f"DELETE {LABEL}", name="one of as many as a prompt may have", ids=FIRST_LABEL)
-plain(f"GET {PROMPT}", name="by one of many labels", query=f"label={1:064}&splitKey=" + "x" * 2_000, ids=BIG)
-plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/replays", query="limit=200")
-plain(f"GET {PROMPT}/replay-history", f"GET {PROMPT}/judge-agreement")
-plain("GET /api/v1/replays/{replay_id}", "POST /api/v1/replays/{replay_id}/cancel")
-plain("GET /api/v1/test-cases/{test_case_id}", "GET /api/v1/test-cases/{test_case_id}/export")
-plain("POST /api/v1/test-cases/{test_case_id}/replays", f"POST {PROMPT}/replays")
-plain("POST /api/v1/replays/{replay_id}/steps/{step}/accept")
-plain("GET /api/v1/replays/{replay_id}/batch/accept", "POST /api/v1/replays/{replay_id}/batch/accept")
-plain("POST /api/v1/test-cases/{test_case_id}/calibrations", "GET /api/v1/calibrations/{calibration_id}")
-plain("POST /api/v1/calibrations/{calibration_id}/accept")
-plain(f"POST {PROMPT}/experiments", "GET /api/v1/experiments/{experiment_id}")
-plain("GET /api/v1/experiments/{experiment_id}/events")
-plain(f"GET {PROMPT}/experiments", query="limit=200")
-plain("POST /api/v1/experiments/{experiment_id}/cancel")
-plain("GET /api/v1/runs/{run_id}", "GET /api/v1/runs/{run_id}/events")
-plain(
-    "GET /api/v1/usage",
-    name="ten years by all that there is",
-    query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,version,model,key,source",
-)
-plain(f"GET {PROMPT}/insight", name="ten years", query="from=2020-01-01&to=2030-01-07&groupBy=day")
-plain(f"GET {PROMPT}/insight/comparison", name="ten years", query="from=2020-01-01&to=2030-01-07&before=a&after=b")
-plain("GET /api/v1/usage/observed", query="from=2020-01-01&to=2030-01-07&groupBy=day,prompt,model")
-LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
-plain(f"GET {PROMPT}/logs", name="a session of many turns", query="limit=200", ids=LONG)
-plain(f"GET {PROMPT}/logs", name="a session of many turns, by cost", query="limit=200&sort=cost", ids=LONG)
-plain(f"GET {PROMPT}/logs", name="a search", query="limit=200&search=" + "%25_" * 60, ids=LONG)
-plain(f"GET {PROMPT}/exports/{{kind}}", name=f"a session of {texts.TURNS:,} turns", ids=LONG)
-plain(
-    "GET /api/v1/sessions",
-    name="a search for nothing that counts",
-    query="limit=200&count=true&sort=duration&minTurns=1&tool=" + "x" * 255,
-)
-plain("GET /api/v1/exports/sessions", name="all of them", query="sort=errors")
-plain("GET /api/v1/sessions", name="by cost", query="limit=200&sort=cost")
-plain("GET /api/v1/session-filters", "GET /api/v1/session-filters/{filter_id}")
-for name, q in texts.SEARCHES.items():
-    query = urlencode({"q": q, "limit": 200})
-    plain("GET /api/v1/sessions", name=f"a search: {name}", query=f"{query}&count=true")
-    plain("GET /api/v1/sessions", name=f"a search, dearest first: {name}", query=f"{query}&sort=cost")
-    plain(f"GET {PROMPT}/logs", name=f"a search: {name}", query=query, ids={"prompt_id": "{long_texts}"})
-plain("GET /api/v1/exports/sessions", name="a search", query=urlencode({"q": texts.SEARCHES["16 beginnings of words"]}))
-plain("GET /api/v1/sessions/{session_id}", name=f"of {texts.TURNS:,} turns", ids=LONG)
-plain("GET /api/v1/sessions/{session_id}/test-case-proposal", name=f"of {texts.TURNS:,} turns", ids=LONG)
-plain("GET /api/v1/rejected-spans", "GET /api/v1/audit-log", query="limit=200")
-plain("GET /api/v1/credentials", "GET /api/v1/credentials/{vendor}", "POST /api/v1/credentials/{vendor}/check")
-plain(
-    "GET /api/v1/models", "GET /api/v1/models/{model_id}", "GET /api/v1/projects", "GET /api/v1/projects/{project_id}"
-)
-plain("GET /api/v1/model-prices", "GET /api/v1/model-prices/{price_id}")
-plain("GET /api/v1/scores/{score_id}", "GET /api/v1/online-checks/{check_id}", f"GET {PROMPT}/online-checks")
-plain("GET /api/v1/scores", query="limit=200&name=" + "x" * 255)
-HOOK = "/api/v1/webhooks/{webhook_id}"
-plain("GET /api/v1/webhooks", f"GET {HOOK}", f"POST {HOOK}/secret", f"POST {HOOK}/test")
-plain(f"GET {HOOK}/deliveries", query="limit=200")
-plain("GET /api/v1/alert-rules", "GET /api/v1/alert-rules/{rule_id}")
-plain(f"GET {HOOK}/deliveries/{{delivery_id}}", f"POST {HOOK}/deliveries/{{delivery_id}}/redeliver")
-plain("GET /api/v1/members", "GET /api/v1/members/{user_id}")
-plain("GET /api/v1/invitations", "GET /api/v1/invitations/{invitation_id}")
-plain("GET /api/v1/data-policy", "GET /api/v1/api-keys", "GET /api/v1/api-keys/{key_id}")
 
 
 def of_bodies(app: RoutedApp) -> Iterator[Case]:
@@ -158,7 +82,7 @@ def placeholders_changed(_stage: Stage) -> Ask:
 @worst(f"POST {PROMPT}/render", "100 placeholders of 100 values")
 def big_render(stage: Stage) -> Ask:
     chosen = {f"key_{number}": f"value {number % 99}" for number in range(100)}
-    return sends({"placeholders": chosen}, ids={"prompt_id": stage.ids["big_prompt"]})
+    return sends({"placeholders": chosen}, ids={"prompt_id": stage.ids["prompt_id"]})
 
 
 @worst(f"POST {PROMPT}/render", "as long as a filled text may be")
@@ -176,7 +100,7 @@ def commit(stage: Stage) -> Ask:
 
 @worst(f"PUT {LABEL}", "one of as many as a prompt may have")
 def label(stage: Stage) -> Ask:
-    return sends({"commitHash": stage.ids["big_first"], "share": 0.5}, ids=BIG | {"label": f"{1:064}"})
+    return sends({"commitHash": stage.ids["commit_hash"], "share": 0.5}, ids={"label": f"{1:064}"})
 
 
 @worst("POST /api/v1/prompts", "128 tools")
@@ -271,13 +195,12 @@ def changed_case(_stage: Stage) -> Ask:
 
 @worst("POST /api/v1/sessions/{session_id}/test-cases", f"of a session of {texts.TURNS:,} turns")
 def case_of_session(stage: Stage) -> Ask:
-    return sends({"name": "Long"}, ids={"session_id": stage.ids["long_session"]})
+    return sends({"name": "Long"}, ids={"session_id": stage.ids["session_many_turns"]})
 
 
-@worst("POST /api/v1/test-cases/{test_case_id}/copy", "of 16,000 turns")
-def copied_case(stage: Stage) -> Ask:
-    made = stage.made(f"/api/v1/prompts/{stage.ids['prompt_id']}/test-cases/import", _case(16_000, 1))
-    return sends({"name": "Copy"}, ids={"test_case_id": made["id"]})
+@worst("POST /api/v1/test-cases/{test_case_id}/copy", "of the most turns")
+def copied_case(_stage: Stage) -> Ask:
+    return sends({"name": "Copy"}, ids={"test_case_id": "test_case_turns"})
 
 
 @worst("PATCH /api/v1/replays/{replay_id}/steps/{step}", "a verdict")

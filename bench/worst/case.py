@@ -10,7 +10,7 @@ import orjson
 
 from bench.worst.stage import Stage
 
-FORM = "application/x-www-form-urlencoded"
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Ask:
 
     query: str = ""
     body: bytes = b""
-    content_type: str = "application/json"
+    content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     ids: Mapping[str, object] = field(default_factory=dict)
 
@@ -44,11 +44,6 @@ def worst(route: str, name: str) -> Callable[[Callable[[Stage], Ask]], Callable[
         return ask
 
     return enter
-
-
-def plain(*routes: str, name: str = "as it is", query: str = "", ids: Mapping[str, object] | None = None) -> None:
-    """Routes of which a request has nothing but its path and query."""
-    CASES.extend(Case(route, name, lambda _stage: Ask(query, ids=ids or {})) for route in routes)
 
 
 def sends(body: Any, **more: Any) -> Ask:

@@ -1,4 +1,4 @@
-"""Requests to the pages: everywhere the largest form, and what is large to show."""
+"""Requests to the pages: everywhere the largest form, and those that are dear to read."""
 
 from __future__ import annotations
 
@@ -8,79 +8,13 @@ from urllib.parse import urlencode
 
 from app.http.route_table import RoutedApp
 from bench.worst import texts
-from bench.worst.case import FORM, Ask, Case, plain, worst
+from bench.worst.case import FORM, Ask, Case, worst
 from bench.worst.stage import EMAIL, Stage
 
 PROJECT = "/projects/{project_id}"
-PROMPT, SESSION, CASE = (
-    f"{PROJECT}/prompts/{{prompt_id}}",
-    f"{PROJECT}/sessions/{{session_id}}",
-    f"{PROJECT}/test-cases",
-)
-TEST_CASE, REPLAY, SETTINGS = f"{CASE}/{{test_case_id}}", f"{PROJECT}/replays/{{replay_id}}", f"{PROJECT}/settings"
-BIG = {"prompt_id": "{big_prompt}", "commit_hash": "{big_first}"}
-LONG = {"prompt_id": "{long_prompt}", "session_id": "{long_session}"}
+PROMPT, SESSION = f"{PROJECT}/prompts/{{prompt_id}}", f"{PROJECT}/sessions/{{session_id}}"
 TURNS = f"a session of {texts.TURNS:,} turns"
-PUBLIC_BYTES = 4_000
 FIELDS = 900
-
-plain("GET /", "GET /sign-in", "GET /sign-in/link", "GET /join/{token}", "GET /account", "GET /prompts/{prompt_id}")
-plain("GET /design", "GET /docs")
-plain("GET /docs/{name}", name="the longest page", ids={"name": "replays"})
-plain(f"GET {PROJECT}", f"GET {PROJECT}/start", f"GET {PROJECT}/prompts", f"GET {PROJECT}/prompts/new")
-plain(f"GET {PROJECT}/prompts/archived")
-plain(
-    f"GET {PROMPT}", f"GET {PROMPT}/edit", f"GET {PROMPT}/archive", f"GET {PROMPT}/versions", name="a big one", ids=BIG
-)
-plain(f"GET {PROMPT}/versions/{{commit_hash}}", f"GET {PROMPT}/versions/{{commit_hash}}/restore", ids=BIG)
-plain(f"GET {PROMPT}/labels", name="a big one", ids=BIG)
-plain(f"GET {PROMPT}/labels/{{label}}/delete", name="one of many", ids=BIG | {"label": f"{2:064}"})
-plain(f"GET {PROMPT}/logs", f"GET {PROMPT}/exports/{{kind}}", name=TURNS, ids=LONG)
-plain(f"GET {PROMPT}/test-cases", f"GET {PROMPT}/test-cases/new", name="a big one", ids=BIG)
-plain(f"GET {PROJECT}/sessions", name="a search for nothing", query="sort=duration&tool=" + "x" * 255)
-for name, q in texts.SEARCHES.items():
-    plain(f"GET {PROJECT}/sessions", name=f"a search: {name}", query=urlencode({"q": q}))
-    plain(f"GET {PROMPT}/logs", name=f"a search: {name}", query=urlencode({"q": q}), ids={"prompt_id": "{long_texts}"})
-plain(f"GET {PROJECT}/session-filters/{{filter_id}}/delete")
-plain(f"GET {PROJECT}/sessions.csv", f"GET {PROJECT}/sessions.jsonl", name="all of them", query="sort=errors")
-plain(f"GET {SESSION}/test-case", f"GET {SESSION}", name=TURNS, ids=LONG)
-plain(f"GET {SESSION}/turns/{{turn}}/texts/{{text}}", name=TURNS, ids=LONG | {"turn": "1", "text": "user"})
-plain(
-    f"GET {SESSION}/spans/{{span_id}}",
-    f"GET {SESSION}/spans/{{span_id}}/attributes/{{attribute}}",
-    name=TURNS,
-    ids=LONG | {"span_id": f"{1:016x}", "attribute": "0"},
-)
-plain(f"GET {TEST_CASE}", f"GET {TEST_CASE}/delete", f"GET {REPLAY}", f"GET {REPLAY}/steps/{{step}}/accept")
-plain(f"GET {REPLAY}/batch", f"GET {REPLAY}/batch/accept")
-plain(f"GET {PROJECT}/calibrations/{{calibration_id}}", f"GET {PROJECT}/experiments/{{experiment_id}}")
-plain(f"GET {PROMPT}/online-checks", name="a big one", ids=BIG)
-plain(f"GET {PROJECT}/online-checks/{{check_id}}", f"GET {PROJECT}/online-checks/{{check_id}}/remove")
-plain(f"GET {PROMPT}/experiments", f"GET {PROMPT}/experiments/new", name="a big one", ids=BIG)
-plain(
-    f"GET {PROJECT}/runs/{{run_id}}",
-    f"GET {PROJECT}/runs/{{run_id}}/events",
-    f"GET {PROJECT}/rejected-spans",
-    f"GET {PROJECT}/operations",
-)
-plain(f"GET {PROMPT}/insight", query="days=90&by=day")
-plain(f"GET {PROJECT}/usage", f"GET {PROJECT}/usage.csv", query="from=2020-01-01&to=2030-01-07")
-plain(f"GET {SETTINGS}/keys", f"GET {SETTINGS}/keys/{{key_id}}/revoke", f"GET {SETTINGS}/members")
-plain(
-    f"GET {SETTINGS}/members/{{user_id}}/remove", f"GET {SETTINGS}/models", f"GET {SETTINGS}/models/{{model_id}}/remove"
-)
-plain(f"GET {SETTINGS}/credentials", f"GET {SETTINGS}/credentials/{{vendor}}/clear", f"GET {SETTINGS}/data")
-plain(f"GET {SETTINGS}/models/prices", f"GET {SETTINGS}/models/prices/{{price_id}}/remove")
-WEBHOOK = f"{SETTINGS}/webhooks/{{webhook_id}}"
-plain(f"GET {SETTINGS}/webhooks", f"GET {WEBHOOK}", f"GET {WEBHOOK}/secret", f"GET {WEBHOOK}/remove")
-plain(f"GET {SETTINGS}/alerts", f"GET {SETTINGS}/alerts/{{rule_id}}", f"GET {SETTINGS}/alerts/{{rule_id}}/remove")
-plain(f"GET {SETTINGS}/invitations/{{invitation_id}}/withdraw")
-plain(f"GET {SETTINGS}/project", f"GET {SETTINGS}/audit")
-
-
-@worst(f"GET {PROMPT}/compare", "two big versions")
-def compare(stage: Stage) -> Ask:
-    return Ask(query=f"from={stage.ids['big_first']}", ids={"prompt_id": stage.ids["big_prompt"]})
 
 
 @worst("POST /sign-in", "a wrong password")
@@ -144,16 +78,13 @@ def new_prompt(stage: Stage) -> Ask:
 
 @worst(f"POST {SESSION}/rating", TURNS)
 def rating(stage: Stage) -> Ask:
-    ids = {"session_id": stage.ids["long_session"]}
+    ids = {"session_id": stage.ids["session_many_turns"]}
     return replace(form(stage, thumb="down", comment="é" * 10_000), ids=ids)
-
-
-plain(f"POST {SESSION}/rating/remove", ids=LONG)
 
 
 @worst(f"POST {SESSION}/test-case", TURNS)
 def long_case(stage: Stage) -> Ask:
-    return replace(form(stage, name="Long"), ids={"session_id": stage.ids["long_session"]})
+    return replace(form(stage, name="Long"), ids={"session_id": stage.ids["session_many_turns"]})
 
 
 def multipart(stage: Stage, fields: list[tuple[str, str]]) -> Ask:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from falcon.testing import Result, TestClient
+from sqlalchemy import func, select
 
 from app.http.route_table import RoutedApp
 from app.models import search
+from app.models.base import metadata
 from app.process.application import build_app
-from app.process.bootstrap import freeze_gc
 from app.services.accounts.sign_in_attempts import Origin
-from app.services.prompts.labels import LABELS_MAX
-from app.sessions.said import TEXT_MAX
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
-from bench.worst import texts
 from config.settings import Settings
 from tests.support.api_routes import NOTHING, filled
 from tests.support.everything import everything, organization
@@ -29,13 +27,34 @@ from tests.support.world import World, new_world, running, settings_for
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"
 QUIET_S = 0.05
-# Sessions with texts as long as the search reads.
-LONG_TEXTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The part of the limits to which a stage is filled; `round` counts the fillings of one stage."""
+
+    share: float
+    round: int = 0
+
+    def named(self, number: int) -> int:
+        """Return a number that no other round has."""
+        return self.round * 1_000_000 + number
+
+    def of(self, limit: int) -> int:
+        return max(2, round(limit * self.share))
+
+
+class Sent(NamedTuple):
+    """What became of a request: the status, the bytes of the answer, and the seconds of this process's processors."""
+
+    status: int
+    size: int
+    seconds: float
 
 
 @dataclass
 class Stage:
-    """`ids` fill the paths: of a small project where nothing large is named."""
+    """`ids` fill the paths: the parameters' names, and those of the fullest objects of each kind."""
 
     world: World
     app: RoutedApp
@@ -54,24 +73,50 @@ class Stage:
             raise SystemExit(f"{path}: {answer.status} {answer.text[:500]}")
         return answer.json
 
-    def send(self, method: str, template: str, ask: Any) -> tuple[int, float]:
-        """The status, and the seconds of processor time of this process until nothing more is in work."""
-        ids = {name: str(value).format(**self.ids) for name, value in ask.ids.items()}
+    def made_often(self, path: str, count: int, body: Callable[[int], Any]) -> Any:
+        """Make so many of a kind, and return the id of the last one."""
+        return [self.made(path, body(number)) for number in range(count)][-1]["id"]
+
+    def newest(self, table: str) -> Any:
+        """Return the id of the row that was added last."""
+        with self.world.container.database.read() as connection:
+            return connection.scalar(select(func.max(metadata.tables[table].c.id)))
+
+    def ids_of(self, table: str, after: int) -> list[int]:
+        """Return the ids of the rows that were added after this one."""
+        column = metadata.tables[table].c.id
+        with self.world.container.database.read() as connection:
+            return list(connection.scalars(select(column).where(column > after).order_by(column)))
+
+    def index(self) -> None:
+        """Add up the sessions, and put the words of all turns into the search's index."""
+        services = self.world.container.services
+        services.session_sums.sweep()
+        services.insight_counter.sweep()
+        while self._waits():
+            services.search_indexer.sweep()
+
+    def _waits(self) -> bool:
+        with self.world.container.database.read() as connection:
+            return bool(search.waiting_projects(connection))
+
+    def send(self, method: str, template: str, ask: Any) -> Sent:
+        """Send a request, and wait until nothing more is in work."""
+        started = time.process_time()
+        answer = self.answer(method, template, ask)
+        size = len(answer.content)  # reads a streamed answer to its end
+        took = time.process_time() - started
+        return Sent(answer.status_code, size, took + _quiet())
+
+    def answer(self, method: str, template: str, ask: Any) -> Result:
+        """Send a request to the path of the objects that it names; their names may be keys of `ids`."""
+        ids = {name: self.ids.get(value, value) for name, value in ask.ids.items()}
         path = filled(template, NOTHING | self.ids | ids)
         headers = {"Content-Type": ask.content_type, **self.world.headers, **ask.headers}
-        options: dict[str, Any] = {"body": ask.body} if method != "GET" else {}
-        started = time.process_time()
-        answer = self.client.simulate_request(
-            method, path, query_string=ask.query, headers=headers, cookies=self.cookies, **options
+        body = {"body": ask.body} if method != "GET" else {}
+        return self.client.simulate_request(
+            method, path, query_string=ask.query, headers=headers, cookies=self.cookies, **body
         )
-        _drain(answer)
-        took = time.process_time() - started
-        return answer.status_code, took + _quiet()
-
-
-def _drain(answer: Result) -> None:
-    """Read a streamed answer to its end."""
-    len(answer.content)
 
 
 def _quiet() -> float:
@@ -100,54 +145,10 @@ def stage() -> Iterator[Stage]:
         app = build_app(container)
         made = Stage(world, app, TestClient(app), {SESSION_COOKIE: cookie})
         made.ids |= organization(world) | everything(world)
-        made.ids |= {"project_id": world.project_id, "name": "app.css"}
-        _large(made)
-        freeze_gc()  # as the servers do once they are built
+        made.ids |= {
+            "other_project": made.ids["project_id"],
+            "small_prompt": made.ids["prompt_id"],
+            "small_run": made.ids["run_id"],
+        }
+        made.ids |= {"project_id": world.project_id, "span_id": f"{1:016x}"}
         yield made
-
-
-def _large(made: Stage) -> None:
-    """Ids of what is large: `long_…` and `big_…`."""
-    made.ids |= _big_prompt(made) | _long_session(made) | _long_texts(made)
-    while _waits(made):
-        made.world.container.services.search_indexer.sweep()
-
-
-def _waits(made: Stage) -> bool:
-    """Whether words of turns are not in the index of the search yet."""
-    with made.world.container.database.read() as connection:
-        return bool(search.waiting_projects(connection))
-
-
-def _long_texts(made: Stage) -> Mapping[str, Any]:
-    """Sessions and runs of a prompt that say as much as the search reads of each text."""
-    prompt_id = made.world.prompt()
-    for _ in range(LONG_TEXTS // 10):
-        answer = made.world.send(texts.long_turns(prompt_id, 10))
-        if answer.status_code != 200:
-            raise SystemExit(answer.text[:500])
-        for question in ("no yes " * (TEXT_MAX // 7), texts.LETTERS * (TEXT_MAX // len(texts.LETTERS))):
-            made.made("/api/v1/prompts/run", {"id": prompt_id, "question": question, "productive": False})
-    return {"long_texts": prompt_id}
-
-
-def _big_prompt(made: Stage) -> Mapping[str, Any]:
-    body = texts.big_prompt()
-    prompt_id = made.made("/api/v1/prompts", body)["prompt"]["id"]
-    first = made.world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
-    made.world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": texts.changed(body["value"])})
-    made.made(f"/api/v1/prompts/{prompt_id}/commit", {})
-    for number in range(LABELS_MAX):
-        made.world.put(f"/api/v1/prompts/{prompt_id}/labels/{number:064}", json={"commitHash": first})
-    return {"big_prompt": prompt_id, "big_first": first}
-
-
-def _long_session(made: Stage) -> Mapping[str, Any]:
-    prompt_id = made.world.prompt()
-    made.made(f"/api/v1/prompts/{prompt_id}/commit", {})
-    for start in range(0, texts.TURNS, 1_000):
-        answer = made.world.send(texts.turns(prompt_id, start, 1_000))
-        if answer.status_code != 200:
-            raise SystemExit(answer.text[:500])
-    entries = made.world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
-    return {"long_prompt": prompt_id, "long_session": entries[0]["id"]}

@@ -66,21 +66,22 @@ def json_shapes(size: int = JSON_BYTES - 10_000) -> dict[str, bytes]:
     }
 
 
-def big_prompt() -> dict[str, Any]:
+def big_prompt(count: int = 100, lines: int = 300_000) -> dict[str, Any]:
     """As many placeholders with as many values as there may be, in as large a text."""
     placeholders = [
         {
             "key": f"key_{number}",
             "values": [
-                {"name": f"value {value}", "content": "x" * 90, "isDefault": value == 99} for value in range(100)
+                {"name": f"value {value}", "content": "x" * count, "isDefault": value == count - 1}
+                for value in range(count)
             ],
         }
-        for number in range(100)
+        for number in range(count)
     ]
-    slots = "".join(f"{{{{key_{number}}}}} " for number in range(100)) * 100
+    slots = "".join(f"{{{{key_{number}}}}} " for number in range(count)) * count
     return {
         "name": "Big",
-        "value": slots + filled_with("# A heading\nand a line\n", 300_000),
+        "value": slots + filled_with("# A heading\nand a line\n", lines),
         "placeholders": placeholders,
     }
 
@@ -113,9 +114,9 @@ def turns(prompt_id: int, start: int, count: int) -> bytes:
     return batch(*(span(prompt_id, number + 1, 1, *words) for number in range(start, start + count)))
 
 
-def long_turns(prompt_id: int, count: int) -> bytes:
+def long_turns(prompt_id: int, count: int, size: int = TEXT_MAX) -> bytes:
     """Turns without a conversation that say as much as the search reads of a text, in letters that take the longest."""
-    words = said(LETTERS * (TEXT_MAX // len(LETTERS)), "no yes " * (TEXT_MAX // 7))
+    words = said(filled_with(LETTERS, size), filled_with("no yes ", size))
     return batch(*(span(prompt_id, secrets.randbits(100), 1, *words) for _ in range(count)))
 
 
@@ -126,3 +127,24 @@ def said(question: str, answer: str, conversation: str = "") -> list[bytes]:
     texts = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked, "gen_ai.output.messages": answered}
     named = {"gen_ai.conversation.id": conversation} if conversation else {}
     return [attribute(key, value) for key, value in (texts | named).items()]
+
+
+HOSTILE = {
+    "combining marks": "\u0301\u0323",
+    "base64": "QmFzZTY0IGlzIG5vIHdvcmQ",
+    "tokens of one character": "a ",
+    "digits": "0123456789",
+    "JSON in JSON": '{\\"a\\":[',
+    "brackets": "[",
+    "line ends": "\n",
+    "half surrogate pairs": "\\ud800",
+    "words": LETTERS,
+    "quotes": '"',
+}
+"""Units of texts that readers of words, lines, numbers, JSON and Markdown like least."""
+
+
+def hostile(number: int, size: int) -> str:
+    """The text of the `number`th kind."""
+    units = [*HOSTILE.values()]
+    return filled_with(units[number % len(units)], size)

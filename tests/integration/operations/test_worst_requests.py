@@ -1,11 +1,42 @@
-"""The benchmark of the dearest requests forgets no route."""
+"""The work of each route grows in step with what it is asked about, and the benchmark of the dearest forgets none."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
 from app.container import Container
 from app.process.application import build_app
+from bench.worst import derived, last
 from bench.worst.__main__ import cases
+from bench.worst.case import Case
+from bench.worst.fullest import fill
+from bench.worst.stage import Size, Stage, stage
 from tests.support.backends import EMBEDDED_CONTAINER
+from tests.support.operations import calls_of
+from tests.support.statements import executed
+
+SHARE = 0.004
+# Twice as much to read may be this many times the work: bounds of pages and pieces make it grow in jumps.
+GROWTH = 2.6
+
+
+class Cost(NamedTuple):
+    """Functions that the request's thread calls, statements that it executes, and bytes of the answer."""
+
+    calls: int
+    statements: int
+    bytes: int
+
+
+# Differences below these say nothing: a cache that has expired, a connection that is opened.
+FLOOR, NOTHING = Cost(3_000, 12, 20_000), Cost(0, 0, 0)
+# They show the process's own metrics, which grow with its minutes and not with the stores.
+OF_PROCESS = {"GET /metrics", "GET /projects/{project_id}/operations"}
+Costs = dict[str, Cost]
 
 
 @EMBEDDED_CONTAINER
@@ -14,3 +45,73 @@ def test_every_route_has_a_dearest_request(container: Container) -> None:
     routes = {f"{method} {route.path}" for route in app.routes for method in route.responders}
 
     assert routes == {case.route for case in cases(app)}
+
+
+@pytest.fixture(scope="module")
+def growing() -> Iterator[Stage]:
+    with stage() as made:
+        made.ids |= _small_objects(made.ids)
+        yield made
+
+
+def _small_objects(ids: dict[str, Any]) -> dict[str, Any]:
+    """Return the ids of the objects that are there before the stores are filled, by the names of the fullest."""
+    return {
+        name: ids[parameter]
+        for parameter, names in derived.OBJECTS.items()
+        if parameter in ids
+        for name in names
+        if name.startswith(parameter.removesuffix("_id"))
+    }
+
+
+def test_twice_as_much_in_the_stores_is_at_most_about_twice_the_work_of_each_route(growing: Stage) -> None:
+    requests = derived.requests(growing.app, by_fields=False)
+    asked = [case for case in requests if case.route not in OF_PROCESS]
+    reads = [case for case in asked if case.route.startswith("GET ")]
+    changes = sorted(set(asked) - set(reads), key=lambda case: last.is_last(case.route))
+    _costs(growing, reads)  # fills caches
+    small = _costs(growing, reads)
+    first = _filled(growing, 1)
+    once = _costs(growing, reads)
+    second = _filled(growing, 2)
+    twice = _costs(growing, reads)
+    for ids, costs in ((first, once), (second, twice)):
+        growing.ids = ids
+        costs |= _costs(growing, changes)
+
+    grown = {name: (small.get(name), once[name], twice[name]) for name in once if _grows(small, once, twice, name)}
+
+    assert grown == {}
+
+
+@pytest.mark.parametrize(("power", "grows"), [(1, False), (2, True)])
+def test_quadratic_work_is_found_behind_the_work_of_any_request(power: int, grows: bool) -> None:
+    calls = (5_000 + 100 * size**power for size in (1, 40, 80))
+    small, once, twice = ({"GET /": Cost(count, 5, 1_000)} for count in calls)
+
+    assert _grows(small, once, twice, "GET /") is grows
+
+
+def _filled(made: Stage, number: int) -> dict[str, Any]:
+    """Fill the stores with `number` times the share, or with as much as there is; return the ids of what is new."""
+    fill(made, Size(number * SHARE, number), listed=Size(SHARE, number))
+    return dict(made.ids)
+
+
+def _grows(small: Costs, once: Costs, twice: Costs, name: str) -> bool:
+    counts = zip(small.get(name, NOTHING), once[name], twice[name], FLOOR, strict=True)
+    return any(after - none > GROWTH * max(before - none, floor) for none, before, after, floor in counts)
+
+
+def _costs(made: Stage, asked: Iterable[Case]) -> Costs:
+    return {f"{case.route} {case.name}": _counted(made, case) for case in asked}
+
+
+def _counted(made: Stage, case: Case) -> Cost:
+    method, _, template = case.route.partition(" ")
+    sizes: list[int] = []
+    ask = case.ask(made)
+    with executed([made.world.container.database.engine]) as statements:
+        calls = calls_of(lambda: sizes.append(len(made.answer(method, template, ask).content)), at_most=math.inf)
+    return Cost(calls, len(statements), sizes[0])

@@ -1,0 +1,62 @@
+"""Experiments on the most test cases with the most replays: one that runs, one that has ended, and a list of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from app.models import experiments
+from app.services.experiments.findings import ARGUMENTS_BYTES, MOST_VIOLATIONS
+from app.services.experiments.standing import REPLAYS_MAX
+from bench.worst.rows import add_rows, copy_row
+from bench.worst.stage import Size, Stage
+from tests.support.waiting import wait_until
+
+LISTED = 40
+_E = experiments.experiments
+
+
+def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, Any]:
+    """Return the ids of an experiment that runs and of one that has ended; their replays are all this one."""
+    prompt, database = f"/api/v1/prompts/{stage.ids['prompt_id']}", stage.world.container.database
+    ids = [small, *stage.ids_of("test_cases", after=small)]
+    body = {"testCaseIds": ids, "repeats": {"min": 1, "max": 100}, "detect": 0.99, "reuse": False, "baseline": None}
+    answer = stage.world.post(f"{prompt}/experiments", json=body)
+    assert answer.status_code == 202, answer.text
+    ended = answer.json["id"]
+    stage.world.post(f"/api/v1/experiments/{ended}/cancel", json={})
+    wait_until(lambda: stage.world.get(f"/api/v1/experiments/{ended}").json["finishedAt"], "the experiment")
+    violations = _violations(size, small, replay_id)
+    with database.write() as connection:
+        row = connection.execute(select(_E).where(_E.c.id == ended)).mappings().one()
+        summary = {**row["summary"], "violations": violations}
+        unfinished = {**row, "id": None, "status": "running", "finished_at": None, "result": None}
+        running = connection.execute(insert(_E).values({k: v for k, v in unfinished.items() if k != "id"})).lastrowid
+        connection.execute(update(_E).where(_E.c.id == ended).values(summary=summary))
+    each = size.of(REPLAYS_MAX) // len(ids)
+    add_rows(
+        database,
+        "experiment_replays",
+        each * len(ids),
+        lambda number: {
+            "experiment_id": running,
+            "arm": 0,
+            "test_case_id": ids[number % len(ids)],
+            "ordinal": number // len(ids),
+            "replay_id": replay_id,
+        },
+    )
+    found = stage.world.get(f"/api/v1/experiments/{running}").json
+    result = {name: found[name] for name in ("testCases", "models")}
+    with database.write() as connection:
+        connection.execute(update(_E).where(_E.c.id == ended).values(result=result))
+    copy_row(database, "experiments", ended, size.of(LISTED))
+    return {"experiment_id": ended, "experiment_running": running}
+
+
+def _violations(size: Size, test_case_id: int, replay_id: int) -> list[dict[str, Any]]:
+    call = {"testCaseId": test_case_id, "replayId": replay_id, "kind": "extra_write", "tool": "tool_0", "turn": 0}
+    arguments = {"a": "x" * (size.of(ARGUMENTS_BYTES) - 20)}
+    return [call | {"arguments": arguments, "message": "A call."} for _ in range(size.of(MOST_VIOLATIONS))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from app.errors import NotFound
@@ -36,7 +37,7 @@ Entries = list[tuple[Step | Aside, ShownSpan | None]]
 Scores = Mapping[int, list[ScoreRow]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShownTurn:
     """A turn as the page shows it; `number` counts from 1, `scores` are by the index of their step."""
 
@@ -46,9 +47,9 @@ class ShownTurn:
     scores: Scores
     depths: Mapping[str, int]
 
-    @property
+    @cached_property
     def anchors(self) -> dict[int, str]:
-        """The index of the first entry of each span, with the span's id."""
+        """The index of the first entry of each span, with the span's id; the page asks for each entry."""
         first: dict[str, int] = {}
         for index, (shown, span) in enumerate(self.entries):
             named = shown.span_id if isinstance(shown, Step) else span.span_id if span else None

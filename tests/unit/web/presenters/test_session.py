@@ -1,11 +1,15 @@
-"""Scores stand beside the step that their span made."""
+"""The turns of a session: scores stand beside the step that their span made, and each span has one anchor."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 from app.models.scores import ScoreRow
 from app.services.traces.logs import Session
 from app.sessions.types import ShownSpan, Step, Turn
 from app.web.presenters.session import shown_turns
+from tests.support.operations import growth_of
 
 TRACE, OTHER_TRACE = bytes(range(16)), bytes(range(1, 17))
 
@@ -32,3 +36,17 @@ def test_a_score_stands_at_the_last_step_of_its_span_or_at_its_turn() -> None:
 
     names = [{place: [one.name for one in found] for place, found in turn.scores.items()} for turn in shown]
     assert names == [{1: ["first"], 2: ["second"], -1: ["of no step"]}, {-1: ["other"]}]
+
+
+def test_a_turn_of_many_calls_is_read_once_for_the_anchors_of_all_its_entries() -> None:
+    def prepare(calls: int) -> Callable[[], object]:
+        steps = tuple(Step("tool_call", f"{number:016x}", source="messages") for number in range(calls))
+        session = Session("s", 7, None, (Turn(TRACE.hex(), 1, 4, "Hi", steps, spans=()),))
+        return partial(_anchors_of_entries, session)
+
+    assert growth_of(prepare, 100) < 2.5
+
+
+def _anchors_of_entries(session: Session) -> list[str]:
+    (turn,) = shown_turns(session)
+    return [turn.anchors[index] for index in range(len(turn.entries))]

@@ -23,7 +23,6 @@ setup(
     },
     install_requires=[
         "alembic>=1.18,<2",
-        "any-llm-sdk[anthropic,gemini,openai]>=1.40,<2",
         "apispec>=6.8,<7",
         "argon2-cffi>=25,<26",
         "cryptography>=48",

@@ -1,1 +1,1 @@
-"""The model call: OpenAI's format over HTTP, other vendors through any-llm, the builtin models, and the catalogue."""
+"""The call of a model: one port over all vendors, each in its own wire format."""

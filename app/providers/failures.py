@@ -1,15 +1,14 @@
-"""Turns errors of vendors into failures: the message without credentials, and if a retry may help."""
+"""Turns refusals of vendors, and connections that break, into failures without credentials."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 import orjson
 from urllib3.exceptions import HTTPError
 
@@ -23,7 +22,7 @@ _REFUSED_KEY = frozenset({401, 403})
 _GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
 _WORTH_ANOTHER_TRY = frozenset({408, 429})
 _OUT_OF_FUNDS = "insufficient_quota"
-_BROKEN = (httpx.TransportError, HTTPError, HTTPException, OSError)
+_ON_THE_LINE = (HTTPError, HTTPException, OSError)
 
 
 class ProviderFailure(ProviderError):
@@ -38,58 +37,58 @@ class ProviderFailure(ProviderError):
         self.retry_after_s = retry_after_s
 
 
-def failure(error: BaseException, vendor: str, secret: str | None, now: datetime) -> ProviderFailure:
-    """Describe an error of a vendor's SDK, or of any-llm around it, or a broken connection, to the caller."""
-    causes = tuple(_causes(error))
-    if known := next((cause for cause in causes if isinstance(cause, ProviderFailure)), None):
-        return known
-    status = next((status for cause in causes if (status := _status(cause)) is not None), None)
-    refuses_key = any(_GOOGLE_REFUSES_KEY in str(cause) for cause in causes)
-    message = _told(vendor, status, _message(causes), secret, refuses_key=refuses_key)
-    if status is None or status < 400:
-        broken = any(isinstance(cause, _BROKEN) for cause in causes)
-        failed_midway = any(getattr(cause, "body", None) is not None for cause in causes)
-        return ProviderFailure(message, retryable=broken or failed_midway, outage=broken)
-    headers = next((headers for cause in causes if (headers := _headers(cause)) is not None), {})
-    out_of_funds = any(getattr(cause, "code", None) == _OUT_OF_FUNDS for cause in causes)
-    return _refused(message, status, headers, now, out_of_funds=out_of_funds)
+def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFailure:
+    """Describe a connection that broke, or another error on the way to the vendor and back, to the caller."""
+    on_the_line = isinstance(error, _ON_THE_LINE)
+    message = _described(vendor, None, str(error) or type(error).__name__, secret)
+    return ProviderFailure(message, retryable=on_the_line, outage=on_the_line)
 
 
 def refused(
     vendor: str, secret: str | None, now: datetime, status: int, headers: Mapping[str, str], body: bytes
 ) -> ProviderFailure:
-    """Describe an answer in OpenAI's format whose status is none of success."""
+    """Describe an answer that has the status of an error."""
     try:
         sent = orjson.loads(body)
     except orjson.JSONDecodeError:
         sent = None
-    text = _words(sent) or body.decode(errors="replace").strip() or "no reason is given"
     error = sent.get("error") if isinstance(sent, dict) else None
+    details = list(_details(error))
+    words = _words(sent) or body.decode(errors="replace").strip() or "no reason is given"
+    refuses_key = status in _REFUSED_KEY or any(detail.get("reason") == _GOOGLE_REFUSES_KEY for detail in details)
+    # OpenAI answers 429 also when the account has no money left, which no waiting cures.
     out_of_funds = isinstance(error, dict) and error.get("code") == _OUT_OF_FUNDS
-    return _refused(_told(vendor, status, text, secret), status, headers, now, out_of_funds=out_of_funds)
-
-
-def failed_midway(vendor: str, secret: str | None, sent: Any) -> ProviderFailure | None:
-    """Return the failure that a piece of an answer in OpenAI's format tells of, in the place of a choice."""
-    if not isinstance(sent, dict) or not sent.get("error"):
-        return None
-    return ProviderFailure(_told(vendor, None, _words(sent) or str(sent["error"]), secret), retryable=True)
-
-
-def _refused(
-    message: str, status: int, headers: Mapping[str, str], now: datetime, *, out_of_funds: bool
-) -> ProviderFailure:
+    retry_after = retry_after_s(headers, now)
     return ProviderFailure(
-        message,
-        # OpenAI says 429 also when the account has no money left, which no waiting cures.
+        _described(vendor, status, words, secret, refuses_key=refuses_key),
         retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not out_of_funds),
         outage=status >= 500,
-        retry_after_s=retry_after_s(headers, now),
+        retry_after_s=_retry_delay_s(details) if retry_after is None else retry_after,
     )
 
 
-def _told(vendor: str, status: int | None, message: str, secret: str | None, *, refuses_key: bool = False) -> str:
-    if status in _REFUSED_KEY or refuses_key:
+def failed_midway(vendor: str, secret: str | None, sent: Any) -> ProviderFailure | None:
+    """Return the failure that an error in the place of an answer, or of an event, reports."""
+    if not isinstance(sent, dict) or not sent.get("error"):
+        return None
+    return ProviderFailure(_described(vendor, None, _words(sent) or str(sent["error"]), secret), retryable=True)
+
+
+def _details(error: object) -> Iterator[dict[str, Any]]:
+    """Yield the details of Google's errors (https://google.aip.dev/193)."""
+    details = error.get("details") if isinstance(error, dict) else None
+    yield from (detail for detail in details if isinstance(detail, dict)) if isinstance(details, list) else ()
+
+
+def _retry_delay_s(details: Iterable[Mapping[str, Any]]) -> float | None:
+    """Return the seconds of a `google.rpc.RetryInfo`, whose delay is a text such as `7.5s`."""
+    delays = (detail.get("retryDelay") for detail in details)
+    seconds = (_seconds(delay[:-1]) for delay in delays if isinstance(delay, str) and delay.endswith("s"))
+    return next((delay_s for delay_s in seconds if delay_s is not None), None)
+
+
+def _described(vendor: str, status: int | None, message: str, secret: str | None, *, refuses_key: bool = False) -> str:
+    if refuses_key:
         words = f"{vendor} refused the key: {message}"
     elif status is not None and status >= 400:
         words = f"{vendor} answered {status}: {message}"
@@ -121,39 +120,6 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def _seconds(value: str, scale: float = 1.0) -> float | None:
     return float(value) * scale if value.strip().replace(".", "", 1).isdecimal() else None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error's causes, then the error itself: the vendor's own exception comes before any-llm's."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
-    yield from seen[1:]
-    yield from seen[:1]
-
-
-def _status(error: BaseException) -> int | None:
-    """Return the HTTP status, which OpenAI and Anthropic call `status_code` and Google `code`."""
-    candidates = (getattr(error, name, None) for name in ("status_code", "code"))
-    return next((value for value in candidates if isinstance(value, int)), None)
-
-
-def _headers(error: BaseException) -> Mapping[str, str] | None:
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    return headers if isinstance(headers, Mapping) else None
-
-
-def _message(causes: tuple[BaseException, ...]) -> str:
-    from_body = next((message for cause in causes if (message := _body_message(cause))), None)
-    broken = next((str(cause) for cause in reversed(causes) if isinstance(cause, httpx.TransportError)), None)
-    return from_body or broken or str(causes[0]) or type(causes[0]).__name__
-
-
-def _body_message(error: BaseException) -> str | None:
-    """Return the message in the vendor's body, which OpenAI and Anthropic keep as `body` and Google as `details`."""
-    bodies = (getattr(error, "body", None), getattr(error, "details", None))
-    return next((message for body in bodies if (message := _words(body))), None)
 
 
 def _words(body: object) -> str | None:

@@ -15,10 +15,10 @@ from app.errors import Invalid, ProviderTimeout
 from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
-from app.providers.encoding import encode
 from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, RemoteModels
 from app.providers.vendor_models import VendorModels
+from app.providers.wires import wire_of
 
 T = TypeVar("T")
 
@@ -88,7 +88,8 @@ class Providers:
         """Raise `Invalid` for what would be refused before anything is sent."""
         self._check_files(request)
         if request.model.vendor != "BUILTIN":
-            encode(_without_binaries(request))
+            light = _without_binaries(request)
+            wire_of(light).body(light, streamed=False)
 
     def complete(self, request: ModelRequest) -> Answer:
         self._check_files(request)

@@ -23,7 +23,8 @@ class VendorProfile:
 
     `variables` name the environment variables of its key and its base URL. `formats` are those that its API has
     a parameter for; with `json_instruction` a prompt must ask for JSON nevertheless, if it does not mention it or
-    always. `state_key` is the key of what its messages and tool calls must be sent back with.
+    always. `state_key` is the key of what its messages and tool calls must be sent back with. `wants_max_tokens`: each
+    request must have a limit of tokens.
     """
 
     title: str
@@ -36,6 +37,7 @@ class VendorProfile:
     formats: frozenset[ResponseFormat] = frozenset({"json_object", "json_schema"})
     json_instruction: Literal["never", "unmentioned", "always"] = "unmentioned"
     state_key: str | None = None
+    wants_max_tokens: bool = False
 
     def headers(self, api_key: str) -> dict[str, str]:
         """Return the header that authenticates a request."""
@@ -60,6 +62,7 @@ VENDORS: dict[str, VendorProfile] = {
         formats=frozenset({"json_schema"}),
         json_instruction="always",
         state_key="anthropic",
+        wants_max_tokens=True,
     ),
     "GOOGLE": VendorProfile(
         title="Google",

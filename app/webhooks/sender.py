@@ -15,9 +15,9 @@ import httpx
 
 from app.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host, is_private_host
 from app.errors import Invalid, RepriseError
-from app.providers.anyllm import LoopThread
 from app.proxies import Network
 from app.storable import storable_text
+from app.webhooks.loop_thread import LoopThread
 
 TIMEOUT_S = 15.0
 """The time of an attempt, from the resolution of the name to the status of the answer."""

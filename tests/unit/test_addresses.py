@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from app.addresses import EMBEDDING, SPECIAL, GuardedBackend, is_forbidden_host, is_private_host
-from app.providers.clients import SharedTransport
 from app.providers.failures import ProviderFailure
 from app.providers.http_client import refuse
 from app.proxies import parse_networks
@@ -128,12 +127,10 @@ def fetched(url, *resolved):
         return resolved
 
     async def fetch():
-        transport = SharedTransport(GuardedBackend(refuse, resolve if resolved else None))
-        try:
-            async with httpx.AsyncClient(transport=transport) as client:
-                return (await client.get(url, timeout=5)).status_code
-        finally:
-            await transport.close_for_all()
+        transport = httpx.AsyncHTTPTransport()
+        transport._pool._network_backend = GuardedBackend(refuse, resolve if resolved else None)
+        async with httpx.AsyncClient(transport=transport) as client:
+            return (await client.get(url, timeout=5)).status_code
 
     return run_coroutine(fetch())
 

@@ -14,6 +14,7 @@ from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
 from app.providers.types import ModelConfig
+from app.providers.vendors import VENDORS
 from app.rendering.render import InstructionFormat, Placeholder
 from app.typed import convert
 
@@ -144,12 +145,14 @@ def temperature_range(model: LanguageModel) -> tuple[float, float]:
 def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
     """Return the parameters of a call, from a config as it is stored or shown.
 
-    `max_tokens` at the model's maximum is not sent, since the vendor knows how much room the prompt leaves;
-    `temperature` is not sent where the model takes no other, or where `top_p` replaces it.
+    `max_tokens` at the model's maximum is sent only where the vendor wants a limit, because other vendors know how much
+    room the prompt leaves. `temperature` is not sent where the model accepts only one, or where `top_p` replaces it.
     """
     low, high = temperature_range(model)
     differing = without_defaults(config, model)
     values = {"temperature": 1, "response_format": "text"} | differing
     if low == high or ("top_p" in differing and "temperature" not in differing):
         del values["temperature"]
+    if model.vendor in VENDORS and VENDORS[model.vendor].wants_max_tokens:
+        values.setdefault("max_tokens", model.completion_tokens_max)
     return convert(values, ModelConfig)

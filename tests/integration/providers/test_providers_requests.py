@@ -85,7 +85,7 @@ def test_an_image_is_sent_inline(upstream, ask, vendor):
             assert sent(upstream)["messages"][0]["content"][1] == {"type": "image", "source": source}
         case "GOOGLE":
             inline = sent(upstream)["contents"][0]["parts"][1]["inlineData"]
-            assert inline == {"mime_type": "image/png", "data": PNG_BASE64}
+            assert inline == {"mimeType": "image/png", "data": PNG_BASE64}
         case _:
             url = sent(upstream)["messages"][0]["content"][1]["image_url"]["url"]
             assert url == f"data:image/png;base64,{PNG_BASE64}"
@@ -103,7 +103,7 @@ def test_a_pdf_is_sent_as_a_document_or_refused_by_type(upstream, ask, vendor):
             assert sent(upstream)["messages"][0]["content"][1]["type"] == "document"
         case "GOOGLE":
             inline = sent(upstream)["contents"][0]["parts"][1]["inlineData"]
-            assert inline["mime_type"] == "application/pdf"
+            assert inline["mimeType"] == "application/pdf"
         case _:
             file = sent(upstream)["messages"][0]["content"][1]["file"]
             assert file["filename"] == "terms.pdf"
@@ -118,7 +118,7 @@ def test_a_text_file_is_read_by_every_model(upstream, ask, vendor):
             document = sent(upstream)["messages"][0]["content"][1]
             assert (document["source"]["data"], document["title"]) == ("héllo notes", "notes.md")
         case "GOOGLE":
-            assert sent(upstream)["contents"][0]["parts"][1]["inlineData"]["mime_type"] == "text/plain"
+            assert sent(upstream)["contents"][0]["parts"][1]["inlineData"]["mimeType"] == "text/plain"
         case _:
             part = sent(upstream)["messages"][0]["content"][1]
             assert part == {"type": "text", "text": "notes.md:\n\nhéllo notes"}
@@ -189,7 +189,7 @@ def test_the_signature_of_a_thought_goes_back_with_its_tool_call(upstream, ask):
     ask(request(upstream, "GOOGLE", question, Message("assistant", "", tool_calls=answer.tool_calls), result))
 
     (part,) = sent(upstream)["contents"][1]["parts"]
-    assert (part.get("thoughtSignature") or part.get("thought_signature")) == "c2lnbmVk"
+    assert part["thoughtSignature"] == "c2lnbmVk"
 
 
 def test_what_one_vendors_model_was_thinking_is_not_told_to_another(upstream, ask, vendor):
@@ -243,7 +243,7 @@ def test_reasoning_effort_reaches_the_model(upstream, ask, vendor):
         case "ANTHROPIC":
             assert body["thinking"] == {"type": "enabled", "budget_tokens": 24576}
         case "GOOGLE":
-            assert body["generationConfig"]["thinkingConfig"]["include_thoughts"] is True
+            assert body["generationConfig"]["thinkingConfig"]["includeThoughts"] is True
         case _:
             assert body["reasoning_effort"] == "high"
 

@@ -33,7 +33,7 @@ def key_of(listing: str) -> list[list[str]]:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "any_llm", "httpx", "redis", "alembic"}
+    heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "httpx", "redis", "alembic"}
     load = "from reprise_client.cli import with_extensions; with_extensions()"
     code = f"import sys; {load}; print(*({heavy} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,25 +1,22 @@
-"""Errors of a vendor's SDK in words; secrets and Retry-After."""
+"""Refusals of vendors in words; secrets and Retry-After."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.providers.failures import failure, retry_after_s, scrub
+from app.providers.failures import broken, failed_midway, refused, retry_after_s, scrub
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-class SdkError(Exception):
-    """The facts as OpenAI's and Anthropic's SDKs carry them."""
-
-    def __init__(self, text, status_code=None, body=None, headers=None):
-        super().__init__(text)
-        self.status_code, self.body = status_code, body
-        self.response = httpx.Response(status_code or 200, headers=headers or {})
+def refusal(status, message="words", headers=None, vendor="OPENAI", **error):
+    """The failure of an answer with this status, whose error has this message."""
+    body = json.dumps({"error": {"message": message, **error}}).encode()
+    return refused(vendor, None, NOW, status, headers or {}, body)
 
 
 @given(st.text(), st.text(min_size=8), st.text())
@@ -52,7 +49,7 @@ def test_without_a_secret_a_text_stays(secret):
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(headers, seconds):
-    assert retry_after_s(httpx.Headers(headers), NOW) == seconds
+    assert retry_after_s(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -61,42 +58,46 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(headers, seconds):
      (500, True, True), (502, True, True), (503, True, True), (529, True, True)],
 )  # fmt: skip
 def test_the_status_says_whether_to_ask_again(status, retryable, outage):
-    told = failure(SdkError("x", status, {"error": {"message": "words"}}), "OPENAI", None, NOW)
+    failure = refusal(status)
 
-    assert (told.retryable, told.outage) == (retryable, outage)
-    assert str(told).endswith(": words")
-
-
-def test_the_vendors_words_win_over_those_of_the_sdk_around_them():
-    inner = SdkError("Error code: 500 - {...}", 500, {"message": "Out of GPUs"}, {"retry-after": "3"})
-    outer = RuntimeError("[openai] wrapped")
-    outer.__cause__ = inner
-
-    told = failure(outer, "OPENAI", None, NOW)
-
-    assert (str(told), told.retry_after_s) == ("OPENAI answered 500: Out of GPUs", 3.0)
+    assert (failure.retryable, failure.outage) == (retryable, outage)
+    assert str(failure).endswith(": words")
 
 
-def test_a_broken_connection_is_told_by_its_root_and_worth_another_try():
-    outer = RuntimeError("Connection error.")
-    outer.__cause__ = httpx.ConnectError("All connection attempts failed")
+@pytest.mark.parametrize(
+    ("delay", "seconds"), [("7s", 7.0), ("7.5s", 7.5), ("-1s", None), ("soon", None), (7, None), ("s", None)]
+)
+def test_the_delay_in_the_details_of_googles_errors_is_read(delay, seconds):
+    details = ["odd", {"@type": "type.googleapis.com/google.rpc.Help"}, {"retryDelay": delay}]
+    assert refusal(429, vendor="GOOGLE", details=details).retry_after_s == seconds
 
-    told = failure(outer, "DEEPSEEK", None, NOW)
 
-    assert "All connection attempts failed" in str(told)
-    assert (told.retryable, told.outage) == (True, True)
+def test_a_header_wins_over_the_delay_in_the_details():
+    assert refusal(429, headers={"retry-after": "3"}, details=[{"retryDelay": "9s"}]).retry_after_s == 3.0
+
+
+def test_a_key_that_google_does_not_know_is_named_in_the_details_only():
+    failure = refusal(400, "API key not valid", vendor="GOOGLE", details=[{"reason": "API_KEY_INVALID"}])
+    assert str(failure) == "GOOGLE refused the key: API key not valid"
+
+
+def test_a_broken_connection_is_worth_another_try():
+    failure = broken(ConnectionResetError("Connection reset by peer"), "DEEPSEEK", None)
+
+    assert "Connection reset by peer" in str(failure)
+    assert (failure.retryable, failure.outage) == (True, True)
 
 
 def test_an_error_sent_in_the_middle_of_a_stream_is_worth_another_try():
-    told = failure(SdkError("x", 200, {"error": {"message": "Overloaded"}}), "ANTHROPIC", None, NOW)
+    failure = failed_midway("ANTHROPIC", None, {"type": "error", "error": {"message": "Overloaded"}})
 
-    assert (told.retryable, told.outage) == (True, False)
-    assert "Overloaded" in str(told)
+    assert (failure.retryable, failure.outage) == (True, False)
+    assert "Overloaded" in str(failure)
 
 
 def test_an_error_of_our_own_making_is_not_tried_again():
-    assert not failure(ValueError("no such field"), "OPENAI", None, NOW).retryable
+    assert not broken(ValueError("no such field"), "OPENAI", None).retryable
 
 
 def test_a_page_of_html_is_cut_short():
-    assert len(str(failure(SdkError("<html>" * 5000, 502), "OPENAI", None, NOW))) == 2000
+    assert len(str(refused("OPENAI", None, NOW, 502, {}, b"<html>" * 5000))) == 2000

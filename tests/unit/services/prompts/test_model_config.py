@@ -73,6 +73,12 @@ def test_the_temperature_shown_is_the_one_sent() -> None:
         assert parse_config(config, MODEL) == ModelConfig(temperature=1, response_format="text")
 
 
+def test_a_vendor_that_wants_a_limit_gets_the_one_that_is_shown() -> None:
+    claude = replace(MODEL, vendor="ANTHROPIC")
+    for config in ({}, {"max_tokens": 100}, with_defaults({}, claude)):
+        assert parse_config(config, claude).max_tokens == 100
+
+
 def test_what_only_the_vendor_can_know_is_left_to_it() -> None:
     assert parse_config({"max_tokens": 100}, MODEL).max_tokens is None
     assert parse_config({}, ONE_TEMPERATURE).temperature is None

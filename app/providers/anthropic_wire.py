@@ -1,0 +1,264 @@
+"""Anthropic's Messages API.
+
+Sources: https://docs.claude.com/en/api/messages, …/api/messages-streaming for events, and under
+https://docs.claude.com/en/docs/build-with-claude/ the pages extended-thinking, effort and structured-outputs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.chat import File, Message, StreamEvent, Tokens, ToolDefinition
+from app.errors import Invalid
+from app.providers import encoding
+from app.providers.anthropic_schema import supported
+from app.providers.decoding import Decoder, count_of, object_of, text_of
+from app.providers.failures import ProviderFailure
+from app.providers.types import ModelConfig, ModelRequest
+
+# The API wants a limit in each request. It is the model's own where the configuration has none: see `parse_config`.
+MAX_TOKENS = 4096
+# Models that think for a number of tokens; newer ones are told an effort.
+_WITH_BUDGET = (
+    "claude-3",
+    "claude-opus-4-0",
+    "claude-opus-4-1",
+    "claude-opus-4-2025",
+    "claude-opus-4-5",
+    "claude-sonnet-4-0",
+    "claude-sonnet-4-2025",
+    "claude-sonnet-4-5",
+    "claude-haiku-4-5",
+)
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 24_576, "xhigh": 32_768}
+_LEAST_BUDGET = 1024
+# The one of these models that is told an effort, too.
+_WITH_BOTH = "claude-opus-4-5"
+_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
+
+
+class AnthropicWire:
+    """Encodes requests and decodes answers."""
+
+    headers: Mapping[str, str] = {"anthropic-version": "2023-06-01"}
+
+    def path(self, request: ModelRequest, *, streamed: bool) -> str:
+        return "/v1/messages"
+
+    def body(self, request: ModelRequest, *, streamed: bool) -> dict[str, Any]:
+        encoding.check(request)
+        config = request.config
+        messages = encoding.with_json_instruction("ANTHROPIC", config, request.messages)
+        output: dict[str, Any] = {}
+        if config.response_format == "json_schema":
+            output["format"] = {"type": "json_schema", "schema": supported(config.json_schema or {"type": "object"})}
+        thinking = _thinking(request.model.name, config, output)
+        parameters = {
+            "model": request.model.name,
+            "max_tokens": config.max_tokens or MAX_TOKENS,
+            "system": "\n".join(each.text for each in messages if each.role == "system" and each.text) or None,
+            "messages": _merged(_messages(messages)),
+            "tools": [_tool(tool) for tool in config.tools] or None,
+            "temperature": encoding.temperature_of("ANTHROPIC", config),
+            "top_p": config.top_p,
+            "stop_sequences": list(config.stop) or None,
+            "thinking": thinking,
+            "output_config": output or None,
+            "stream": True if streamed else None,
+        }
+        return encoding.given(parameters)
+
+    def decoder(self, request: ModelRequest) -> Decoder:
+        return AnthropicDecoder()
+
+
+def _thinking(model: str, config: ModelConfig, output: dict[str, Any]) -> dict[str, Any] | None:
+    """Return how the model thinks, None for its own default; put the effort into `output` where the model has one."""
+    effort = config.reasoning_effort
+    if effort is None:
+        return None
+    if effort == "none":
+        return {"type": "disabled"}
+    if not model.lower().startswith(_WITH_BUDGET):
+        output["effort"] = _EFFORTS[effort]
+        return {"type": "adaptive"}
+    if model.lower().startswith(_WITH_BOTH):
+        output["effort"] = "high" if effort == "xhigh" else _EFFORTS[effort]
+    # The budget is a part of max_tokens; some of these must be left for the answer.
+    budget = min(_BUDGETS[effort], (config.max_tokens or MAX_TOKENS) - _LEAST_BUDGET)
+    if budget < _LEAST_BUDGET:
+        least = 2 * _LEAST_BUDGET
+        raise Invalid(f"The model configuration can't be sent: reasoning_effort needs max_tokens of {least} or more.")
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    parameters = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": {"type": "object", "properties": {}, **tool.parameters},
+        "strict": tool.strict or None,
+    }
+    return encoding.given(parameters)
+
+
+def _messages(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
+    """Yield the messages without the instruction. The API refuses texts without a visible character."""
+    for message in messages:
+        match message.role:
+            case "user":
+                content: list[dict[str, Any]] = [*_text(message.text), *map(_file, message.files)]
+                yield {"role": "user", "content": content}
+            case "assistant":
+                calls = [
+                    {"type": "tool_use", "id": call.id, "name": call.name, "input": encoding.arguments_object(call)}
+                    for call in message.tool_calls
+                ]
+                yield {"role": "assistant", "content": [*_thoughts(message), *_text(message.text), *calls]}
+            case "tool":
+                result = {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}
+                yield {"role": "user", "content": [result]}
+
+
+def _merged(messages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what is empty, and join the results of calls that follow each other, which must be one message."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        content = message["content"]
+        if content and content[0]["type"] == "tool_result" and merged and _ends_with_result(merged[-1]):
+            merged[-1]["content"] += content
+        elif content:
+            merged.append(message)
+    return merged
+
+
+def _ends_with_result(message: dict[str, Any]) -> bool:
+    return bool(message["content"][-1]["type"] == "tool_result")
+
+
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _thoughts(message: Message) -> list[dict[str, Any]]:
+    """Return the thinking of the message as it was received, which the API checks by its signatures."""
+    state = encoding.own_state("ANTHROPIC", message.vendor_state)
+    if isinstance(thinking := state.get("thinking"), list):
+        return thinking
+    if isinstance(signature := state.get("signature"), str):  # as versions before 0.2 stored it
+        text = (message.vendor_state or {}).get("reasoning") or ""
+        return [{"type": "thinking", "thinking": text, "signature": signature}]
+    return []
+
+
+def _file(file: File) -> dict[str, Any]:
+    media_type = encoding.media_type_of("ANTHROPIC", file)
+    if media_type == "text/plain":
+        source = {"type": "text", "media_type": media_type, "data": encoding.decoded(file)}
+        return {"type": "document", "source": source, "title": file.name}
+    source = {"type": "base64", "media_type": media_type, "data": encoding.base64_of(file.content)}
+    if media_type == encoding.PDF:
+        return {"type": "document", "source": source, "title": file.name}
+    return {"type": "image", "source": source}
+
+
+class AnthropicDecoder(Decoder):
+    """Reads a message, whole or as events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._usage: dict[str, Any] = {}
+        self._thinking: dict[int, dict[str, Any]] = {}
+
+    def read_whole(self, sent: Any) -> None:
+        message = object_of(sent)
+        if not isinstance(message.get("content"), list):
+            raise ProviderFailure("The answer has no content.")
+        for index, block in enumerate(message["content"]):
+            self._begin(index, object_of(block))
+        self._read_end({"stop_reason": "end_turn"} | encoding.given(message))
+        self._read_usage(message)
+
+    def read_event(self, sent: Any) -> list[StreamEvent]:
+        event = object_of(sent)
+        match event.get("type"):
+            case "message_start":
+                self._read_usage(object_of(event.get("message")))
+            case "content_block_start":
+                return self._begin(count_of(event.get("index")), object_of(event.get("content_block")))
+            case "content_block_delta":
+                return self._go_on(count_of(event.get("index")), object_of(event.get("delta")))
+            case "message_delta":
+                self._read_end(object_of(event.get("delta")))
+                self._read_usage(event)
+        return []
+
+    def _begin(self, index: int, block: dict[str, Any]) -> list[StreamEvent]:
+        match block.get("type"):
+            case "text":
+                return self.answer.add_text(text_of(block.get("text")))
+            case "tool_use":
+                call = self.answer.call(index)
+                call.id, call.name = text_of(block.get("id")), text_of(block.get("name"))
+                if arguments := block.get("input"):
+                    call.arguments.append(json.dumps(arguments))
+            case "thinking":
+                text, signature = text_of(block.get("thinking")), text_of(block.get("signature"))
+                self._thinking[index] = {"type": "thinking", "thinking": [text], "signature": signature}
+                return self.answer.add_reasoning(text)
+            case "redacted_thinking":
+                self._thinking[index] = {"type": "redacted_thinking", "data": text_of(block.get("data"))}
+        return []
+
+    def _go_on(self, index: int, delta: dict[str, Any]) -> list[StreamEvent]:
+        match delta.get("type"):
+            case "text_delta":
+                return self.answer.add_text(text_of(delta.get("text")))
+            case "input_json_delta":
+                self.answer.call(index).arguments.append(text_of(delta.get("partial_json")))
+            case "thinking_delta":
+                text = text_of(delta.get("thinking"))
+                self._thought(index)["thinking"].append(text)
+                return self.answer.add_reasoning(text)
+            case "signature_delta":
+                self._thought(index)["signature"] = text_of(delta.get("signature"))
+        return []
+
+    def _thought(self, index: int) -> dict[str, Any]:
+        thought = self._thinking.setdefault(index, {"type": "thinking", "thinking": [], "signature": ""})
+        return thought if thought["type"] == "thinking" else {"thinking": []}
+
+    def _read_end(self, message: dict[str, Any]) -> None:
+        """Read why the model ended: https://docs.claude.com/en/docs/build-with-claude/handling-stop-reasons."""
+        match text_of(message.get("stop_reason")):
+            case "":
+                return
+            case "max_tokens" | "model_context_window_exceeded":
+                self.answer.finish = "length"
+            case "refusal":
+                self.answer.finish = "refused"
+            case _:
+                self.answer.finish = "stop"
+        details = message.get("stop_details")
+        explanation = details.get("explanation") if isinstance(details, dict) else None
+        if isinstance(explanation, str) and self.answer.finish == "refused":
+            self.answer.refusal.append(explanation)
+        self._keep_thinking()
+
+    def _keep_thinking(self) -> None:
+        blocks = [
+            block | {"thinking": "".join(block["thinking"])} if block["type"] == "thinking" else block
+            for _, block in sorted(self._thinking.items())
+        ]
+        kept = [block for block in blocks if block.get("signature") or block.get("data")]
+        if kept:
+            self.answer.vendor_state["anthropic"] = {"thinking": kept}
+
+    def _read_usage(self, message: dict[str, Any]) -> None:
+        """Add up the counts: tokens that the cache read or wrote are not among the input's."""
+        self._usage |= encoding.given(object_of(message.get("usage")))
+        names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+        sent, cache_read, cache_write, output = (count_of(self._usage.get(name)) for name in names)
+        self.answer.tokens = Tokens(count_of(sent + cache_read + cache_write), output, cache_read, cache_write)

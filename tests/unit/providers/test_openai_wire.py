@@ -1,0 +1,159 @@
+"""Answers in OpenAI's format, from servers that differ from OpenAI's own."""
+
+import pytest
+
+from app.chat import Tokens
+from app.providers.decoding import TOKENS_MAX
+from app.providers.failures import ProviderFailure
+from app.providers.openai_wire import OpenAIDecoder
+
+
+def answer(*chunks):
+    """The answer of a stream."""
+    decoder = OpenAIDecoder()
+    for chunk in chunks:
+        decoder.read_event(chunk)
+    return decoder.end()
+
+
+def whole(message, finish="stop"):
+    """The answer of a completion that is not streamed."""
+    decoder = OpenAIDecoder()
+    decoder.read_whole({"choices": [{"message": message, "finish_reason": finish}]})
+    return decoder.end()
+
+
+def piece(index, arguments="", **call):
+    """A chunk with a piece of a call."""
+    function = {"arguments": arguments} | ({"name": call.pop("name")} if "name" in call else {})
+    return delta(tool_calls=[{"index": index, "function": function, **call}])
+
+
+def calls_of(said):
+    return [(call.id, call.name, call.arguments) for call in said.tool_calls]
+
+
+def delta(finish=None, **parts):
+    return {"choices": [{"delta": parts, "finish_reason": finish}]}
+
+
+def test_calls_without_an_index_are_told_apart_by_their_ids():
+    def piece(arguments, **call):
+        return delta(tool_calls=[{**call, "function": {"name": call.get("id"), "arguments": arguments}}])
+
+    said = answer(piece('{"a":', id="x"), piece(" 1}"), piece('{"b":', id="y"), piece(" 2}"), delta("tool_calls"))
+
+    assert [(call.id, call.name, call.arguments) for call in said.tool_calls] == [
+        ("x", "x", {"a": 1}),
+        ("y", "y", {"b": 2}),
+    ]
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content", "thinking"])
+def test_reasoning_is_found_under_the_names_that_servers_use(key):
+    assert answer(delta(**{key: "Hm."}), delta("stop", content="Yes.")).reasoning == "Hm."
+
+
+@pytest.mark.parametrize("usage", [{}, {"extra_properties": {"google": {}}}])
+def test_usage_without_counts_replaces_none(usage):
+    counted = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+    assert answer(delta("stop") | counted, {"choices": [], "usage": usage}).tokens == Tokens(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [(2**80, TOKENS_MAX), (1e300, TOKENS_MAX), (-1, 0), (7.0, 7), (float("nan"), 0), ("7", 0)]
+)
+def test_a_count_fits_its_column(sent, kept):
+    assert answer(delta("stop") | {"usage": {"prompt_tokens": sent}}).tokens.prompt == kept
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [7, [], {"choices": {}}, {"choices": [7]}, delta(content=7), delta(tool_calls={}), delta(tool_calls=["x"]),
+     delta(refusal={}), delta(reasoning=[7]), delta(content=["x"]), delta(content={}), {"usage": 7}],
+)  # fmt: skip
+def test_a_value_of_a_wrong_type_is_a_failure(chunk):
+    with pytest.raises(ProviderFailure, match="The answer has a"):
+        answer(chunk, delta("stop"))
+
+
+END = delta("tool_calls")
+LONDON, UTC = '{"city": "London"}', '{"tz": "UTC"}'
+TWO_CALLS = [("a", "weather", {"city": "London"}), ("b", "time", {"tz": "UTC"})]
+
+
+def test_parallel_calls_with_one_index_stay_apart_by_their_ids():
+    chunks = [piece(0, LONDON, id="a", name="weather"), piece(0, UTC, id="b", name="time")]
+    assert calls_of(answer(*chunks, END)) == TWO_CALLS
+
+    together = delta(tool_calls=[call for chunk in chunks for call in chunk["choices"][0]["delta"]["tool_calls"]])
+    assert calls_of(answer(together, END)) == TWO_CALLS
+
+
+def test_calls_with_one_index_arrive_in_pieces():
+    said = answer(
+        piece(0, LONDON[:5], id="a", name="weather"),
+        piece(0, LONDON[5:]),
+        piece(0, "", id="b", name="time"),
+        piece(0, UTC, id="b"),
+        END,
+    )
+    assert calls_of(said) == TWO_CALLS
+
+
+def test_another_name_after_whole_arguments_begins_a_call():
+    said = answer(piece(0, LONDON, name="weather"), piece(0, UTC, name="time"), END)
+    assert calls_of(said) == [("", "weather", {"city": "London"}), ("", "time", {"tz": "UTC"})]
+
+
+@pytest.mark.parametrize("repeated", [{"id": "a"}, {"id": ""}, {"id": None}, {}, {"name": "weather"}])
+def test_what_repeats_the_begun_call_goes_on_with_it(repeated):
+    said = answer(piece(0, LONDON[:5], id="a", name="weather"), piece(0, LONDON[5:], **repeated), END)
+    assert calls_of(said) == TWO_CALLS[:1]
+
+
+def test_pieces_of_two_calls_arrive_in_turns():
+    said = answer(
+        piece(0, LONDON[:5], id="a", name="weather"),
+        piece(1, UTC[:5], id="b", name="time"),
+        piece(0, LONDON[5:]),
+        piece(1, UTC[5:]),
+        END,
+    )
+    assert calls_of(said) == TWO_CALLS
+
+
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "hmm"}]},
+    {"type": "text", "text": "Paris"},
+]
+
+
+def test_content_in_parts_has_its_texts_and_its_thoughts():
+    for said in (whole({"content": PARTS}), answer(delta(content=PARTS[:1]), delta("stop", content=PARTS[1:]))):
+        assert (said.text, said.reasoning) == ("Paris", "hmm")
+
+
+@pytest.mark.parametrize("arguments", [{"city": "Rome"}, {}])
+def test_arguments_that_are_an_object_are_read(arguments):
+    call = {"index": 0, "id": "a", "function": {"name": "weather", "arguments": arguments}}
+    for said in (whole({"tool_calls": [call]}), answer(delta(tool_calls=[call]), END)):
+        assert calls_of(said) == [("a", "weather", arguments)]
+
+
+def test_an_answer_without_a_choice_says_nothing():
+    decoder = OpenAIDecoder()
+    decoder.read_whole({"choices": []})
+    assert (decoder.end().text, decoder.end().finish_reason) == ("", "stop")
+
+
+def test_a_stream_that_ends_without_a_reason_broke_off():
+    with pytest.raises(ProviderFailure, match="broke off") as broken:
+        answer(delta(content="half"))
+    assert broken.value.outage
+
+
+def test_what_is_no_completion_is_a_failure_and_no_outage():
+    with pytest.raises(ProviderFailure, match="no choices") as failed:
+        OpenAIDecoder().read_whole({})
+    assert not failed.value.outage

@@ -157,7 +157,7 @@ def count_of(value: object) -> int:
     if isinstance(value, float) and not math.isnan(value):
         value = min(value, TOKENS_MAX)
         value = int(max(value, 0))
-    return min(max(value, 0), TOKENS_MAX) if isinstance(value, int) else 0
+    return min(max(value, 0), TOKENS_MAX) if type(value) is int else 0
 
 
 def arguments_text(arguments: object) -> str:

@@ -61,7 +61,8 @@ def test_usage_without_counts_replaces_none(usage):
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"), [(2**80, TOKENS_MAX), (1e300, TOKENS_MAX), (-1, 0), (7.0, 7), (float("nan"), 0), ("7", 0)]
+    ("sent", "kept"),
+    [(2**80, TOKENS_MAX), (1e300, TOKENS_MAX), (-1, 0), (7.0, 7), (float("nan"), 0), ("7", 0), (True, 0)],
 )
 def test_a_count_fits_its_column(sent, kept):
     assert answer(delta("stop") | {"usage": {"prompt_tokens": sent}}).tokens.prompt == kept

@@ -1,4 +1,4 @@
-"""Sends a Python process's spans to Reprise, each with its prompt and conversation. Copy it beside your program."""
+"""Sends a Python process's spans to Reprise, each with its prompt and conversation. Copy it into your program's folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A shop's agent on Anthropic's client. Of telemetry it says only where a turn begins and which conversation it is."""
+"""A shop's agent on Anthropic's client. Its only telemetry code marks where a turn begins, and names the conversation."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A shop's crew of one. Of telemetry it says only which conversation it is."""
+"""A shop's crew of one. Its only telemetry code names the conversation."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A shop's agent of Google's ADK. It says nothing of telemetry: the session is the conversation."""
+"""A shop's agent of Google's ADK. It has no telemetry code: the session is the conversation."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ async def main():
     runner = InMemoryRunner(agent, app_name="shop")
     session = await runner.session_service.create_session(app_name="shop", user_id="ada")
     for question in QUESTIONS:
-        said = types.Content(role="user", parts=[types.Part(text=question)])
-        async for event in runner.run_async(user_id="ada", session_id=session.id, new_message=said):
+        message = types.Content(role="user", parts=[types.Part(text=question)])
+        async for event in runner.run_async(user_id="ada", session_id=session.id, new_message=message):
             if event.is_final_response():
                 print(event.content.parts[0].text)
 

@@ -1,4 +1,4 @@
-// An agent on the OpenAI client whose spans are made by hand, with OpenTelemetry alone.
+// An agent on the OpenAI client that creates its spans by hand, with only OpenTelemetry.
 
 import { randomUUID } from 'node:crypto';
 import { SpanKind, trace } from '@opentelemetry/api';
@@ -36,14 +36,14 @@ function parts(message) {
   if (message.role === 'tool') {
     return [{ type: 'tool_call_response', id: message.tool_call_id, response: JSON.parse(message.content) }];
   }
-  const said = message.content ? [{ type: 'text', content: message.content }] : [];
+  const text = message.content ? [{ type: 'text', content: message.content }] : [];
   const called = (message.tool_calls ?? []).map((call) => ({
     type: 'tool_call',
     id: call.id,
     name: call.function.name,
     arguments: JSON.parse(call.function.arguments),
   }));
-  return [...said, ...called];
+  return [...text, ...called];
 }
 
 const recorded = (messages) => JSON.stringify(messages.map((message) => ({ role: message.role, parts: parts(message) })));

@@ -3,7 +3,7 @@
 import os
 import uuid
 
-# Read when the instrumentation is imported; without it nothing of what was said is recorded.
+# Read when the instrumentation is imported; without it no message contents are recorded.
 os.environ.setdefault("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
 
 import reprise

@@ -1,4 +1,4 @@
-// A shop's agent on LangGraph. It says nothing of telemetry: the thread is the conversation.
+// A shop's agent on LangGraph. It has no telemetry code: the thread is the conversation.
 
 import { randomUUID } from 'node:crypto';
 import { tool } from '@langchain/core/tools';

@@ -1,4 +1,4 @@
-"""A shop's agent of LlamaIndex. Of telemetry it says only which conversation it is."""
+"""A shop's agent of LlamaIndex. Its only telemetry code names the conversation."""
 
 import asyncio
 import os

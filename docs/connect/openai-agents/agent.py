@@ -1,4 +1,4 @@
-"""A shop's agent of the OpenAI Agents SDK. It says nothing of telemetry: the group is the conversation."""
+"""A shop's agent of the OpenAI Agents SDK. It has no telemetry code: the group is the conversation."""
 
 import os
 import uuid

@@ -1,4 +1,4 @@
-// A shop's agent on OpenAI's client, whose turns, tools and conversation are told with Traceloop's own functions.
+// A shop's agent on OpenAI's client, which marks turns, tools and the conversation with Traceloop's functions.
 
 import { randomUUID } from 'node:crypto';
 import * as traceloop from '@traceloop/node-server-sdk';

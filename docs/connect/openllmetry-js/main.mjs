@@ -17,7 +17,7 @@ const TOOLS = {
 };
 
 const [attributes, batch] = reprise.spanProcessors();
-// The SDK takes one processor: this one does what both do.
+// The SDK accepts one processor: this one calls both.
 const processor = {
   onStart: (span, parent) => (attributes.onStart(span, parent), batch.onStart(span, parent)),
   onEnd: (span) => batch.onEnd(span),

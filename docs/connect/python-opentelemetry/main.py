@@ -1,4 +1,4 @@
-"""An agent on the OpenAI client whose spans are made by hand, with OpenTelemetry alone."""
+"""An agent on the OpenAI client that creates its spans by hand, with only OpenTelemetry."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def parts(message):
     if message["role"] == "tool":
         result = json.loads(message["content"])
         return [{"type": "tool_call_response", "id": message["tool_call_id"], "response": result}]
-    said = [{"type": "text", "content": message["content"]}] if message.get("content") else []
+    text = [{"type": "text", "content": message["content"]}] if message.get("content") else []
     called = [
         {
             "type": "tool_call",
@@ -41,7 +41,7 @@ def parts(message):
         }
         for call in message.get("tool_calls") or []
     ]
-    return said + called
+    return text + called
 
 
 def recorded(messages):

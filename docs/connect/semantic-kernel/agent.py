@@ -1,4 +1,4 @@
-"""A shop's agent of Semantic Kernel. Of telemetry it says only which conversation it is."""
+"""A shop's agent of Semantic Kernel. Its only telemetry code names the conversation."""
 
 import asyncio
 import json

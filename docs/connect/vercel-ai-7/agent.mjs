@@ -1,4 +1,4 @@
-// A shop's agent on the Vercel AI SDK 7. Of telemetry it says only that the conversation may be told.
+// A shop's agent on the Vercel AI SDK 7. Its only telemetry code permits recording the conversation id.
 
 import { randomUUID } from 'node:crypto';
 import { createOpenAI } from '@ai-sdk/openai';

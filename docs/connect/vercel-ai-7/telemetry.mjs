@@ -1,4 +1,4 @@
-// Loaded before the agent: the OpenTelemetry SDK, whose exporter the environment configures, with the AI SDK's integration.
+// Loaded before the agent: the OpenTelemetry SDK, with an exporter that the environment configures, and the AI SDK's integration.
 
 import { OpenTelemetry } from '@ai-sdk/otel';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';

@@ -1,4 +1,4 @@
-// Sends a Node process's spans to Reprise, each with its prompt and conversation. Copy it into your program's folder.
+// Sends a Node process's spans to Reprise, each with its prompt and conversation. Copy it next to your program.
 
 import { context, createContextKey, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';

@@ -1,4 +1,4 @@
-"""Sends a Python process's spans to Reprise, each with its prompt and conversation. Copy it into your program's folder."""
+"""Sends a Python process's spans to Reprise, each with its prompt and conversation. Copy it next to your program."""
 
 import json
 import os

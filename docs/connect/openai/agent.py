@@ -1,4 +1,4 @@
-"""A shop's agent on OpenAI's client. Its only telemetry code marks where a turn begins, and names the conversation."""
+"""A shop's agent on OpenAI's client. Its only telemetry code marks turns and names the conversation."""
 
 import json
 import os

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated
 
@@ -29,7 +29,7 @@ from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns_in_pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
-from app.sessions.sums import SessionSums, names_of, with_names
+from app.sessions.sums import SessionSums, SessionTotals, with_names
 
 TURNS_AT_ONCE = 2_000
 """Turns whose facts are in memory at once."""
@@ -68,19 +68,6 @@ class SessionRow:
     def sums(self) -> SessionSums:
         return SessionSums(
             self.turns, self.errors, self.tool_calls, self.tool_errors, self.input_tokens, self.output_tokens
-        )
-
-    def plus(self, other: SessionRow) -> SessionRow:
-        """This session with more turns."""
-        start_ns, last_ns = min(self.start_ns, other.start_ns), max(self.last_ns, other.last_ns)
-        return replace(
-            self,
-            start_ns=start_ns,
-            last_ns=last_ns,
-            **self.sums.plus(other.sums)._asdict(),
-            duration_ns=last_ns - start_ns,
-            user_id=self.user_id or other.user_id,
-            names=with_names(self.names or "", other.names or "") or None,
         )
 
 
@@ -183,10 +170,9 @@ def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Ext
 
 def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> SessionRow:
     """Return the session with what these turns add up to; it is still to be added up where it has further ones."""
-    sums, names, user_id = SessionSums(), "", None
-    for one in facts:
-        sums, names = sums.plus(SessionSums.of(one)), with_names(names, names_of(one))
-        user_id = user_id or (one.user[2] if one.user else None)
+    totals = SessionTotals()
+    for turn_facts in facts:
+        totals.add(turn_facts)
     return SessionRow(
         row.session_key,
         row.project_id,
@@ -194,10 +180,10 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         row.conversation_id,
         extent.start_ns,
         extent.end_ns,
-        *(sums if sums.turns == extent.turns else SessionSums(errors=None)),
+        *(totals.sums if totals.sums.turns == extent.turns else SessionSums(errors=None)),
         duration_ns=extent.end_ns - extent.start_ns,
-        user_id=user_id,
-        names=names or None,
+        user_id=totals.user_id,
+        names=totals.names,
         uncounted=(row.uncounted or 0) + 1,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from app.sessions.facts import EDITION, MAX_NAME, TurnFacts
@@ -13,6 +14,7 @@ NAMES_MAX = 400
 """Names kept of a session."""
 FULL_LENGTH_MIN = 4 * NAMES_MAX
 """The least length of a text with `NAMES_MAX` names: each has a mark, a colon, a character or more, and a line end."""
+_TEXTS_AT_ONCE = 64
 _MARKS: dict[Kind, str] = {"model": "m", "version": "v", "tool": "t", "failed_tool": "f"}
 
 
@@ -63,10 +65,35 @@ def _names(
     return _text({_line(kind, name) for kind, names in named for name in names})
 
 
-def with_names(stored: str, fresh: str) -> str:
-    """Return both sets of names as lines of one text, which begins with a line end, so that each name can be found."""
-    known, added = set(stored.split("\n")), set(fresh.split("\n"))
-    return stored if added <= known else _text(known | added)
+class SessionTotals:
+    """Adds up turns of one session. Their names are joined some at a time: each text may have `NAMES_MAX` of them."""
+
+    def __init__(self) -> None:
+        self.sums = SessionSums()
+        self.user_id: str | None = None
+        self._names: set[str] = set()
+
+    def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
+        """Add a turn; `before` are the facts that the session has of it."""
+        self.sums = self.sums.plus(SessionSums.of(facts))
+        if before:
+            self.sums = self.sums.plus(SessionSums.of(before), -1)
+        if not self.user_id and facts.user:
+            self.user_id = facts.user[2]
+        self._names.add(names_of(facts))
+        if len(self._names) > _TEXTS_AT_ONCE:
+            self._names = {with_names(*self._names)}
+
+    @property
+    def names(self) -> str | None:
+        return with_names("", *self._names) or None
+
+
+def with_names(*texts: str) -> str:
+    """Return sets of names as lines of one text, which begins with a line end, so that each name can be found."""
+    first, *others = texts
+    known, added = set(first.split("\n")), set(chain.from_iterable(text.split("\n") for text in others))
+    return first if added <= known else _text(known | added)
 
 
 def names_in(text: str, kind: Kind) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -18,7 +19,7 @@ from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
 from app.sessions.facts import Opening, TurnFacts, dump, load, merge
-from app.sessions.sums import SessionSums, names_of
+from app.sessions.sums import SessionTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +94,33 @@ def session_rows(
     project_id: int, batch_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]
 ) -> list[SessionRow]:
     """Return the sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
-    rows: dict[bytes, SessionRow] = {}
+    turns_of: dict[bytes, list[TurnPart]] = defaultdict(list)
     for turn in fresh:
-        row = _session_row(project_id, batch_id, turn, before.get((turn.prompt_id, turn.trace_id)))
-        known = rows.get(row.session_key)
-        rows[row.session_key] = known.plus(row) if known else row
-    return [rows[key] for key in sorted(rows)]
+        turns_of[turn.session_key].append(turn)
+    return [_session_row(project_id, batch_id, turns_of[key], before) for key in sorted(turns_of)]
 
 
-def _session_row(project_id: int, batch_id: int, turn: TurnPart, before: TurnFacts | None) -> SessionRow:
-    facts, key, sums = turn.facts, turn.session_key, SessionSums.of(turn.facts)
-    if before and session_key(turn.prompt_id, turn.trace_id, before) == key:
-        sums = sums.plus(SessionSums.of(before), -1)
+def _session_row(
+    project_id: int, batch_id: int, parts: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]
+) -> SessionRow:
+    """Return the session of one or more turns that share its key."""
+    first, totals = parts[0], SessionTotals()
+    for turn in parts:
+        earlier = before.get((turn.prompt_id, turn.trace_id))
+        same = earlier and session_key(turn.prompt_id, turn.trace_id, earlier) == turn.session_key
+        totals.add(turn.facts, earlier if same else None)
+    start_ns, last_ns = min(turn.facts.start_ns for turn in parts), max(turn.facts.end_ns for turn in parts)
     return SessionRow(
-        key,
+        first.session_key,
         project_id,
-        turn.prompt_id,
-        facts.conversation[1] if facts.conversation else None,
-        facts.start_ns,
-        facts.end_ns,
-        *sums,
-        duration_ns=facts.end_ns - facts.start_ns,
-        user_id=facts.user[2] if facts.user else None,
-        names=names_of(facts) or None,
+        first.prompt_id,
+        first.facts.conversation[1] if first.facts.conversation else None,
+        start_ns,
+        last_ns,
+        *totals.sums,
+        duration_ns=last_ns - start_ns,
+        user_id=totals.user_id,
+        names=totals.names,
         uncounted=batch_id,
     )
 

@@ -1,0 +1,62 @@
+"""The sums and names of a session, which are the same in whatever order and grouping its turns are added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.sessions.facts import TurnFacts
+from app.sessions.sums import NAMES_MAX, SessionSums, SessionTotals, names_in, names_of, with_names
+from tests.support.operations import growth_of
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "sorted": lambda n: f"{n:06}",
+    "reversed": lambda n: f"{999_999 - n:06}",
+    "equal": lambda _: "model",
+}
+
+
+def turn(*models: str, user: str | None = None) -> TurnFacts:
+    return TurnFacts(1, 2, 1, models=frozenset(models), user=(0, (1, 2, b""), user) if user else None)
+
+
+def totals_of(turns: Sequence[TurnFacts]) -> SessionTotals:
+    totals = SessionTotals()
+    for facts in turns:
+        totals.add(facts)
+    return totals
+
+
+@given(st.lists(st.lists(st.integers(0, 2 * NAMES_MAX), max_size=40), max_size=150))
+def test_names_that_are_joined_some_at_a_time_are_those_that_are_joined_one_by_one(numbers: list[list[int]]) -> None:
+    turns = [turn(*(f"model {number:03}" for number in of_turn)) for of_turn in numbers]
+    assert totals_of(turns).names == (reduce(with_names, map(names_of, turns), "") or None)
+
+
+def test_the_first_turn_with_a_user_names_the_user_of_the_session() -> None:
+    assert totals_of([turn(), turn(user="Ann"), turn(user="Bob")]).user_id == "Ann"
+
+
+def test_a_turn_that_has_changed_adds_only_what_is_new_of_it() -> None:
+    totals = SessionTotals()
+    totals.add(TurnFacts(1, 2, 2, errors=2, edition=1), TurnFacts(1, 2, 1, errors=1, edition=1))
+    assert totals.sums == SessionSums(errors=1)
+
+
+def test_the_names_that_come_first_are_kept() -> None:
+    totals = totals_of([turn(f"model {number:03}") for number in reversed(range(2 * NAMES_MAX))])
+    assert totals.names
+    assert names_in(totals.names, "model") == tuple(f"model {number:03}" for number in range(NAMES_MAX))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_turns_of_one_conversation_with_a_model_each_do_not_join_their_names_one_by_one(shape: str) -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        turns = [turn(SHAPES[shape](number) + "m" * 194) for number in range(count)]
+        return lambda: totals_of(turns).names
+
+    assert growth_of(prepare, NAMES_MAX // 2) < 2.3

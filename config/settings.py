@@ -49,28 +49,28 @@ class Settings:
     host: str = setting("REPRISE_HOST", "127.0.0.1", "Address the web server binds to")
     port: int = setting("PORT", 8000, "Port the web server binds to", positive)
     public_url: str = setting(
-        "REPRISE_PUBLIC_URL", "", "Base URL people reach Reprise under; empty: links carry no host"
+        "REPRISE_PUBLIC_URL", "", "Base URL under which people reach Reprise; empty: links have no host"
     )
     trusted_proxies: str = setting(
         "REPRISE_TRUSTED_PROXIES",
         "",
-        "Addresses or networks, comma-separated, of proxies whose X-Forwarded-For and -Proto are believed",
+        "Addresses or networks, comma-separated, of proxies that are trusted to set X-Forwarded-For and -Proto",
         networks,
     )
     webhook_networks: str = setting(
         "REPRISE_WEBHOOK_NETWORKS",
         "",
-        "Networks, comma-separated, that webhooks may lead to though they are private; others must be public",
+        "Private networks, comma-separated, that webhooks may reach; all other addresses must be public",
         networks,
     )
     secret_key: str = setting(
         "REPRISE_SECRET_KEY",
         "",
-        "Encrypts stored vendor credentials and what is in work where a project masks; embedded mode makes its own",
+        "Encrypts stored vendor credentials and unfinished work of projects that mask; embedded mode makes one",
         secret=True,
     )
     metrics_token: str = setting(
-        "REPRISE_METRICS_TOKEN", "", "Bearer token of GET /metrics; empty: there is no such path", secret=True
+        "REPRISE_METRICS_TOKEN", "", "Bearer token of GET /metrics; empty: the path does not exist", secret=True
     )
     log_level: str = setting(
         "REPRISE_LOG_LEVEL", "info", "debug, info, warning or error", one_of("debug", "info", "warning", "error")
@@ -91,21 +91,23 @@ class Settings:
     ingest_rate_limit: int = setting(
         "REPRISE_INGEST_RATE_LIMIT",
         0,
-        "Batches of traces and logs, and scores, per API key in any 60 s, which nothing else counts toward; "
-        "0: REPRISE_RATE_LIMIT",
+        "Batches of traces and logs, and scores, per API key in any 60 s, counted separately from "
+        "other requests; 0: REPRISE_RATE_LIMIT",
         natural,
     )
     page_rate_limit: int = setting(
         "REPRISE_PAGE_RATE_LIMIT",
         600,
-        "Pages and forms per signed-in user in any 60 s, and per address for those who are not signed in",
+        "Pages and forms per signed-in user in any 60 s, and per address for everybody else",
         positive,
     )
     run_body_bytes: int = setting("REPRISE_RUN_BODY_BYTES", 50 * MIB, "Largest run request, files included", positive)
     json_body_bytes: int = setting(
         "REPRISE_JSON_BODY_BYTES", 2 * MIB, "Largest body of the other JSON requests", positive
     )
-    trace_wire_bytes: int = setting("REPRISE_TRACE_WIRE_BYTES", 20 * MIB, "Largest trace batch as it is sent", positive)
+    trace_wire_bytes: int = setting(
+        "REPRISE_TRACE_WIRE_BYTES", 20 * MIB, "Largest trace batch as sent, before decompression", positive
+    )
     trace_bytes: int = setting("REPRISE_TRACE_BYTES", 64 * MIB, "Largest trace batch after decompression", positive)
     span_bytes: int = setting("REPRISE_SPAN_BYTES", 8 * MIB, "Largest single span", positive)
     compression: str = setting(
@@ -117,14 +119,14 @@ class Settings:
     search: str = setting(
         "REPRISE_SEARCH",
         "on",
-        "Whether what traces say is kept as an index that finds words, on or off; off removes the index",
+        "Whether texts of traces are indexed for the search, on or off; off removes the index",
         one_of("on", "off"),
     )
     run_wait_s: int = setting(
         "REPRISE_RUN_WAIT_S", 300, "Seconds a run request waits for its answer before 504", positive
     )
     run_call_s: int = setting(
-        "REPRISE_RUN_CALL_S", 600, "Seconds the model call of a run may take, its retries included", positive
+        "REPRISE_RUN_CALL_S", 600, "Seconds that the model call of a run may last, its retries included", positive
     )
     model_concurrency: int = setting(
         "REPRISE_MODEL_CONCURRENCY",
@@ -135,14 +137,14 @@ class Settings:
     model_answer_bytes: int = setting(
         "REPRISE_MODEL_ANSWER_BYTES",
         16 * MIB,
-        "Largest answer of a model, decompressed, or event of a stream, which may have four times as much in all",
+        "Largest answer of a model, decompressed, or event of a stream; a whole stream may have four times as much",
         positive,
     )
     request_s: int = setting(
         "REPRISE_REQUEST_S",
         5,
-        "Seconds after which a request that still needs the database or Redis gets 503; batches and runs have their "
-        "own, REPRISE_INGEST_WAIT_S and REPRISE_RUN_WAIT_S",
+        "Seconds after which a request that still needs the database or Redis gets 503; for batches and runs "
+        "see REPRISE_INGEST_WAIT_S and REPRISE_RUN_WAIT_S",
         positive,
     )
     ingest_wait_s: int = setting(
@@ -151,7 +153,7 @@ class Settings:
     ingest_backlog: int = setting(
         "REPRISE_INGEST_BACKLOG",
         200,
-        "Batches of one organization that may wait to be stored, others' share comes on top; beyond it 503",
+        "Batches of one organization that may wait to be stored, plus a share for others; beyond it 503",
         positive,
     )
     ingest_backlog_bytes: int = setting(
@@ -169,44 +171,44 @@ class Settings:
     silence_s: int = setting(
         "REPRISE_SILENCE_S",
         30,
-        "Seconds a caller may be behind REPRISE_MIN_BYTES_PER_S with a body, or with taking an answer, before it is "
-        "cut off",
+        "Seconds a caller may be behind REPRISE_MIN_BYTES_PER_S while it sends a body or reads an answer, before it is "
+        "disconnected",
         positive,
     )
     min_bytes_per_s: int = setting(
-        "REPRISE_MIN_BYTES_PER_S", 16 * 1024, "Bytes a second that the slowest callers send and take", positive
+        "REPRISE_MIN_BYTES_PER_S", 16 * 1024, "Bytes a second that a caller must send and read at least", positive
     )
     web_processes: int = setting("REPRISE_WEB_PROCESSES", 2, "Web processes; the embedded mode has one", positive)
     web_threads: int = setting(
         "REPRISE_WEB_THREADS",
         1600,
-        "Threads of each web process: a third from its start, others as they are needed",
+        "Threads of each web process: a third from its start, others when needed",
         positive,
     )
     run_places: int = setting(
         "REPRISE_RUN_PLACES",
         1000,
-        "Runs of one organization that may wait in each web process, others' share comes on top; beyond it 503",
+        "Runs of one organization that may wait in each web process, plus a share for others; beyond it 503",
         positive,
     )
     organization_share: int = setting(
         "REPRISE_ORGANIZATION_SHARE",
         25,
-        "Percent of places, threads, model calls and backlog that are an organization's own when others want them too, "
-        "and of model calls that replays leave to runs",
+        "Percent of places, threads, model calls and backlog that each organization gets when others need them, too; "
+        "also the percent of model calls that replays leave to runs",
         percent,
     )
     worker_threads: int = setting(
         "REPRISE_WORKER_THREADS",
         64,
-        "Runs, and replays, held at once in embedded mode; elsewhere the Procfile says",
+        "Runs, and replays, held at once in embedded mode; otherwise see the Procfile",
         positive,
     )
     span_threads: int = setting(
-        "REPRISE_SPAN_THREADS", 2, "Batches stored at once in embedded mode; elsewhere the Procfile says", positive
+        "REPRISE_SPAN_THREADS", 2, "Batches stored at once in embedded mode; otherwise see the Procfile", positive
     )
     database_pool: int = setting(
-        "REPRISE_DATABASE_POOL", 16, "Database connections one process opens at most", positive
+        "REPRISE_DATABASE_POOL", 16, "Maximum of database connections of one process", positive
     )
 
     vendor_credentials: Mapping[str, tuple[str, str]] = field(default_factory=dict)

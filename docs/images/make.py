@@ -1,4 +1,4 @@
-"""Takes the documents' screenshots: `make screenshots` starts a server with a fake vendor, uses it, looks at it."""
+"""Makes the documents' screenshots: `make screenshots` starts a server with a fake vendor, uses it, looks at it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def served() -> Iterator[tuple[EmbeddedServer, Upstream]]:
 
 
 def fill(client: Client, upstream: Upstream, home: Path) -> tuple[int, str]:
-    """A prompt of some history beside the demo's; its id and the hash of its first version."""
+    """A prompt with some history, in addition to the demo's; its id and the hash of its first version."""
     new = {"name": "Ticket triage", "value": TRIAGE, "languageModelName": "gpt-4o-mini", "placeholders": [SHOP]}
     prompt_id = client.post("/api/v1/prompts", new).json()["prompt"]["id"]
     path = f"/api/v1/prompts/{prompt_id}"
@@ -137,7 +137,7 @@ def ask(client: Client, upstream: Upstream, prompt_id: int, times: int) -> None:
 
 
 def experiment(client: Client, upstream: Upstream, prompt_id: int) -> int:
-    """The id of an experiment of the draft, which takes refunds for complaints one time in three."""
+    """The id of an experiment of the draft, which classifies refunds as complaints one time in three."""
     questions = [*ASKED, ("Can I change my address?", "other"), ("Nobody called me back.", "complaint")]
     for question, answer in questions:
         client.post(f"/api/v1/prompts/{prompt_id}/test-cases", {"question": question, "expectedAnswer": answer})
@@ -155,7 +155,7 @@ def experiment(client: Client, upstream: Upstream, prompt_id: int) -> int:
 
 
 def replies(client: Client, upstream: Upstream) -> list[Picture]:
-    """A prompt whose draft asks for brief answers: its answer as it streams, and beside that of the version."""
+    """A prompt with a draft that asks for brief answers: its answer as it streams, and next to the version's."""
     new = {"name": "Customer replies", "value": REPLIES, "languageModelName": "gpt-4o-mini", "placeholders": [SHOP]}
     prompt_id = client.post("/api/v1/prompts", new).json()["prompt"]["id"]
     client.request("PATCH", f"/api/v1/prompts/{prompt_id}", payload={"value": REPLIES + BRIEF})

@@ -1,4 +1,4 @@
-"""The work of online checks: a share of the recorded turns is checked, and scored, some time after their last span."""
+"""Runs online checks: a share of the recorded turns is checked and scored some time after their last span."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from app.timestamps import Now
 from app.values.budget import WorkBudget
 
 SETTLED = timedelta(minutes=1)
-"""The time without a span of a batch after which its turns are checked."""
+"""Turns are checked once no span has come for them for this time."""
 HELD = timedelta(minutes=20)
 PAUSE = timedelta(minutes=5)
-"""The time for which a check rests after the model that judges has failed."""
+"""A check pauses for this time after its judge model has failed."""
 WORK_S = 60.0
 TURNS_AT_ONCE = 100
 DUE_MAX = 200
@@ -55,7 +55,10 @@ PROBLEM_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a check; `passed` is None where a judge came to no verdict, and `failed` says why it gave none."""
+    """The result of a check.
+
+    `passed` is None where a judge came to no verdict. `failed` is the error of a judge that could not be asked.
+    """
 
     passed: bool | None
     reason: str | None = None
@@ -64,7 +67,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Spending:
-    """The USD that judges have cost on a day. A call begins only where the most that it can cost fits into `most`."""
+    """The USD that judges have cost on a day; a call begins only if the most that it can cost fits into `most`."""
 
     most: float
     spent: float
@@ -78,13 +81,13 @@ class Spending:
     def call(self, most_usd: Callable[[], float]) -> Iterator[None]:
         if self.spent + most_usd() > self.most:
             self.stopped = True
-            raise ProviderError("The check's cost of the day is used up.")
+            raise ProviderError("The daily budget of this check is used up.")
         yield
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineCheckRunner:
-    """`call_timeout_s` is the time that one answer of a judge may take; `stopping` is true once this process ends."""
+    """`call_timeout_s` limits one answer of a judge; `stopping` is true once this process ends."""
 
     database: Database
     now: Now
@@ -99,14 +102,17 @@ class OnlineCheckRunner:
     monotonic: Callable[[], float] = time.monotonic
 
     def due(self) -> dict[int, int]:
-        """Return the ids of the checks that have turns to look at, each with that of its organization."""
+        """Return the organization ids of the checks that have turns to look at, by check id."""
         now = self.now()
         before = first_batch_id(now - self.settled)
         with self.database.read() as connection:
             return online_checks.due(connection, now=now, before_batch=before, limit=DUE_MAX)
 
     def run(self, check_id: int) -> None:
-        """Check turns for a minute at most, unless another worker does; a message may come twice."""
+        """Check turns for a minute at most; does nothing while another worker runs the check.
+
+        The queue may deliver the message twice.
+        """
         now = self.now()
         until = now + HELD
         held = self.database.retrying(
@@ -128,12 +134,12 @@ class OnlineCheckRunner:
             )
 
     def _work(self, check: OnlineCheck) -> bool:
-        """Check turns until there are none, or the time is up; returns True when the judge failed."""
+        """Check turns until there are none or the time is up; returns True when the judge failed."""
         end = self.monotonic() + WORK_S
         while not self._is_over(end):
             before = first_batch_id(self.now() - self.settled)
-            found = self._turns(check, before)
-            for id_, row in found:
+            turns = self._turns(check, before)
+            for id_, row in turns:
                 check = replace(check, position=row.batch_id, position_id=id_)
                 check, outcome = self._checked(check, row)
                 if outcome is not None and not self._store(check, row, outcome):
@@ -143,9 +149,9 @@ class OnlineCheckRunner:
                 if self._is_over(end):
                     break
             else:
-                if len(found) < TURNS_AT_ONCE:
+                if len(turns) < TURNS_AT_ONCE:
                     check = replace(check, position=max(before, check.position), position_id=0)
-            if not self._store(check) or len(found) < TURNS_AT_ONCE:
+            if not self._store(check) or len(turns) < TURNS_AT_ONCE:
                 return False
         return False
 
@@ -157,7 +163,7 @@ class OnlineCheckRunner:
             return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_AT_ONCE)
 
     def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, Outcome | None]:
-        """Return the check with what it spent, and the outcome; None for a turn that is not to be checked."""
+        """Return the check with its updated cost, and the outcome; None for a turn that is skipped."""
         answered = self._answered(check, row) if _is_meant(check, row) else None
         if answered is None:
             return check, None
@@ -172,7 +178,7 @@ class OnlineCheckRunner:
         return replace(check, spent_on=today, spent_usd=spending.spent, problem=problem, scored=scored), outcome
 
     def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | None:
-        """Return the question and the last answer of a turn that the check has not scored; None without an answer."""
+        """Return the question and the last answer of a turn; None without an answer, or if the check has scored it."""
         with self.database.read() as connection:
             if scores.find(connection, project_id=check.project_id, digests=[_digest(check, row)]):
                 return None
@@ -191,10 +197,10 @@ class OnlineCheckRunner:
         step = CheckedAnswer(check=Check(answer=check.kind, value=check.value))
         reader = Reader(WorkBudget(COMPARED_MAX))
         checker = Checker({}, partial(Sources, reader=reader), reader=reader)
-        found = checker.compare(step, ProducedAnswer(text=answer))
-        if found is TOO_LONG:
-            return Outcome(None, found.reason)
-        return Outcome(found.result == "passed", found.reason)
+        comparison = checker.compare(step, ProducedAnswer(text=answer))
+        if comparison is TOO_LONG:
+            return Outcome(None, comparison.reason)
+        return Outcome(comparison.result == "passed", comparison.reason)
 
     def _judged(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:
         organization_id = self.owners.of_project(check.project_id)
@@ -216,7 +222,7 @@ class OnlineCheckRunner:
         return Outcome(judgement.verdict == "passed", judgement.reasoning)
 
     def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: Outcome | None = None) -> bool:
-        """Store how far the check came, and a score; returns False where another worker holds it, or it was removed."""
+        """Store the progress of the check, and a score; returns False if another worker holds it or it was removed."""
         names = ("position", "position_id", "scored", "spent_on", "spent_usd", "problem")
         values = {name: getattr(check, name) for name in names}
         score = self._score(check, row, outcome) if row and outcome and outcome.passed is not None else None
@@ -250,7 +256,10 @@ class OnlineCheckRunner:
 
 
 def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
-    """Return whether a turn is of the check's version and model and in its share; equal shares have the same turns."""
+    """Return whether a turn has the check's version and model and is in its share.
+
+    The share depends only on the trace id: checks with equal shares check the same turns.
+    """
     number = int.from_bytes(blake2b(row.trace_id, digest_size=8).digest())
     if number >= check.share * 2**64:
         return False

@@ -1,4 +1,4 @@
-"""The form in which a batch was sent, and the receipt for it."""
+"""The format in which a batch was sent, and the receipt for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ Signal = Literal["traces", "logs"]
 
 @dataclass(frozen=True, slots=True)
 class BatchForm:
-    """`encoding` is the content encoding; `prompt_id` is the prompt of the address, whose spans need not name one."""
+    """The format of a batch.
+
+    `encoding` is the content encoding. `prompt_id` is the prompt in the request's path: its spans need not name a
+    prompt.
+    """
 
     encoding: str = ""
     protobuf: bool = False
@@ -21,7 +25,7 @@ class BatchForm:
 
     @property
     def name(self) -> str:
-        """The name of the form, by which equal bodies of different forms are told apart."""
+        """A name that differs between formats, so that equal bodies of different formats are not mixed up."""
         parts = (
             self.encoding or "identity",
             "protobuf" if self.protobuf else "",
@@ -31,12 +35,12 @@ class BatchForm:
         return ":".join(filter(None, parts))
 
     def more(self) -> list[dict[str, Any]]:
-        """Return the form as further arguments of a message, which has the encoding already; none where that is all."""
+        """Return the format as additional message arguments, without the encoding; empty if it has only defaults."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
 
 
 class BatchLost(Unavailable):
-    """The process that was to store a batch has ended, or does not answer."""
+    """The process that was to store a batch has ended or does not answer."""
 
 
 Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
@@ -44,7 +48,7 @@ Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of storing a batch; `message` says what is wrong with it or with some of its spans."""
+    """The result of storing a batch; `message` describes what is wrong with the batch or with some of its spans."""
 
     outcome: Outcome
     stored: int = 0

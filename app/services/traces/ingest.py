@@ -1,4 +1,7 @@
-"""Stores batches of spans: decodes them outside of transactions, and writes each with its turns and sessions in one."""
+"""Stores batches of spans.
+
+Spans are decoded outside of transactions. Each transaction writes spans with their turns and sessions.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ from app.timestamps import Now
 log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
-"""Spans of one transaction: what is made of them is in memory beside the batch, and other writers wait for its end."""
+"""Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestService:
-    """`elsewhere` stores the batches that wait, where this process does not."""
+    """Stores batches; `elsewhere` stores queued batches in another process, if there is one."""
 
     database: Database
     mailbox: Mailbox
@@ -63,7 +66,7 @@ class IngestService:
     def store_claimed(
         self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
     ) -> Receipt:
-        """Store the batch that waits under `ticket`, which is encrypted if `sealed`."""
+        """Store the batch that waits under `ticket`; it is encrypted if `sealed`."""
         note = b""
         try:
             body, noted = self.mailbox.read(key, ticket)
@@ -84,13 +87,13 @@ class IngestService:
         return Receipt("unavailable", message=message)
 
     def store(self, project_id: int, body: bytes) -> Receipt:
-        """Store a batch of JSON that is not compressed."""
+        """Store an uncompressed batch of JSON."""
         return self.store_noted(project_id, body, BatchForm(), b"")[0]
 
     def store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Store a batch as it was sent; returns its receipt, and the `note` for the next time it is sent.
+        """Store a batch in the format in which it was sent; returns its receipt, and a note for its next delivery.
 
-        A note has the keys of the batch's spans if all were stored; b"" is none.
+        The note holds the keys of the batch's spans if all were stored; b"" means no note.
         """
         with self.metrics.timed(BATCH_SECONDS):
             receipt = self._repeated(project_id, note) if note else None
@@ -110,7 +113,7 @@ class IngestService:
         return receipt, note
 
     def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
-        """Return the receipt of a batch without decoding it; None unless all of its spans are still stored."""
+        """Return the receipt of a repeated batch without decoding it; None unless all of its spans are still stored."""
         keys = _keys(note)
         try:
             with self.database.read() as connection:
@@ -132,7 +135,7 @@ class IngestService:
             return Receipt(_outcome(error), message=str(error)), b""
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
-            # Prompts never leave a project.
+            # A prompt never moves to another project.
             known = self.known_prompts.among(project_id, {span.prompt_id for span in decoded.spans})
             kept, foreign = reject_unknown_prompts(decoded.spans, known)
             kept, large = self._reject_large(kept)
@@ -149,19 +152,19 @@ class IngestService:
             return receipt if kept else replace(receipt, outcome="invalid"), b""
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
 
-    def _reject_large(self, found: list[Span]) -> tuple[list[Span], list[Rejection]]:
-        large = [span for span in found if len(span.raw) > self.span_bytes]
+    def _reject_large(self, spans: list[Span]) -> tuple[list[Span], list[Rejection]]:
+        large = [span for span in spans if len(span.raw) > self.span_bytes]
         if not large:
-            return found, []
-        kept = [span for span in found if len(span.raw) <= self.span_bytes]
+            return spans, []
+        kept = [span for span in spans if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
     def _write(self, project_id: int, found: Sequence[Span], *, evaluated: bool) -> int:
         """Store the new spans with their scores, turns and sessions; returns the number of new spans.
 
-        They have no scores unless they are `evaluated`.
+        Scores are only looked for if the spans are `evaluated`.
         """
-        # A batch has one span with a key: see `decode`.
+        # A key occurs once in a batch: see `decode`.
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in found))
         batch_id = new_batch_id(self.now())
 
@@ -181,7 +184,7 @@ class IngestService:
             if stored < len(rows):
                 keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
                 new = {key: span for key, span in ordered.items() if key in keys}
-                # Those whose bodies were to lie in the row of a span that another batch has stored.
+                # Their bodies were to be stored in the row of a span that another batch has stored.
                 spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
                 new_parts = parts_of(list(new.values()), hashes)
             if new_parts:
@@ -194,7 +197,7 @@ class IngestService:
         return self.database.retrying(work)
 
     def _hashes(self, found: Sequence[Span]) -> Hashes:
-        """Return the hashes of versions, by prompt, that spans name by `GENAI_VERSION`."""
+        """Return the version hashes that spans name by `GENAI_VERSION`, by prompt."""
         named: dict[int, set[str]] = defaultdict(set)
         for span in found:
             if commit_hash := version_hash(span.attributes):
@@ -226,7 +229,7 @@ class IngestService:
 
 
 def decode_batch(body: Body, form: BatchForm) -> Decoded:
-    """Return the spans of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
+    """Return the spans of a decompressed batch; raises `Invalid` and `TooLarge`."""
     if form.protobuf and form.prompt_id is not None:
         return decode_protobuf(body, form.prompt_id)
     return decode(body, form.prompt_id)

@@ -1,4 +1,4 @@
-"""Insight: how the sessions, runs, replays and scores of a prompt did, by version, label, model or day."""
+"""Insight: figures of a prompt's sessions, runs, replays and scores, by version, label, model or day."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Row = TypeVar("Row")
 GroupBy = Literal["version", "label", "model", "day"]
 GROUPS: tuple[GroupBy, ...] = ("version", "label", "model", "day")
 ROWS_MAX = 10_000
-"""Sums that are read at once."""
+"""Sums that one request may read."""
 RECENT_MAX = 2_000
-"""Runs and scores, the newest of the days, by which times of runs and means of scores are told."""
+"""Latencies and mean scores are computed from at most this many of the newest runs and scores."""
 GROUPS_MAX = 400
-"""Groups that are returned: those with the most sessions and runs."""
+"""Groups that are returned: the ones with the most sessions and runs."""
 _KINDS: tuple[Kind, Kind] = ("version", "model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsightFilter:
-    """Days of UTC, both included, and a version and a model, each None for all of them."""
+    """A range of UTC days, both included, and optionally a version and a model."""
 
     since: date
     until: date
@@ -53,7 +53,10 @@ class InsightFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The version, model and day of a part; "" for sessions of none or of several, and for a draft."""
+    """The version, model and day of a part.
+
+    "" is the version or model of sessions that have none or several, and the version of a draft.
+    """
 
     version: str
     model: str
@@ -92,9 +95,9 @@ class InsightService:
     def read(
         self, *, project_id: int, prompt_id: int, filters: InsightFilter, group_by: GroupBy = "version"
     ) -> list[Insight]:
-        """Return the groups: days with the latest first, others with the most sessions and runs first.
+        """Return the groups: the latest days first, other groups by their number of sessions and runs.
 
-        `Invalid` where more than `ROWS_MAX` sums have to be added up.
+        Raises `Invalid` if more than `ROWS_MAX` sums have to be added up.
         """
         groups = self._groups(project_id, prompt_id, filters, group_by)
         groups.sort(key=lambda one: (one.key if group_by == "day" else one.size, str(one.key)), reverse=True)
@@ -103,7 +106,7 @@ class InsightService:
     def compare(
         self, *, project_id: int, prompt_id: int, filters: InsightFilter, before: str | None, after: str | None
     ) -> Comparison:
-        """Compare two versions, by default the newest one with the one before; one without any has empty figures."""
+        """Compare two versions, by default the newest one with its predecessor; a version without data is empty."""
         groups = self._groups(project_id, prompt_id, filters, "version")
         with self.database.read() as connection:
             newest = prompt_versions.list_versions(connection, prompt_id=prompt_id, limit=2)
@@ -118,14 +121,14 @@ class InsightService:
 
 
 def comparison_of(groups: Iterable[Insight], before: str, after: str) -> Comparison:
-    """Compare two of the groups by version; one that is not among them is empty."""
+    """Compare two of the groups by version; a version without a group is empty."""
     known = {group.key: group for group in groups}
     one, other = (known.get(version) or Insight("version", version or None) for version in (before, after))
     return Comparison(one, other, findings(one, other))
 
 
 def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:
-    """Return the labels that point to each version now, by its hash."""
+    """Return the labels that now point to each version, by the version's hash."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, label in head.labels.items():
         for commit_hash in (label.commit_hash, *([label.split.commit_hash] if label.split else [])):
@@ -207,7 +210,7 @@ def _spent_of(row: Mapping[str, Any]) -> Spent:
 def _replays(
     connection: Connection, which: Mapping[str, Any], filters: InsightFilter
 ) -> Iterator[tuple[_Place, ReplayCount]]:
-    """Yield the replays of each content under the newest version that has it."""
+    """Yield the replays of each content under the newest version with this content."""
     found = insight_sources.count_decided_replays(connection, **which, **filters.times)
     contents = {one.fingerprint for one in found}
     versions = prompt_versions.hashes_by_content(connection, prompt_id=which["prompt_id"], content_hashes=contents)

@@ -1,4 +1,4 @@
-"""The figures of a group of sessions, runs, replays and scores, by which two groups are compared."""
+"""The figures of a group of sessions, runs, replays and scores; two groups are compared by them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.experiments.statistics import percentile
 from app.sessions.figures import PER_USD, Figures
 
 SCORES_MAX = 50
-"""The scores of a group that are returned, by name."""
+"""Score names that are returned of a group."""
 
 
 @dataclass(slots=True)
 class Insight:
-    """The figures of a group; `key` is the version, label, model or day that it shares, None for none.
+    """The figures of a group; `key` is its version, label, model or day, None for none.
 
-    `run_ms` are times of model calls and `scores` values by name, both of the newest runs and scores alone.
+    `run_ms` are times of model calls and `scores` are values by name. Both cover only the newest runs and scores.
     """
 
     group_by: str
@@ -92,7 +92,7 @@ def _quantiles(sketch: Any, *, per: float = 1) -> tuple[Estimate, Estimate]:
 
 
 def findings(before: Insight, after: Insight) -> list[Finding]:
-    """Return the figures of two groups that at least one of them has."""
+    """Return the figures that at least one of two groups has, compared."""
     scores = [{one.name: one.mean for one in group.scores} for group in (before, after)]
     found = [
         Finding("failedSessions", before.failed_sessions, after.failed_sessions, "lower"),

@@ -31,16 +31,16 @@ from app.timestamps import of_unix_ns
 from app.work.round_robin import RoundRobin
 from app.work.work_time import WorkTime
 
-# The time of one call, after which the clock pauses.
+# One call works for this time; then the clock process pauses.
 SWEEP_S = 3.0
 SESSIONS_AT_ONCE = 100
-# Turns of a session whose turns are read together with those of others.
+# Sessions with at most this many turns are short: the turns of several short sessions are read together.
 SHORT = 20
 
 
 @dataclass(slots=True, kw_only=True)
 class InsightCounter:
-    """A session has the figures that it was counted with, so that it is counted once however often this runs."""
+    """Counts each session once: a session keeps the figures that it was counted with."""
 
     database: Database
     prices: PriceService
@@ -61,19 +61,19 @@ class InsightCounter:
             self.work_time.caught_up()
 
     def count(self, project_id: int) -> int:
-        """Count some sessions of a project; returns how many there were."""
+        """Count some sessions of a project; returns how many they were."""
         with self.database.read() as connection:
             rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
             book = self.prices.book(connection, project_id=project_id)
             listed = _with_facts(connection, project_id, rows)
-            found = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
-        if found:
-            store = partial(_store, project_id=project_id, found=found)
+            figures_by_key = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
+        if figures_by_key:
+            store = partial(_store, project_id=project_id, found=figures_by_key)
             self._note(project_id, self.database.background.retrying(store))
         return len(rows)
 
     def _note(self, project_id: int, change: Figures) -> None:
-        """Count what is new in metrics, whose values never fall."""
+        """Add what is new to the metrics. Metrics never fall, so negative changes are left out."""
         for metric, labels, by in (
             (OBSERVED_SESSIONS, (), change.sessions),
             (OBSERVED_FAILED_SESSIONS, (), change.failed),
@@ -93,7 +93,7 @@ def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> Co
 def _with_facts(
     connection: Connection, project_id: int, rows: Sequence[SessionRow]
 ) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
-    """Yield the sessions with the facts of their turns: those of short sessions are read together."""
+    """Yield the sessions with the facts of their turns; the turns of short sessions are read together."""
     of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in rows if row.turns <= SHORT}
     for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
         of_short[turn.session_key].append(load(turn.facts))
@@ -103,12 +103,12 @@ def _with_facts(
 
 
 def _facts(connection: Connection, project_id: int, session_key: bytes) -> Iterator[TurnFacts]:
-    for some in turns.turns_in_pieces(connection, project_id=project_id, session_key=session_key):
-        yield from (load(turn.facts) for turn in some)
+    for piece in turns.turns_in_pieces(connection, project_id=project_id, session_key=session_key):
+        yield from (load(turn.facts) for turn in piece)
 
 
 def _store(connection: Connection, *, project_id: int, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
-    """Keep the figures of those sessions that ingest did not change meanwhile; returns what they add to all sums."""
+    """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
     marks = {key: row.uncounted for key, (row, _) in found.items()}
     counted = {key: one for key, (_, one) in found.items()}
     before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)

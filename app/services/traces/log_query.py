@@ -1,4 +1,4 @@
-"""The entries of a prompt's log: which of its runs and sessions match, and where a page of them begins."""
+"""Queries on a prompt's log: which of its runs and sessions match, and where a page of them begins."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from app.services.traces.logs import SessionSummary, summarise
 from app.timestamps import NS_PER_MS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Sessions whose summaries are in memory at once, while a search looks for those that match.
+# Summaries that a search has in memory at once.
 SUMMARIES = 100
-# No session is as long, and databases compare it with integers.
+# Longer than any session, and databases can compare it with integers.
 LONGEST_NS = 2.0**63
 COUNTED = 1_000
-"""The most entries of a log that are counted."""
+"""Log entries of each kind are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter(RunFilter):
-    """Conditions on a log's entries: those on runs, which mean the same for sessions; `type` is `run` or `otel`.
+    """Conditions on a log's entries: the conditions on runs, applied to sessions too; `type` is `run` or `otel`.
 
-    A session has errors or is OK, and no other `status`, so that one excludes sessions. Its `score` is one of it or of
-    a part of it. An entry without a price or a duration is within no limits of it. `words` is what the text search
-    looks for in a turn of a session, or in the question and the answer of a run: no statement and no summary tells it.
+    A session either has errors or is OK. It has no other `status`, so a `status` excludes sessions. Its `score` is a
+    score of the session or of a part of it. An entry without a price or a duration is within no limits of it. `words`
+    is looked for in each turn of a session, and in the question and the answer of a run. This needs the search index:
+    SQL and summaries cannot answer it.
     """
 
     type: str | None = None
@@ -50,17 +51,17 @@ class LogFilter(RunFilter):
 
     @property
     def of_summaries(self) -> bool:
-        """True if only the summaries of sessions tell which ones match."""
+        """True if matching sessions can only be found by reading their summaries."""
         return self.cost != Range()
 
     @property
     def sparse(self) -> bool:
-        """True if no index knows the matching entries, so that a page of them may be far apart."""
-        said = self.search or self.status or self.score or self.words or self.version or self.model
-        return bool(said) or self.errors is not None or (self.cost, self.duration_ms) != (Range(), Range())
+        """True if no index finds the matching entries, so that a page may have to read far."""
+        conditions = self.search or self.status or self.score or self.words or self.version or self.model
+        return bool(conditions) or self.errors is not None or (self.cost, self.duration_ms) != (Range(), Range())
 
     def takes(self, session: SessionSummary) -> bool:
-        """Return whether a session has the errors, version, model, cost and duration that are asked for."""
+        """Return whether a session has the requested errors, version, model, cost and duration."""
         return (
             self.errors in (None, session.errors > 0)
             and self.version in (None, *session.prompt_versions)
@@ -72,7 +73,7 @@ class LogFilter(RunFilter):
 
 Entry = RunEntry | SessionSummary
 Row = RunEntry | SessionRow
-"""An entry of which no summary is made yet."""
+"""An entry without a summary yet."""
 AnyEntry = TypeVar("AnyEntry", Entry, Row)
 
 
@@ -112,8 +113,8 @@ class LogPosition:
     def of_runs(self) -> tuple[datetime, int]:
         """Return the (created at, id) after which runs come; runs have times in milliseconds.
 
-        It holds in both orders: no run has the id 0, so that those at the time of a session come before it where the
-        newest is first, and after it where the oldest is.
+        The position of a session uses the run id 0, which no run has. So runs at the session's time come before it when
+        the newest is first, and after it when the oldest is first.
         """
         if self.kind == RUN:
             return (time_of(self.start_ns), self.id)
@@ -128,7 +129,7 @@ class LogPosition:
 class LogQuery:
     """The entries of a prompt's log that match a filter and come after a position, newest or oldest first.
 
-    `session_keys` are the only sessions among them, None for all.
+    If `session_keys` is not None, only these sessions can match.
     """
 
     project_id: int
@@ -140,7 +141,7 @@ class LogQuery:
     session_keys: Sequence[bytes] | None = None
 
     def check(self, connection: Connection) -> None:
-        """Raise `NotFound` unless the prompt is the project's."""
+        """Raise `NotFound` unless the prompt belongs to the project."""
         prompts.require_head(connection, project_id=self.project_id, prompt_id=self.prompt_id)
 
     @property
@@ -161,7 +162,7 @@ class LogQuery:
 
     @property
     def _conditions(self) -> Conditions:
-        """Return the conditions on sessions that a statement can tell, before `LogFilter.takes` does."""
+        """Return the conditions on sessions that SQL can check; `LogFilter.takes` checks the others."""
         least, most = (None if ms is None else min(ms * NS_PER_MS, LONGEST_NS) for ms in self.filter.duration_ms)
         return Conditions(
             project_id=self.project_id,
@@ -169,30 +170,30 @@ class LogQuery:
             model=self.filter.model,
             errors=self.filter.errors,
             score=self.filter.score,
-            # A nanosecond more on both sides, as products of floats are not exact.
+            # One nanosecond wider on both sides, because products of floats are not exact.
             duration_ns=Range(least and least - 1, most and most + 1),
         )
 
     def entries(self, connection: Connection, limit: int) -> list[Entry]:
         """Return at most `limit` entries of each kind, in the log's order."""
-        found: list[Entry] = [*self._runs(connection, limit)]
+        entries: list[Entry] = [*self._runs(connection, limit)]
         if self.filter.has_sessions:
-            found += islice(self._sessions(connection, limit), limit)
-        return self._in_order(found)
+            entries += islice(self._sessions(connection, limit), limit)
+        return self._in_order(entries)
 
     def rows(self, connection: Connection, limit: int) -> list[Row]:
-        """Return the next `limit` runs and sessions, in the log's order, that meet what statements can tell."""
-        found: list[Row] = [*self._runs(connection, limit)]
+        """Return the next `limit` runs and sessions that meet the conditions in SQL, in the log's order."""
+        rows: list[Row] = [*self._runs(connection, limit)]
         if self.filter.has_sessions:
-            found += self._rows(connection, self.sessions, limit)
-        return self._in_order(found)[:limit]
+            rows += self._rows(connection, self.sessions, limit)
+        return self._in_order(rows)[:limit]
 
     def summaries(self, connection: Connection, rows: Sequence[SessionRow]) -> Iterator[SessionSummary]:
-        """Return the summaries of those sessions that meet the other conditions, but for `words`."""
+        """Return the summaries of the sessions that meet the other conditions except `words`."""
         return filter(self.filter.takes, summarise(connection, rows, self.prices))
 
-    def _in_order(self, found: list[AnyEntry]) -> list[AnyEntry]:
-        return sorted(found, key=lambda entry: LogPosition.of(entry).order, reverse=self.oldest_first)
+    def _in_order(self, entries: list[AnyEntry]) -> list[AnyEntry]:
+        return sorted(entries, key=lambda entry: LogPosition.of(entry).order, reverse=self.oldest_first)
 
     def _runs(self, connection: Connection, limit: int) -> list[RunEntry]:
         if not self.filter.has_runs:
@@ -213,7 +214,7 @@ class LogQuery:
         )
 
     def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
-        """Return the matching sessions; their summaries are read some at a time, at most `limit` at once."""
+        """Return the matching sessions; at most `limit` summaries are read at once."""
         within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
         while True:
             rows = self._rows(connection, within, at_once)
@@ -223,7 +224,7 @@ class LogQuery:
             within = replace(within, after=(rows[-1].start_ns, rows[-1].id))
 
     def count(self, connection: Connection) -> int:
-        """Return the number of entries between the times of the filter, of each kind `COUNTED` at most."""
+        """Return the number of entries between the times of the filter, at most `COUNTED` of each kind."""
         count = 0
         if self.filter.has_runs:
             count += count_runs(connection, prompt_id=self.prompt_id, filters=self.filter, most=COUNTED)
@@ -232,9 +233,9 @@ class LogQuery:
         return count
 
     def window(self, connection: Connection, size: int) -> tuple[LogQuery, LogQuery | None]:
-        """Return the query of about the next `size` entries, and that of those after them, None if fewer are left.
+        """Return the query of about the next `size` entries, and the query of the rest, None if fewer are left.
 
-        They meet at a time in whole milliseconds, which both runs and sessions can be compared with.
+        The two queries meet at a time in whole milliseconds: both runs and sessions can be compared with it.
         """
         starts: list[datetime | None] = []
         if self.filter.has_runs:

@@ -1,4 +1,4 @@
-"""Stores log records that say what was said in a model call, and how good it was, for sessions to read with spans."""
+"""Stores OTLP log records with the messages of a model call, or with its evaluation; sessions join them to spans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.timestamps import Now
 from app.work.remover import Remover
 from app.work.round_robin import RoundRobin
 
-# A record whose span has not come by then is removed.
+# A record is removed if its span has not come within this time.
 WAITS = timedelta(days=7)
 
 
@@ -46,27 +46,27 @@ class LogRecordService:
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
-        """Store the records of a batch that is no longer compressed; raises `Invalid` and `TooLarge`."""
-        found = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
+        """Store the records of a decompressed batch; raises `Invalid` and `TooLarge`."""
+        decoded = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
         try:
-            stored = self._write(project_id, self._masked(project_id, found))
-            content = [record for record in found.records if record.name != EVALUATION]
+            stored = self._write(project_id, self._masked(project_id, decoded))
+            content = [record for record in decoded.records if record.name != EVALUATION]
             self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content})
         except (Invalid, TooLarge):
             raise
         except RepriseError as error:
             return Receipt("unavailable", message=str(error))
-        rejected = found.rejected.total()
-        all_bad = 0 < rejected == found.received
-        kept = len(found.records)
-        return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, found.explain())
+        rejected = decoded.rejected.total()
+        all_bad = 0 < rejected == decoded.received
+        kept = len(decoded.records)
+        return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, decoded.explain())
 
-    def _masked(self, project_id: int, found: DecodedLogs) -> list[LogRecord]:
+    def _masked(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
         masking = self.rules.of(project_id)
         if not masking:
-            return found.records
+            return decoded.records
         kept, budget = [], Budget()
-        for record in found.records:
+        for record in decoded.records:
             try:
                 raw = masking.span(record.raw, budget)
             except RecursionError:
@@ -74,13 +74,13 @@ class LogRecordService:
             if 0 < len(raw) <= SPAN_BYTES_MAX:
                 kept.append(replace(record, raw=raw))
             else:
-                found.rejected["it can't be masked: it nests too deeply, or is too large"] += 1
+                decoded.rejected["it can't be masked: it nests too deeply, or is too large"] += 1
         return kept
 
     def _write(self, project_id: int, records: Sequence[LogRecord]) -> int:
         if not records:
             return 0
-        # Prompts of other projects are never named, so that their erasure removes no record of this project.
+        # Records never name a prompt of another project, because erasing that prompt would remove them.
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())
@@ -95,7 +95,7 @@ class LogRecordService:
     def _rows(
         self, project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
     ) -> Iterator[log_records.NewRecord]:
-        """Equal records of one batch are numbered, as a conversation may have the same words twice at one time."""
+        """Yield the rows of records. Equal records of one batch are numbered: a conversation may repeat its words."""
         seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
         for record in records:
             if record.name != EVALUATION:
@@ -107,7 +107,7 @@ class LogRecordService:
                 yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored([record.raw])[0], batch_id)
 
     def sweep(self) -> None:
-        """Remove what names a span that has not come, until nothing is left or the time is used up."""
+        """Remove rows that wait for a span that has not come, until none is left or the time is used up."""
         settle = partial(waiting.settle_waiting, before=self.now() - WAITS)
         with self.database.read() as connection:
             owners = organizations.owners(connection)

@@ -1,4 +1,4 @@
-"""The text search in a prompt's log: in what sessions say, by the index, and in the texts of its runs."""
+"""The text search in a prompt's log: in sessions by the index, and in the texts of runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from app.services.traces.search import FoundTurn, Hit, Places, SearchService, pa
 from app.sessions.said import TEXT_MAX
 
 EXACT_AT_ONCE, READ_AT_ONCE = 200, 20
-"""Entries that are looked at together: those that the index tells, and those of which texts are read."""
+"""Entries that are searched together: if the index suffices, and if texts have to be read."""
 IsOver = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class RunHit:
-    """The first text of a run that a query finds: a part of it, and the places of the words in that part."""
+    """The first text of a run that matches a query: an excerpt, and the places of the words in it."""
 
     kind: Literal["question", "answer"]
     text: str
@@ -43,7 +43,7 @@ class FoundSession(SessionSummary):
 
 @dataclass(frozen=True, slots=True)
 class LogWords:
-    """A query of the text search, and the first turn of each session that was found to match."""
+    """A query of the text search, and the first matching turn of each session that matched."""
 
     search: SearchService
     query: Query
@@ -52,25 +52,25 @@ class LogWords:
     def parts(
         self, connection: Connection, query: LogQuery, is_over: IsOver
     ) -> Iterator[tuple[list[Entry], LogPosition | None]]:
-        """Yield entries that match among the next ones, and the position after these, None at the end.
+        """Yield the matching entries among the next ones, and the position after these, None at the end.
 
-        Once `is_over` a part has fewer of them, but at least one was looked at.
+        Once `is_over`, fewer entries are searched, but at least one.
         """
         at_once = EXACT_AT_ONCE if self.query.is_exact else READ_AT_ONCE
         while True:
             rows = query.rows(connection, at_once)
             known = self._known(connection, query.project_id, rows, is_over)
             looked_at = next((index for index, row in enumerate(rows) if LogPosition.of(row) not in known), len(rows))
-            found = [row for row in rows[:looked_at] if known[LogPosition.of(row)]]
+            matching = [row for row in rows[:looked_at] if known[LogPosition.of(row)]]
             last = None if len(rows) == looked_at < at_once else LogPosition.of(rows[looked_at - 1])
-            yield self._entries(connection, query, found), last
+            yield self._entries(connection, query, matching), last
             if last is None:
                 return
             query = replace(query, after=last)
 
     @staticmethod
     def _entries(connection: Connection, query: LogQuery, rows: Sequence[Row]) -> list[Entry]:
-        """Return rows as entries, the sessions that meet the other conditions with their summaries."""
+        """Return rows as entries: runs, and the summaries of the sessions that meet the other conditions."""
         summaries = query.summaries(connection, [row for row in rows if isinstance(row, SessionRow)])
         sessions = {one.row_id: one for one in summaries}
         entries = (row if isinstance(row, RunEntry) else sessions.get(row.id) for row in rows)
@@ -95,13 +95,13 @@ class LogWords:
     def _texts(
         connection: Connection, project_id: int, runs: Sequence[RunEntry], is_over: IsOver
     ) -> Iterator[tuple[RunEntry, tuple[str, str]]]:
-        """Yield runs with their question and answer until time is over, one at least."""
+        """Yield runs with their question and answer until the time is over, at least one."""
         for start in range(0, len(runs), READ_AT_ONCE):
-            some = runs[start : start + READ_AT_ONCE]
-            excerpts = {run.id: (run.question, run.answer or "") for run in some}
+            piece = runs[start : start + READ_AT_ONCE]
+            excerpts = {run.id: (run.question, run.answer or "") for run in piece}
             cut = [id_ for id_, texts in excerpts.items() if max(map(len, texts)) >= EXCERPT]
             whole = run_log.texts_of(connection, project_id=project_id, run_ids=cut, most=TEXT_MAX) if cut else {}
-            for index, run in enumerate(some, start):
+            for index, run in enumerate(piece, start):
                 if index and is_over():
                     return
                 yield run, whole.get(run.id, excerpts[run.id])
@@ -109,7 +109,7 @@ class LogWords:
     def with_hits(
         self, connection: Connection, project_id: int, entries: Sequence[Entry], is_over: IsOver
     ) -> list[Entry]:
-        """Return entries with what was found in them, as many as time allows, one at least."""
+        """Return entries with their hits, as many as time allows, at least one."""
         first = [self.turns[entry.id] for entry in entries if isinstance(entry, SessionSummary)]
         hits = self.search.hits(connection, project_id=project_id, query=self.query, first=first, is_over=is_over)
         by_session = {key.hex(): hit for key, hit in hits.items()}
@@ -126,7 +126,7 @@ class LogWords:
 def _joined(
     entries: Sequence[Entry], by_session: Mapping[str, Hit | None], by_run: Mapping[int, RunHit | None]
 ) -> Iterator[Entry]:
-    """Yield entries with their hits, up to the first one whose hit is not known."""
+    """Yield entries with their hits, up to the first entry without a known hit."""
     for entry in entries:
         values = {field.name: getattr(entry, field.name) for field in fields(entry)}
         if isinstance(entry, RunEntry):

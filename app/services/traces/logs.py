@@ -1,4 +1,4 @@
-"""Sessions as people read them, built from the stored spans for each request."""
+"""Sessions as people read them; each request builds them from the stored spans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_SESSION = "There is no such session."
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session with its turns, and the scores of it, its turns and its spans, both in order."""
+    """A session with its turns, and the scores of the session, its turns and its spans, both in order."""
 
     id: str
     prompt_id: int
@@ -55,13 +55,13 @@ class Session:
 
     @property
     def first_token_ms(self) -> float | None:
-        """The milliseconds until the first token of the first turn that recorded it."""
+        """The milliseconds until the first token of the first turn that recorded one."""
         return next((turn.first_token_ms for turn in self.turns if turn.first_token_ms is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session as a log lists it, made from the facts of its turns without reading any span."""
+    """A session as a log lists it. It is made from the facts of the turns; no span is read."""
 
     id: str
     row_id: int
@@ -83,7 +83,7 @@ class SessionService:
     prices: PriceService
 
     def get(self, *, project_id: int, session_id: str) -> Session:
-        """Return a session; `NotFound` in another project, or when all of its turns have joined another session."""
+        """Return a session; `NotFound` in another project, or if all of its turns have moved to another session."""
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
             found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
@@ -94,7 +94,7 @@ class SessionService:
 def built_session(
     connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts], prices: PriceBook
 ) -> Session:
-    """Return a session with the turns `found` and their scores; `facts` are those of all its turns."""
+    """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns."""
     trace_ids = [turn.trace_id for turn in found]
     stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
     logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
@@ -116,7 +116,7 @@ def session_key_of(session_id: str) -> bytes | None:
 
 
 def require_session(connection: Connection, *, project_id: int, session_id: str) -> SessionRow:
-    """Return the row of a session; `NotFound` for one of another project."""
+    """Return the row of a session; `NotFound` if the project does not have it."""
     key = session_key_of(session_id)
     found = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
     return require(found, NO_SESSION)
@@ -125,7 +125,7 @@ def require_session(connection: Connection, *, project_id: int, session_id: str)
 def summarise(
     connection: Connection, rows: Sequence[SessionRow], prices: PriceBook = NO_PRICES
 ) -> list[SessionSummary]:
-    """Return the summaries of sessions of a project, in their order, by one query; without `prices` without costs."""
+    """Return the summaries of a project's sessions, in their order, by one query; without `prices` no costs."""
     if not rows:
         return []
     by_session: dict[bytes, list[TurnRow]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The model calls of traces: summed by day as spans are stored, and priced as the sums are read."""
+"""The model calls of traces: added up by day when spans are stored, and priced when the sums are read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from app.sessions.types import Usage
 from app.timestamps import Now, of_unix_ns
 
 ROWS_MAX = 10_000
-"""Sums of one group, model and size that are read at once."""
+"""Sums that one request may read; a sum is of one group, model and size."""
 UNPRICED_DAYS, UNPRICED_MAX = 30, 100
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedSums:
-    """The calls, tokens and cost of model calls in traces, by the prices of now."""
+    """The calls, tokens and cost of model calls in traces, by today's prices."""
 
     calls: int = 0
     usage: Usage = Usage()
@@ -38,21 +38,21 @@ class ObservedSums:
 
     @classmethod
     def of(cls, sums: Sequence[ObservedSums]) -> ObservedSums:
-        """Return the sum of sums."""
+        """Return the total of several sums."""
         usage = sum((each.usage for each in sums), Usage())
         return cls(sum(each.calls for each in sums), usage, total(each.bill for each in sums))
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedGroup:
-    """`group` has the columns of what was grouped by, by the names of `app.models.observed.GROUPS`."""
+    """A group of sums; `group` has the columns of the grouping, named as in `app.models.observed.GROUPS`."""
 
     group: dict[str, Any]
     sums: ObservedSums
 
     @property
     def called(self) -> CalledModel:
-        """The model, where it was grouped by."""
+        """The model, if the grouping includes it."""
         return CalledModel(self.group["provider"], self.group["model"])
 
 
@@ -63,9 +63,9 @@ class ObservedService:
     prices: PriceService
 
     def unpriced(self, *, project_id: int) -> list[ObservedGroup]:
-        """List the models of the last `UNPRICED_DAYS` that have a name and no price, those with most tokens first.
+        """List the models of the last `UNPRICED_DAYS` that have a name and no price, most tokens first.
 
-        They are at most `UNPRICED_MAX`.
+        At most `UNPRICED_MAX` are returned.
         """
         today = self.now().date()
         days = UsageFilter(today - timedelta(days=UNPRICED_DAYS - 1), today)
@@ -74,7 +74,7 @@ class ObservedService:
         return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
-        """Return the groups in their order; `Invalid` where more than `ROWS_MAX` sums have to be added up."""
+        """Return the groups in order; raises `Invalid` if more than `ROWS_MAX` sums have to be added up."""
         rows, book = self._rows(project_id, filters, group_by)
         if len(rows) > ROWS_MAX:
             raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
@@ -113,7 +113,7 @@ def _tokens(group: ObservedGroup) -> int:
 
 
 def observed_rows(project_id: int, batch_id: int, parts: Iterable[TurnPart]) -> list[ObservedRow]:
-    """Return the sums of the calls of new spans in key order; they count on the day on which their turn begins."""
+    """Return the sums of the calls of new spans in key order; a call counts on the day its turn begins."""
     found: dict[tuple[date, int], list[ModelCalls]] = {}
     for part in parts:
         if part.facts.calls:

@@ -1,4 +1,4 @@
-"""Online checks as their authors see them: made, listed and removed."""
+"""Online checks as their authors use them: created, listed, changed and removed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from app.services.prompts.reader import PromptReader
 from app.timestamps import Now
 
 CHECKS_MAX = 20
-"""The checks that a prompt may have."""
+"""Checks of one prompt."""
 CHECKS_OF_PROJECT = 200
-"""The checks that the prompts of a project may have together."""
-NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge takes: it runs a model."
+"""Checks of all prompts of a project together."""
+NEEDS_RUN = "This API key lacks the scope run, which an online check of the kind judge needs: it runs a model."
 NO_CHECK = "There is no such online check."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCheck:
-    """A check as its author describes it; `judge_model` is the name of the model that a judge asks."""
+    """A check as its author describes it; `judge_model` is the name of the judge model."""
 
     name: str
     kind: Kind
@@ -52,22 +52,22 @@ class OnlineCheckService:
     reader: PromptReader
 
     def list(self, *, project_id: int, prompt_id: int) -> list[OnlineCheck]:
-        """List a prompt's checks, the first made first; `NotFound` for no prompt."""
+        """List a prompt's checks, the oldest first; `NotFound` if there is no such prompt."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)
 
     def get(self, *, project_id: int, check_id: int) -> OnlineCheck:
-        """Return a check; `NotFound` for none."""
+        """Return a check; `NotFound` if there is none."""
         with self.database.read() as connection:
             return require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
 
     @retried
     def add(self, *, project_id: int, prompt_id: int, new: NewCheck, actor: Actor, may_spend: bool) -> OnlineCheck:
-        """Store a check of the turns that are recorded from now on; `NotFound` for no prompt.
+        """Store a check of the turns that are recorded from now on; `NotFound` if there is no such prompt.
 
-        `Invalid` beyond `CHECKS_MAX` and `CHECKS_OF_PROJECT`, for a pattern that is none, and for a model that can't
-        judge. `Forbidden` for a judge that is added without `may_spend`.
+        Raises `Invalid` beyond `CHECKS_MAX` and `CHECKS_OF_PROJECT`, for an invalid pattern, and for a model that can't
+        judge. Raises `Forbidden` for a judge without `may_spend`.
         """
         if new.kind == "judge" and not may_spend:
             raise Forbidden(NEEDS_RUN)
@@ -97,10 +97,10 @@ class OnlineCheckService:
     def change(
         self, *, project_id: int, check_id: int, values: Mapping[str, Any], actor: Actor, may_spend: bool
     ) -> OnlineCheck:
-        """Set fields of `NewCheck`, of which those that are not named stay as they are; refuses what `add` does.
+        """Change the named fields of `NewCheck`; raises the same errors as `add`.
 
-        Without `may_spend` a judge can only be renamed, paused and held to a lower cost or share. A worker that has the
-        check gives it up. A check that is enabled again begins with what is recorded then.
+        Without `may_spend` a judge can only be renamed, paused, or limited to a lower cost or share. A worker that runs
+        the check gives it up. A check that is enabled again begins with the turns recorded after that.
         """
         with self.database.write() as connection:
             known = online_checks.find(connection, project_id=project_id, check_id=check_id, lock=True)
@@ -137,7 +137,7 @@ class OnlineCheckService:
 
     @retried
     def remove(self, *, project_id: int, check_id: int, actor: Actor) -> None:
-        """Remove a check; the scores that it gave stay. `NotFound` for none."""
+        """Remove a check and keep the scores that it gave; `NotFound` if there is none."""
         with self.database.write() as connection:
             known = require(online_checks.find(connection, project_id=project_id, check_id=check_id), NO_CHECK)
             if not online_checks.remove(connection, project_id=project_id, check_id=check_id):
@@ -147,7 +147,7 @@ class OnlineCheckService:
             )
 
     def _judge(self, connection: Connection, organization_id: int, new: NewCheck) -> int | None:
-        """Return the id of the model that judges, None for a check that asks none."""
+        """Return the id of the judge model, None for a check without a judge."""
         if new.kind == "regex":
             try:
                 compile_pattern(new.value)
@@ -165,7 +165,7 @@ class OnlineCheckService:
 
 
 def _asks_more(before: NewCheck, new: NewCheck) -> bool:
-    """Return whether a changed check may ask a model more, or something else, than it did before."""
+    """Return whether a changed check may send more requests, or other ones, to a model than before."""
     less = replace(
         before,
         name=new.name,

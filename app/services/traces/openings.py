@@ -1,4 +1,4 @@
-"""The openings of turns whose words came as log records, which lists show, and the search's note of these turns."""
+"""Adds the first words of turns from log records, for lists of sessions, and marks these turns for the search."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningService:
-    """Runs after the commit of spans and after that of records: of two at once, the later one sees what both stored.
+    """Joins spans and log records after each of them is committed.
 
-    A batch is acknowledged after it, so that one which was interrupted before comes again.
+    Spans and records may be stored at the same time; the later of the two calls sees both. A batch is acknowledged only
+    afterwards, so that it is delivered again if this is interrupted.
     """
 
     database: Database
     searchable: bool
 
     def add(self, project_id: int, keys: Collection[SpanKey]) -> None:
-        """Add to the turns of the spans `keys` what log records say, and note them for the search."""
+        """Add the openings in log records to the turns of the spans `keys`, and mark these turns for the search."""
         with self.database.read() as connection:
-            # Most projects have none: to look for hundreds of keys takes four times as long as to see that.
+            # Most projects have no log records. Checking that is four times as fast as looking for hundreds of keys.
             if not log_records.has_any(connection, project_id=project_id):
                 return
             rows = spans.rows_by_key(connection, log_records.log_records, project_id=project_id, keys=keys)
@@ -46,18 +47,18 @@ class OpeningService:
             self._add(project_id, {key: logged[key] for key in named[start : start + AT_ONCE]})
 
     def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
-        """Add the openings of the spans `logged`, which have the ids of the rows of their log records."""
+        """Add the openings of the spans `logged`, given with the row ids of their log records."""
         with self.database.read() as connection:
             ids = list(chain.from_iterable(logged.values()))
             records = events_of(log_records.list_records(connection, project_id=project_id, ids=ids))
             stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())
-        found = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
+        openings = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
         if stored:
-            self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), found))
+            self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), openings))
 
     def _write(
-        self, connection: Connection, project_id: int, keys: Sequence[TurnKey], found: Mapping[TurnKey, Opening]
+        self, connection: Connection, project_id: int, keys: Sequence[TurnKey], openings: Mapping[TurnKey, Opening]
     ) -> None:
-        add_openings(connection, project_id, found)
+        add_openings(connection, project_id, openings)
         if self.searchable:
             search.note_traces(connection, project_id=project_id, keys=keys)

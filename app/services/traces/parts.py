@@ -1,4 +1,4 @@
-"""Long sessions a part at a time: what all turns sum up to, and some turns built from their spans."""
+"""Long sessions, one part at a time: the facts of all turns, and some turns built from their spans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.services.traces.logs import Session, SessionSummary, built_session, req
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import ShownSpan, Turn
 
-# Turns, and spans, of a part; a turn of more spans is a part of its own.
+# Turns, and spans, of a part; a turn with more spans is a separate part.
 TURNS, SPANS = 10, 120
 
 
@@ -26,8 +26,8 @@ TURNS, SPANS = 10, 120
 class SessionPart:
     """Some turns of a session, and the facts of all of them.
 
-    `session` has the turns of the part alone, and of the scores those of its turns and of the whole session. `start` is
-    the index of its first turn among `facts`.
+    `session` has only the turns of the part, and the scores of these turns and of the whole session. `start` is the
+    index of its first turn in `facts`.
     """
 
     session: Session
@@ -37,7 +37,7 @@ class SessionPart:
 
     @property
     def end(self) -> int:
-        """The index after that of the part's last turn."""
+        """The index after the part's last turn."""
         return self.start + len(self.session.turns)
 
 
@@ -53,7 +53,8 @@ class _Stored:
     def built(self, connection: Connection, start: int, end: int) -> Session:
         """Return the session with the turns from index `start` up to `end`.
 
-        The turns beside them are read too: a call of one turn may have its answer in the messages of the next.
+        The turns before and after them are read too: a call of one turn may have its answer in the messages of the
+        next.
         """
         session = built_session(connection, self.row, self.turns[max(0, start - 1) : end + 1], self.facts, self.prices)
         traces = {turn.trace_id for turn in self.turns[start:end]}
@@ -66,13 +67,16 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPartService:
-    """Reads a session without building all of it. An answer that comes two turns after its call is not seen."""
+    """Reads a session without building all of it.
+
+    An answer that comes two turns after its call is missed.
+    """
 
     database: Database
     prices: PriceService
 
     def part(self, *, project_id: int, session_id: str, turn: int = 1) -> SessionPart:
-        """Return the part that turn number `turn` is in; `NotFound` without such a session or turn."""
+        """Return the part that contains turn number `turn`; `NotFound` without such a session or turn."""
         with self.database.read() as connection:
             stored = self._stored(connection, project_id, session_id)
             start, end = _bounds(stored.facts, turn)
@@ -87,7 +91,7 @@ class SessionPartService:
         return require(next(iter(found), None), "The session has no such turn.")
 
     def span(self, *, project_id: int, session_id: str, span_id: str) -> ShownSpan:
-        """Return a span of a session, of the first turn that has one with this id; `NotFound` without one."""
+        """Return a span of a session, from the first turn with this id; `NotFound` without one."""
         with self.database.read() as connection:
             stored = self._stored(connection, project_id, session_id)
             places = {turn.trace_id: index for index, turn in enumerate(stored.turns)}

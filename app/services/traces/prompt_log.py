@@ -1,4 +1,4 @@
-"""A prompt's log: its runs and its sessions in one list, newest first; rejected spans have a list of their own."""
+"""A prompt's log: its runs and its sessions in one list, newest first; rejected spans are listed separately."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from app.services.traces.sorting import SEARCH_S, SORTED_MAX, over_after, page_o
 
 WINDOW = 1_000
 LogSort = Literal["time", "oldest", "duration", "cost", "errors"]
-"""What comes first: the latest, the oldest, the longest, the highest cost or the most errors."""
+"""The order of a log: the latest, the oldest, the longest, the highest cost or the most errors first."""
 
 
 def _errors(entry: Entry) -> float:
     return entry.outcome in ("nok", "failed") if isinstance(entry, RunEntry) else entry.errors
 
 
-# The orders that no index has.
+# The orders without an index.
 _VALUES: Mapping[LogSort, Callable[[Entry], float | None]] = {
     "duration": duration_ms_of,
     "cost": cost_of,
@@ -51,7 +51,7 @@ _VALUES: Mapping[LogSort, Callable[[Entry], float | None]] = {
 
 @dataclass(slots=True, kw_only=True)
 class LogService:
-    """Searches that no index serves read the log `window` entries at a time, for half a second at most.
+    """Reads logs. A search without an index reads `window` entries at a time, for at most half a second.
 
     `tick` returns monotonic seconds.
     """
@@ -72,11 +72,11 @@ class LogService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Entry]:
-        """Return runs and sessions in the order.
+        """Return a page of runs and sessions in the order.
 
-        A search for something rare returns what it found in half a second, perhaps nothing, and a cursor to go on.
-        In orders other than of time the newest `SORTED_MAX` entries that match are sorted, of which this is a page, or
-        those that were found in half a second.
+        A search for something rare returns what it found within half a second, perhaps nothing, and a cursor to
+        continue. An order other than by time sorts the newest `SORTED_MAX` matching entries, or as many as were found
+        within half a second; the page is part of these.
         """
         offset, after = _decoded(cursor, order)
         query = LogQuery(project_id, prompt_id, filters, after, oldest_first=order == "oldest")
@@ -93,7 +93,7 @@ class LogService:
         return Page(shown, _encoded(order, last) if last else None)
 
     def _words(self, connection: Connection, query: LogQuery) -> tuple[LogQuery, LogWords | None]:
-        """Return the words that are looked for, and the query of the only sessions that may have them."""
+        """Return the text search of the query, and the query limited to the sessions that may match."""
         if query.filter.words is None:
             return query, None
         words = LogWords(self.search, self.search.query(query.filter.words), {})
@@ -103,7 +103,7 @@ class LogService:
     def _with_hits(
         self, connection: Connection, query: LogQuery, words: LogWords | None, entries: list[Entry]
     ) -> list[Entry]:
-        """Return entries with what was found in them, those of which it is read in another half a second."""
+        """Return entries with their hits, as many as are read within another half a second."""
         if words is None or not entries:
             return entries
         return words.with_hits(connection, query.project_id, entries, over_after(self.tick, SEARCH_S))
@@ -126,7 +126,7 @@ class LogService:
         limit: int,
     ) -> Page[Entry]:
         def cursor(end: int, newest: Entry) -> str:
-            # Entries that come meanwhile are before this position, and move none from one page to another.
+            # Entries that arrive later come before this position, so no entry moves to another page.
             first = LogPosition.of(newest)
             begin = query.after or replace(first, id=first.id + 1)
             return cursors.encode(order, end, begin.start_ns, begin.kind, begin.id)
@@ -141,7 +141,7 @@ class LogService:
     ) -> Iterator[tuple[list[Entry], LogPosition | None]]:
         """Yield at most `limit` of each `size` entries, and the position after them, None at the end of the log.
 
-        Those that have the words are yielded some at a time, one or more of them after half a second.
+        A text search yields some entries at a time, at least one after half a second.
         """
         is_over = over_after(self.tick, SEARCH_S)
         rest: LogQuery | None = query
@@ -154,7 +154,7 @@ class LogService:
                 yield from ((some, left or after) for some, left in words.parts(connection, part, is_over))
 
     def count(self, *, project_id: int, prompt_id: int, filters: LogFilter) -> int | None:
-        """Return the number of entries; None for more than `COUNTED`, or where only a search could count them."""
+        """Return the number of entries; None beyond `COUNTED`, or if only a search could count them."""
         if filters.sparse:
             return None
         query = LogQuery(project_id, prompt_id, filters, None)
@@ -172,13 +172,13 @@ class LogService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[RejectedSpan]:
-        """Return the spans that were rejected, newest first; `code` is that of their cause."""
+        """Return the rejected spans, newest first; `code` is the code of their cause."""
         with self.database.read() as connection:
             read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id, code=code)
             return page_by_id(read, limit=limit, cursor=cursor)
 
     def rejection_causes(self, *, project_id: int) -> list[RejectionCause]:
-        """Return the causes for which spans were rejected, those of the most spans first."""
+        """Return the causes of rejections, most spans first."""
         with self.database.read() as connection:
             causes = spans.rejection_causes(connection, project_id=project_id)
         return sorted(causes, key=lambda cause: (-cause.count, cause.newest.code))

@@ -1,4 +1,4 @@
-"""The prompts that take spans, remembered for some seconds because every batch asks for them."""
+"""The prompts that accept spans, cached for some seconds because every batch asks for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.db import Database
 from app.errors import require
 from app.models import prompts
 
-# The seconds for which an erased prompt may still take spans.
+# Seconds. An erased prompt may still accept spans for this time.
 REMEMBERED_S = 5.0
 
 
@@ -22,7 +22,7 @@ class KnownPrompts:
     _expires: float = field(default=0.0, init=False)
 
     def among(self, project_id: int, prompt_ids: set[int]) -> set[int]:
-        """Return the project's prompts that are known, with all of `prompt_ids` that are its prompts."""
+        """Return the project's cached prompts, including every one of `prompt_ids` that belongs to the project."""
         now = self.monotonic()
         if now > self._expires:
             self._known, self._expires = {}, now + REMEMBERED_S
@@ -33,5 +33,5 @@ class KnownPrompts:
         return known
 
     def check(self, project_id: int, prompt_id: int) -> None:
-        """Raise `NotFound` unless the prompt is one of the project that takes spans."""
+        """Raise `NotFound` unless the prompt belongs to the project and accepts spans."""
         require(self.among(project_id, {prompt_id}) & {prompt_id} or None, prompts.NO_PROMPT)

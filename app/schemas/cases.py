@@ -67,7 +67,11 @@ STEP_CHANGE = {
     "required": ["turn", "step", "check"],
     "additionalProperties": False,
 }
-RULES = {"type": ["object", "null"], "properties": {"arguments": MATCHERS}, "maxProperties": 9}
+RULES = {
+    "type": ["object", "null"],
+    "properties": {"arguments": {**MATCHERS, "type": ["object", "null"]}},
+    "maxProperties": 9,
+}
 # A file of one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
 FILE = {
     "type": "object",

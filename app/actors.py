@@ -91,6 +91,7 @@ def _replay(broker: RedisBroker, services: Services) -> ReplayActor:
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=3_600_000, **RETRIED)
     def replay(replay_id: int) -> None:
         services.replay_player.play(replay_id)
+        services.calibrations.replay_ended(replay_id)
         _send_replays(broker, replay, services.owners, services.experiment_advancer.replay_ended(replay_id))
 
     return replay

@@ -28,7 +28,9 @@ class TestCaseCalibrations(Resource, POST="run"):
 class CalibrationResource(Resource, GET="read"):
     @operation("One calibration with the rate of each step", answers={200: schemas.Calibration})
     def on_get(self, key: ApiKey, calibration_id: int) -> CalibrationView:
-        return self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
+        view = self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
+        self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
+        return view
 
 
 class AcceptedProposals(Resource, POST="write"):

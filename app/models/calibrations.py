@@ -17,7 +17,8 @@ class CalibrationRow:
     """A calibration as stored.
 
     `document` is the JSON of the `app.replay.types.TestCase` that its replays play; `outcome` that of the
-    `app.replay.calibration.Calibration`, None until all replays have ended and it was read once.
+    `app.replay.calibration.Calibration`, None until all replays have ended and a worker has
+    compared what they found.
     """
 
     id: int

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Literal
 
 from sqlalchemy import Connection
 
 from app.db import Database
-from app.errors import Conflict, Invalid, require
+from app.errors import Conflict, Invalid, NotFound, require
 from app.models import calibrations, replays
 from app.models.audit_log import SYSTEM, Actor
 from app.models.calibrations import CalibrationRow
@@ -30,13 +31,15 @@ from app.timestamps import Now
 
 Status = Literal["queued", "running", "finished", "error", "cancelled"]
 REPEATS = (2, 20)
+LEFT_BEHIND_AFTER = timedelta(seconds=60)
+"""After the last replay; a worker needs less to compare what they found."""
 # The statuses of replays that came to an end and have a result.
 _PLAYED = ("passed", "failed", "needs_review")
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationView:
-    """A calibration with its replays, in order of id; `outcome` has no proposals until all of them have ended."""
+    """A calibration with its replays, in order of id; `outcome` has no proposals until it is concluded."""
 
     row: CalibrationRow
     replays: Sequence[ReplayRow]
@@ -47,13 +50,21 @@ class CalibrationView:
         statuses = {each.status for each in self.replays}
         if statuses & set(replays.UNFINISHED):
             return "queued" if statuses == {"queued"} else "running"
-        if self.row.outcome is not None or statuses & set(_PLAYED):
+        if self.row.outcome is not None:
             return "finished"
+        if statuses & set(_PLAYED):
+            return "running"  # a worker compares what the replays found
         return "cancelled" if "cancelled" in statuses else "error"
 
     @property
     def finished(self) -> bool:
         return self.status not in replays.UNFINISHED
+
+    @property
+    def to_conclude(self) -> bool:
+        """Return True if all replays have ended and what they found was not compared yet."""
+        ended = all(replay.finished for replay in self.replays)
+        return self.row.outcome is None and ended and any(replay.status in _PLAYED for replay in self.replays)
 
     @property
     def played(self) -> int:
@@ -105,15 +116,32 @@ class CalibrationService:
         return self.get(project_id=project_id, calibration_id=self.database.retrying(work))
 
     def get(self, *, project_id: int, calibration_id: int) -> CalibrationView:
-        """Return a calibration. What its replays found is stored when it is first read after the last has ended."""
+        """Return a calibration."""
         with self.database.read() as connection:
             found = calibrations.find_calibration(connection, project_id=project_id, calibration_id=calibration_id)
             row = require(found, "There is no such calibration.")
             played = replays.replays_of_calibration(connection, calibration=row)
-        if row.outcome is not None:
-            return CalibrationView(row, played, load(row.outcome, Calibration))
-        view = CalibrationView(row, played, Calibration(rates(load_case(row.document), ())))
-        return self._concluded(view) if view.status == "finished" else view
+        outcome = load(row.outcome, Calibration) if row.outcome is not None else _unknown(row)
+        return CalibrationView(row, played, outcome)
+
+    def left_behind(self, view: CalibrationView) -> list[int]:
+        """Return the replay to send again so that a worker concludes the calibration; none while one may do it."""
+        if not view.to_conclude:
+            return []
+        last = max(view.replays, key=lambda row: row.finished_at or row.created_at)
+        return [last.id] if (last.finished_at or last.created_at) < self.now() - LEFT_BEHIND_AFTER else []
+
+    def replay_ended(self, replay_id: int) -> None:
+        """Store what the replays of a calibration found, if this one was the last; the worker of the replay calls it.
+
+        That takes seconds of a processor where the replays are long.
+        """
+        with self.database.read() as connection:
+            view = _of_replay(connection, replay_id)
+        if view and view.to_conclude:
+            outcome = self._outcome(view)
+            put = partial(calibrations.put_outcome, calibration_id=view.row.id, outcome=dump(outcome))
+            self.database.retrying(put)
 
     def accept(
         self, *, project_id: int, calibration_id: int, proposals: Sequence[int] | None = None, actor: Actor = SYSTEM
@@ -141,12 +169,27 @@ class CalibrationService:
             actor=actor,
         )
 
-    def _concluded(self, view: CalibrationView) -> CalibrationView:
-        ended = [each for each in view.replays if each.status in _PLAYED]
+    def _outcome(self, view: CalibrationView) -> Calibration:
+        ended = [replay for replay in view.replays if replay.status in _PLAYED]
         with self.database.read() as connection:
-            prepared = self.preparation.prepare(connection, ended[0])
-            found = [replays.result_of(connection, replay_id=each.id) for each in ended]
-        outcome = calibrate(prepared.case, prepared.draft, [load(each, ReplayResult) for each in found])
-        put = partial(calibrations.put_outcome, calibration_id=view.row.id, outcome=dump(outcome))
-        self.database.retrying(put)
-        return CalibrationView(view.row, view.replays, outcome)
+            stored = [replays.result_of(connection, replay_id=replay.id) for replay in ended]
+            results = [load(result, ReplayResult) for result in stored]
+            try:
+                prepared = self.preparation.prepare(connection, ended[0])
+            except (NotFound, Invalid) as gone:
+                return Calibration(rates(load_case(view.row.document), results), problems=(str(gone),))
+        return calibrate(prepared.case, prepared.draft, results)
+
+
+def _unknown(row: CalibrationRow) -> Calibration:
+    return Calibration(rates(load_case(row.document), ()))
+
+
+def _of_replay(connection: Connection, replay_id: int) -> CalibrationView | None:
+    for replay in replays.get_replays(connection, ids=[replay_id]):
+        if replay.calibration_id is not None:
+            of = {"project_id": replay.project_id, "calibration_id": replay.calibration_id}
+            row = calibrations.find_calibration(connection, **of)
+            if row and row.created_at <= replay.created_at:
+                return CalibrationView(row, replays.replays_of_calibration(connection, calibration=row), _unknown(row))
+    return None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from threading import Thread, current_thread
 from typing import Any
 
 import pytest
 
+from app.replay.calibration import Calibration
+from app.replay.calibration import calibrate as compare
+from app.services.replays import calibrations
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.integration.replays.recording import HOT, make_case, prompt, record, replayed
+from tests.integration.replays.recording import HOT, finished, make_case, prompt, record, replayed
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
@@ -34,6 +39,13 @@ def calibrate(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
 
     calibration: dict[str, Any] = wait_until(ended, path)
     return calibration
+
+
+def case_of_echo(world: World) -> int:
+    body = {"question": "Ping", "expectedAnswer": "Ping"}
+    made = world.post(f"/api/v1/prompts/{prompt(world, model='echo')}/test-cases", json=body)
+    case_id: int = made.json["id"]
+    return case_id
 
 
 def accept(world: World, calibration: dict[str, Any], **body: Any) -> Any:
@@ -100,6 +112,39 @@ def test_the_newest_version_is_played_and_not_the_draft(world: World, upstream: 
     assert sent == {"<instructions>\nBe good.\n</instructions>"}
     commit_hash = world.get(f"/api/v1/prompts/{prompt_id}/versions").json["versions"][0]["commitHash"]
     assert {world.get(f"/api/v1/replays/{each}").json["commitHash"] for each in found["replayIds"]} == {commit_hash}
+
+
+def test_what_replays_found_is_compared_in_the_worker_of_the_last_one_and_in_no_request(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared_in = list[Thread]()
+
+    def calibrate_here(*parts: Any) -> Calibration:
+        compared_in.append(current_thread())
+        return compare(*parts)
+
+    monkeypatch.setattr(calibrations, "calibrate", calibrate_here)
+    assert calibrate(world, case_of_echo(world), repeats=2)["usable"]
+    assert compared_in
+    assert current_thread() not in compared_in
+
+
+def test_a_calibration_is_concluded_after_all_when_no_worker_did_it_at_the_end_of_its_replays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibrations, "LEFT_BEHIND_AFTER", timedelta())
+    case_id = case_of_echo(world)
+    with monkeypatch.context() as lost:
+        lost.setattr(calibrations.CalibrationService, "replay_ended", lambda *_: None)
+        path = world.post(f"/api/v1/test-cases/{case_id}/calibrations", json={"repeats": 2}).headers["Location"]
+        for replay_id in world.get(path).json["replayIds"]:
+            finished(world, replay_id)
+        unconcluded = world.get(path).json
+        assert (unconcluded["status"], unconcluded["usable"]) == ("running", False)
+        assert accept(world, unconcluded).status_code == 409
+
+    assert wait_until(lambda: world.get(path).json["status"] == "finished", path)
+    assert world.get(path).json["usable"]
 
 
 def test_what_varies_is_proposed_and_changes_nothing_until_it_is_accepted(

@@ -3,6 +3,6 @@
 import gc
 
 OBJECTS_BETWEEN_COLLECTIONS = 20_000
-"""As of `freeze_gc`. Python's default, 700 objects, takes a seventh of the time of a busy worker."""
-# What is imported stays: to look for garbage in it takes a tenth of a process's start.
+"""The threshold that `freeze_gc` sets. Python's default, 700 objects, costs a busy worker a seventh of its time."""
+# Imported objects stay: to look for garbage among them is a tenth of a process's start.
 gc.set_threshold(20 * OBJECTS_BETWEEN_COLLECTIONS)

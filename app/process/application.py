@@ -33,7 +33,7 @@ from app.web.templating import environment
 
 
 def build_app(container: Container) -> RoutedApp:
-    """Return the app that a WSGI server calls; `UndeclaredAccess` for a route that does not declare who may call it."""
+    """Return the WSGI app; raise `UndeclaredAccess` for a route that does not declare who may call it."""
     settings, keys = container.settings, container.services.keys
     app = RoutedApp(
         middleware=[
@@ -60,14 +60,14 @@ def build_app(container: Container) -> RoutedApp:
     docs = templates.get_template("api_docs.html")
     api.install(app, container, docs_page=lambda document: docs.render(page=api_docs(document)))
     pages.install(app, container, assets, templates)
-    app.add_middleware(bulkheads(container))  # after the pages' middleware, which finds the organization
+    app.add_middleware(bulkheads(container))  # after the pages' middleware, which sets the organization
     return app
 
 
 def bulkheads(container: Container) -> list[Bulkhead]:
     """Limit the threads of this process for slow requests.
 
-    Runs get four of five, batches three of twenty, followers of experiments one of forty.
+    Runs get 80 % of the threads, batches 15 %, followers of experiments 2.5 %.
     """
     settings, count = container.settings, container.metrics.count
     threads, percent = settings.web_threads, settings.organization_share

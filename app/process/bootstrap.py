@@ -1,4 +1,4 @@
-"""Starts a process: its settings, logs and memory, its container, and the garbage collector once all is built."""
+"""Starts a process: loads its settings, sets up logs and memory, builds its container, freezes garbage collection."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from config import logging
 from config.settings import Settings
 
 LISTENING = frozenset({"serve", "web"})
-"""The processes that answer HTTP, or start the one that does."""
+"""The processes that answer HTTP, or start one that does."""
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's <malloc.h>
 
 
 def start(process: str) -> Settings:
-    """Return the settings of this process; a bad one ends it with a message.
+    """Return the settings of this process; an invalid setting ends the process with a message.
 
-    The process logs what it is, with the settings that differ from their defaults, and without secrets. All settings
-    make a line that nobody reads: they are logged at the level debug.
+    The process logs its name, version and address, and the settings that differ from their defaults, without secrets.
+    All settings would make an unreadable line, so they are logged at the level debug.
     """
     settings = Settings.load_or_exit()
     prepare(settings)
@@ -67,10 +67,10 @@ def start(process: str) -> Settings:
 
 
 def prepare(settings: Settings) -> None:
-    """Configure the logs of this process, and let its threads share one heap; to be called before it has any.
+    """Configure the logs of this process, and let its threads share one heap. Call it before threads are started.
 
-    glibc gives threads up to eight heaps a processor, each of which keeps memory that was freed: tens of megabytes in
-    a process that takes in batches. Python's own lock makes them needless, and other C libraries have none.
+    glibc gives threads up to eight heaps per processor, and each heap keeps freed memory: tens of megabytes in a
+    process that accepts batches. With Python's global lock one heap is enough. Other C libraries have no such heaps.
     """
     logging.configure(settings)
     with suppress(AttributeError):
@@ -78,7 +78,7 @@ def prepare(settings: Settings) -> None:
 
 
 def freeze_gc() -> None:
-    """Exempt all present objects from garbage collection, for a process that is built, and collect from now on."""
+    """Exempt all present objects from garbage collection, and collect less often; call it when a process is built."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -94,9 +94,9 @@ def bootstrap(
     metrics: Metrics | None = None,
     storer: Storer | None = None,
 ) -> Container:
-    """Build the container; tests pass fakes in place of a clock or a backend.
+    """Build the container; tests pass fakes of the clock or a backend.
 
-    It connects lazily, so that a process starts, and answers 503, while a backend is away.
+    It connects lazily, so that a process can start, and answer 503, while a backend is away.
     """
     backends = _backends(settings, now, database, redis, providers, metrics, storer)
     if storer:
@@ -240,5 +240,5 @@ def _providers(
 
 
 def database_url(settings: Settings) -> str:
-    """`DATABASE_URL`, or the SQLite file in the home folder."""
+    """Return `DATABASE_URL`, or the URL of the SQLite file in the home folder."""
     return settings.database_url or f"sqlite:///{settings.home / home.DATABASE}"

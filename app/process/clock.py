@@ -1,7 +1,7 @@
-"""The clock runs periodic jobs, each in a thread, so that none waits for another one.
+"""The clock runs periodic jobs, each in its own thread, so that no job waits for another.
 
-One process is enough; several do no harm. Nothing is lost while no clock runs: jobs pick up rows that were left behind,
-and their guarded updates let one of two clocks win.
+One process is enough; several do no harm, because guarded updates let only one of them win. Nothing is lost while no
+clock runs: the jobs find the rows that were left behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.work.sweeper import attempt
 
 @dataclass(frozen=True, slots=True)
 class PeriodicJob:
-    """`run` is called every `every_s` seconds, counted from its end, and must be safe to run twice at once."""
+    """`run` is called `every_s` seconds after its last end, and must be safe to run twice at the same time."""
 
     name: str
     every_s: float
@@ -49,7 +49,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
 
 
 def run(periodic: Sequence[PeriodicJob], stop: threading.Event, metrics: Metrics) -> None:
-    """Do each job when it is due, until `stop` is set; return when the last one has ended."""
+    """Do each job when it is due, until `stop` is set; return when the last job has ended."""
     threads = [
         threading.Thread(target=_repeat, args=(job, stop, metrics), name=job.name, daemon=True) for job in periodic
     ]

@@ -1,6 +1,6 @@
-"""Starts the programs of this installation as copies of this process, which are there at once and share its memory.
+"""Starts the programs of this installation as forks of this process, which start immediately and share its memory.
 
-To import what a program consists of takes a second of a processor and most of its memory.
+The imports of a program cost a second of CPU time and most of its memory.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from importlib.metadata import EntryPoint, entry_points
 from multiprocessing.process import BaseProcess
 
 COPIES = sys.platform == "linux"
-"""Other systems' libraries need not work in a copy."""
-# Of <linux/prctl.h>: PR_SET_PDEATHSIG and PR_SET_NAME, which takes 15 bytes.
+"""On other systems the libraries are not sure to work after a fork."""
+# From <linux/prctl.h>: PR_SET_PDEATHSIG, PR_SET_NAME, and the longest name in bytes.
 _SET_DEATH_SIGNAL, _SET_NAME, _NAME_BYTES = 1, 15, 15
 _context = multiprocessing.get_context("fork")
 
 
 def start(name: str, argv: Sequence[str], env: Mapping[str, str], *, copied: bool) -> BaseProcess:
-    """Start a program in a process group of its own; `copied` as a copy of this process, else as a new one.
+    """Start a program in a new process group; `copied` as a copy of this process, else as a new process.
 
-    On Linux the started process gets SIGTERM when this one ends, and `ps -e` and `top` call a copy "reprise NAME". A
-    copy has none of this process's threads, signal handlers and exit handlers.
+    On Linux the started process gets SIGTERM when this process ends, and `ps -e` and `top` show a copy as "reprise
+    NAME". A copy has none of this process's threads, signal handlers and exit handlers.
     """
     process = _context.Process(target=_begin, args=(name, argv, env, copied and COPIES), name=name)
-    # A signal that arrives before the child has handlers of its own would be handled by those of this process.
+    # A signal that reaches the child before it has set its handlers would run the handlers of this process.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    # Here, too, as the group must be there for who ends it at once; the process may have got one by now, or ended.
+    # The child sets its group, too. Here it is set so that a caller can kill the group as soon as this function
+    # returns.
     with suppress(OSError):
         os.setpgid(process.pid or 0, 0)
     return process
@@ -65,10 +66,10 @@ def _begin(name: str, argv: Sequence[str], env: Mapping[str, str], copied: bool)
 
 
 def forget_signals() -> None:
-    """Forget the handlers of the process that this one is a copy of.
+    """Reset the signal handlers that a copy has from its original.
 
-    gunicorn has the number of each signal written to a descriptor, which would be another file from now on, such as the
-    database.
+    gunicorn lets Python write the number of each signal to a file descriptor. In a copy that descriptor may become
+    another file, such as the database.
     """
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -77,11 +78,11 @@ def forget_signals() -> None:
 
 
 def run(argv: Sequence[str]) -> None:
-    """Do what the command `argv` does: an installed one, or `python -m` and a module. It may end the process."""
+    """Run the command `argv`, an installed one or `python -m` and a module, in this process, which it may end."""
     if argv[0] == "python":
         _, _, module, *arguments = argv
         sys.argv = [module, *arguments]
-        sys.modules.pop(module, None)  # runpy warns of one that is imported already
+        sys.modules.pop(module, None)  # runpy warns of a module that is already imported
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     else:
         sys.argv = list(argv)
@@ -90,5 +91,5 @@ def run(argv: Sequence[str]) -> None:
 
 @cache
 def installed() -> Mapping[str, str]:
-    """Return the function, as "module:name", of each command that this Python has installed."""
+    """Return the function ("module:name") of each command that is installed in this Python."""
     return {entry.name: entry.value for entry in entry_points(group="console_scripts")}

@@ -1,6 +1,6 @@
 """The embedded mode: one process serves HTTP and runs the actors and the clock, on SQLite and an in-process Redis.
 
-Two more, which belong to it, store batches of spans.
+Two child processes store batches of spans.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from app.shares import Quota
 from config import gunicorn as web_configuration
 from config.settings import Settings
 
-# How long running actors may take to end; then they are cut off, and their rows are picked up by the next start.
+# Running actors have this long to end. Then they are cut off, and the next start continues with their rows.
 STOP_S = 20
-# Webhooks that are told of events at once.
+# The number of webhooks that are called at the same time.
 WEBHOOK_THREADS = 4
 
 
 class Background:
-    """The workers and the clock, in threads; each queue has threads of its own, so that none waits for another."""
+    """The workers and the clock, in threads. Each queue has its own threads, so that no queue waits for another."""
 
     def __init__(self, container: Container, storing: StoringProcesses) -> None:
         self._storing = storing
@@ -54,16 +54,16 @@ class Background:
 
     def start(self) -> None:
         self._storing.start(self._metric_store)
-        # Time limits start their timer here, as they do in a worker process.
+        # Dramatiq's TimeLimit starts its timer at this event, which a worker process emits, too.
         self._broker.emit_after("process_boot")
-        # Warns of a second worker on one broker; each takes its own queue, so they don't meet.
+        # The broker would warn about a second worker, but each worker has its own queue.
         self._broker.logger.setLevel(logging.ERROR)
         for worker in self._workers:
             worker.start()
         self._clock.start()
 
     def stop(self) -> None:
-        """Let running actors end, and give back the messages that none has begun."""
+        """Let running actors end, and requeue the messages that no actor has begun."""
         self._stop.set()
         stops = [threading.Thread(target=worker.stop, args=(STOP_S * 1000,)) for worker in self._workers]
         for stop in stops:
@@ -76,9 +76,9 @@ class Background:
 
 
 class EmbeddedServer(BaseApplication):  # type: ignore[misc]
-    """gunicorn with one worker process, in which everything is built: nothing is shared across its fork.
+    """gunicorn with one worker process, in which everything is built, so that nothing is shared across the fork.
 
-    If that process dies gunicorn starts another, and the clock in it picks up the rows that were left behind.
+    If that process dies, gunicorn starts another one, and its clock continues with the rows that were left behind.
     """
 
     def __init__(self, settings: Settings, on_ready: Callable[[], None]) -> None:
@@ -92,7 +92,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
         self.cfg.set("workers", 1)
-        # The arbiter must not kill the process while its actors end, which they do after the last answer.
+        # The arbiter must not kill the process before its actors have ended, which happens after the last answer.
         self.cfg.set("graceful_timeout", web_configuration.graceful_timeout + STOP_S + 5)
         self.cfg.set("post_worker_init", self._announce)
         self.cfg.set("worker_exit", self._finish)
@@ -107,7 +107,7 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
         return app
 
     def _announce(self, worker: Any) -> None:
-        # Ctrl-C reaches the whole foreground group; the arbiter tells this process when to stop.
+        # Ctrl-C reaches the whole foreground group, but only the arbiter stops this process.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         worker.cfg.set("graceful_timeout", web_configuration.graceful_timeout)
         if worker.age == 1:
@@ -119,14 +119,14 @@ class EmbeddedServer(BaseApplication):  # type: ignore[misc]
 
 
 class _PatientArbiter(Arbiter):  # type: ignore[misc]
-    """Ctrl-C ends it as gracefully as SIGTERM does."""
+    """An arbiter that stops as gracefully on Ctrl-C as on SIGTERM."""
 
     def handle_int(self) -> None:
         self.handle_term()
 
 
 def serve(settings: Settings, on_ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `on_ready` is called once, when requests are answered. Ends the process."""
-    # Forked processes share the memory that nobody writes to, and a collection of garbage writes to every object.
+    """Serve until SIGTERM or SIGINT, then exit. `on_ready` is called once, when requests are answered."""
+    # Forked processes share memory until one of them writes to it, and garbage collection writes to every object.
     freeze_gc()
     _PatientArbiter(EmbeddedServer(settings, on_ready)).run()

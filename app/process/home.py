@@ -18,7 +18,7 @@ DATABASE = "reprise.db"
 DEV_ENV = "dev.env"
 SECRET_KEY = "secret.key"  # noqa: S105 - a file's name
 LOCK = "serve.lock"
-# A killed server's last child takes a moment to notice.
+# The last child of a killed server ends a moment later.
 LOCK_WAIT_S = 5.0
 PRIVATE_FILES = (
     *(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal", "-turns")),
@@ -27,16 +27,16 @@ PRIVATE_FILES = (
 
 
 def claim(home: Path, *, with_database: bool, make_database: bool = True) -> None:
-    """Make the folder unless it exists, and keep everybody but its owner out of it and its files.
+    """Make the folder unless it exists, and remove all access to it and its files for others than its owner.
 
-    `with_database`: a folder in which others may put or replace files is refused, and an empty database is made unless
-    there is one. Without `make_database` neither database nor folder is made.
+    `with_database`: refuse a folder in which others may add or replace files (`Forbidden`), and make an empty database
+    unless there is one. Without `make_database` make neither a database nor a folder.
     """
     if not make_database and not home.exists():
         return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = home.stat()
-    if found.st_uid != os.geteuid() or (found.st_mode & stat.S_ISVTX and found.st_uid == 0):
+    status = home.stat()
+    if status.st_uid != os.geteuid() or (status.st_mode & stat.S_ISVTX and status.st_uid == 0):
         if with_database:
             raise Forbidden(
                 f"REPRISE_HOME: {home} belongs to somebody else, or to everybody: its data must be private. "
@@ -44,7 +44,7 @@ def claim(home: Path, *, with_database: bool, make_database: bool = True) -> Non
             )
         return
     if with_database and make_database and os.access(home, os.W_OK):
-        # SQLite gives the files that it adds the mode of this one.
+        # SQLite creates its further files with the mode of this one.
         (home / DATABASE).touch(mode=0o600)
     _keep_others_out(home)
     for name in PRIVATE_FILES:
@@ -57,14 +57,17 @@ def _keep_others_out(path: Path) -> None:
     except FileNotFoundError:
         return
     if mode & (stat.S_IRWXG | stat.S_IRWXO) and not path.is_symlink():
-        import structlog  # Here, as it brings along more than `reprise --help` should wait for.
+        import structlog  # Imported here because it is slow, and `reprise --help` does not need it.
 
         path.chmod(mode & stat.S_IRWXU)
         structlog.get_logger(__name__).warning("made_private", path=str(path), mode_before=oct(mode))
 
 
 def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
-    """Lock the folder for this process and its children, until all of them have closed the returned file."""
+    """Lock the folder until this process and all its children have closed the returned file.
+
+    Raises `Conflict` when another server has it locked for longer than `wait_s`.
+    """
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / LOCK).touch(mode=0o600)
     file = (home / LOCK).open("a")
@@ -83,14 +86,14 @@ def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
 
 
 def secret_key(home: Path) -> str:
-    """Return the key that the folder keeps; the first call makes it."""
+    """Return the folder's secret key; make it at the first call."""
     if not kept_secret_key(home):
         keep_secret_key(home, secrets.token_urlsafe(32))
     return kept_secret_key(home)
 
 
 def kept_secret_key(home: Path) -> str:
-    """Return the key that the folder keeps, "" before the first start."""
+    """Return the folder's secret key, "" before the first start."""
     file = home / SECRET_KEY
     return file.read_text().strip() if file.exists() else ""
 
@@ -100,7 +103,7 @@ def keep_secret_key(home: Path, key: str) -> None:
 
 
 def read_dev_env(home: Path) -> dict[str, str]:
-    """Return the variables of the last start; none before the first."""
+    """Return the variables of the last start, none before the first start."""
     file = home / DEV_ENV
     if not file.exists():
         return {}
@@ -109,7 +112,7 @@ def read_dev_env(home: Path) -> dict[str, str]:
 
 
 def write_dev_env(home: Path, variables: Mapping[str, str]) -> Path:
-    """Write shell assignments that only the owner can read, all of them or none."""
+    """Write shell assignments that only the owner can read. The file is replaced atomically."""
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
     _write(home / DEV_ENV, "".join(lines))
     return home / DEV_ENV

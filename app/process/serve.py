@@ -1,4 +1,4 @@
-"""The services mode of `reprise serve`: the Procfile's processes as children, one that dies started again."""
+"""The services mode of `reprise serve`: runs the Procfile's processes as children, and restarts them when they die."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import dramatiq.cli  # noqa: F401 - for the copies
+import dramatiq.cli  # noqa: F401 - imported once, for all copies of this process
 import structlog
 
-from app.process import clock, copies  # noqa: F401 - the clock brings along what workers consist of
+from app.process import clock, copies  # noqa: F401 - the clock imports most of what workers need
 from app.process.bootstrap import freeze_gc
 
 log = structlog.get_logger(__name__)
@@ -25,23 +25,23 @@ log = structlog.get_logger(__name__)
 PROCFILE = Path(__file__).parents[2] / "Procfile"
 # Run once before the others, not kept running.
 RELEASE = "release"
-# After SIGHUP it imports the application anew, which it therefore must not have imported itself.
+# After SIGHUP gunicorn imports the application again, so its master must not be a copy that has already imported it.
 RELOADS = "gunicorn"
 STOP_S = 45.0
 TICK_S = 0.2
-# A child that lived shorter is started again after a pause, which doubles with each such end.
+# A child that ends earlier than this is restarted after a pause, which doubles each time.
 STABLE_S = 10.0
 PAUSE_S = (0.5, 30.0)
 
 
 def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
-    """Return the command of each kind of process that is kept running."""
+    """Return the command of each process that is kept running, by its name."""
     lines = (line.partition(":") for line in path.read_text().splitlines() if line.strip())
     return {name: shlex.split(command) for name, _, command in lines if name != RELEASE}
 
 
 def environment(environ: Mapping[str, str], secret_key: str) -> dict[str, str]:
-    """Return the children's environment: this interpreter's programs first on PATH, and the secret key of all."""
+    """Return the children's environment: this interpreter's programs first on PATH, and the shared secret key."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
     return {**environ, "PATH": path, "REPRISE_SECRET_KEY": secret_key}
 
@@ -57,7 +57,7 @@ def answers(url: str) -> bool:
 
 @dataclass(slots=True)
 class Child:
-    """One process kept running: in a group of its own, so that Ctrl-C reaches it once, from the supervisor."""
+    """A process that is kept running. It has its own process group, so that Ctrl-C only reaches the supervisor."""
 
     name: str
     argv: list[str]
@@ -73,7 +73,7 @@ class Child:
         return self.process is not None and self.process.exitcode is None
 
     def tend(self, now: float) -> None:
-        """Start the process when it is due; after its end set when it is due again. `now` is in monotonic seconds."""
+        """Start the process when it is due; after its end decide when to restart it. `now` is in monotonic seconds."""
         if self.running:
             return
         if self.process is not None:
@@ -91,7 +91,7 @@ class Child:
             os.kill(self.process.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL to the whole group: its own children must not stay behind."""
+        """Send SIGKILL to the whole group, so that no children of the process remain."""
         if self.process is not None and self.process.pid:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -109,10 +109,10 @@ class Supervisor:
     def run(self, *, ready: Callable[[], bool], on_ready: Callable[[], None]) -> None:
         """Keep all children running until SIGTERM or SIGINT, then end them together.
 
-        `on_ready` is called once, when `ready` first says so. SIGHUP goes on to the children, which reload. There may
-        be a new release by then, so that later starts are no copies.
+        `on_ready` is called once, when `ready` first returns True. SIGHUP is forwarded to the children, which reload.
+        It may follow the installation of a new release, so children that start later are not copies of this process.
         """
-        # Copies share the memory that nobody writes to, and a collection of garbage writes to every object.
+        # Copies share memory until one of them writes to it, and garbage collection writes to every object.
         freeze_gc()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -135,7 +135,7 @@ class Supervisor:
         self._stopping = True
 
     def _ask_to_reload(self, _number: int, _frame: object) -> None:
-        # A child that is being started now is not known yet, so that it could not be sent the signal.
+        # Only a note: a child that is just being started could not be sent the signal yet.
         self._reloading = True
 
     def _reload(self) -> None:

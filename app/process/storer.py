@@ -1,4 +1,4 @@
-"""A process of the embedded mode that stores batches of spans for the one that started it, and ends with that one."""
+"""A child process of the embedded mode, which stores batches of spans for its parent and ends with it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from app.services.traces.form import Receipt
 
 log = structlog.get_logger(__name__)
 
-FAILED = "The batch could not be stored; the server's log says why."
+FAILED = "The batch could not be stored; see the server's log."
 OF_TRACES = frozenset({"add_up_sessions", "count_sessions", "index_words"})
-"""The clock's jobs that read spans as ingest does."""
+"""The clock's jobs that read spans; they run in a storing process."""
 GONE = (OSError, EOFError)
-"""What is raised when the other process has ended."""
+"""The errors of a connection to a process that has ended."""
 
 
 class _SentMetrics:
-    """Sends what is counted to the process that keeps it, which knows the labels of all."""
+    """A store of metrics that sends them to the parent process."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class _SentMetrics:
 
 
 def _serve(connection: Connection, container: Container) -> None:
-    """Store the batches of one caller, until it ends or closes the connection."""
+    """Store the batches that arrive on a connection, until the caller closes it or ends."""
     with connection, suppress(*GONE):
         while True:
             project_id, form, note = connection.recv()
@@ -62,7 +62,7 @@ def _serve(connection: Connection, container: Container) -> None:
             try:
                 stored = container.services.ingest.store_noted(project_id, body, form, note)
             except Exception:
-                # A bug, which the caller must not take for the end of this process.
+                # A bug. Without an answer the caller would believe that this process has ended.
                 log.exception("batch_failed", project_id=project_id)
                 stored = Receipt("unavailable", message=FAILED), b""
             container.mailbox.note_use()
@@ -71,14 +71,14 @@ def _serve(connection: Connection, container: Container) -> None:
 
 
 def _accepted(control: socket.socket) -> Connection | None:
-    """Return the next connection; None when the other process has ended."""
+    """Return the next connection; None when the parent has ended."""
     _, received, _, _ = socket.recv_fds(control, 1, 1)
     return Connection(received[0]) if received else None
 
 
 def run(control: socket.socket) -> None:
-    """Store batches until the process at the other end of `control` has ended; ends this process."""
-    # Ctrl-C and a service manager's SIGTERM reach the whole group: this process ends after the one that uses it.
+    """Store batches until the parent at the other end of `control` has ended; then end this process."""
+    # Ctrl-C and a service manager's SIGTERM reach the whole group, but this process must end after its parent.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     if (first := _accepted(control)) is None:
@@ -88,7 +88,7 @@ def run(control: socket.socket) -> None:
     sent = _SentMetrics(first)
     container = bootstrap(settings, metrics=Metrics(sent))
     freeze_gc()
-    sent.add({})  # the other process learns that this one is ready
+    sent.add({})  # informs the parent that this process is ready
     if counts:
         jobs = [job for job in clock.jobs(container) if job.name in OF_TRACES]
         ticking = (jobs, threading.Event(), container.metrics)
@@ -96,14 +96,15 @@ def run(control: socket.socket) -> None:
     while connection := _accepted(control):
         threading.Thread(target=_serve, args=(connection, container), daemon=True).start()
     container.metrics.flush()
-    # A job of the clock may be in the middle of a block: its transaction is rolled back.
+    # A job of the clock may be within a transaction, which is then rolled back.
     os._exit(0)
 
 
 def let_go_of_all_but(descriptor: int) -> None:
-    """Forget the signals and files of the process that this one is a copy of.
+    """Reset the signal handlers, and close the files, that a copy has from its original.
 
-    While a copy of the control's other end is open, no end of the other process is noticed.
+    The original's end of `control` must be among the closed files: while a copy of it is open, the end of the original
+    process goes unnoticed.
     """
     forget_signals()
     os.closerange(3, descriptor)

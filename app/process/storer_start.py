@@ -1,4 +1,4 @@
-"""Starts a process that stores batches of spans: as a copy of this one, or as a new one."""
+"""Starts a process that stores batches of spans, as a copy of this process or as a new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.process.storer import let_go_of_all_but, run
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A copy of this process, which is waited for as a `Popen` is."""
+    """A copy of this process, with the methods of `Popen` that are needed."""
 
     pid: int
 
@@ -34,7 +34,7 @@ def start_copy(control: socket.socket) -> Forked:
     try:
         let_go_of_all_but(control.fileno())
         run(control)
-    except BaseException:  # noqa: BLE001 - nothing may go on in the copy of a server
+    except BaseException:  # noqa: BLE001 - the copy of a server must not run on after an error
         traceback.print_exc()
     finally:
         os._exit(1)

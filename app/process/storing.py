@@ -1,7 +1,7 @@
-"""The processes of the embedded mode that store batches of spans; one of them counts sessions and reads words, too.
+"""The processes of the embedded mode that store batches of spans; one of them also counts sessions and indexes words.
 
-What reads spans needs the interpreter all the time. In processes of its own it keeps nobody from being answered, and
-two batches are read at once. They end with the process that started them.
+Reading spans occupies the Python interpreter all the time. In separate processes it delays no other requests, and two
+batches are read at the same time. The processes end with the process that started them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from config.settings import Settings
 log = structlog.get_logger(__name__)
 
 PROCESSES = min(2, os.cpu_count() or 1)
-"""While one reads a batch the other one writes; more would wait for SQLite, which has one writer."""
+"""While one process reads a batch, the other one writes; more processes would wait for SQLite's single writer."""
 # Between the end of a process and the start of the next one.
 PAUSE_S = 0.5
-# A process that has not begun after this long hangs.
+# A process that is not ready after this long hangs.
 START_S = 60.0
-# A process that has a batch for longer hangs: the largest one takes some seconds, on a slow machine, too.
+# A process that has a batch for longer hangs: even on a slow machine the largest batch needs only some seconds.
 HANGS_S = 30.0
-# A process that ends has this long for what it counted.
+# A process that ends has this long to send its metrics.
 END_S = 5.0
 LOST = "The process that stores spans has ended; send the batch again."
 LATE = "The process that stores spans did not answer, and was ended; send the batch again."
@@ -48,22 +48,22 @@ _BUFFER = 1024 * 1024
 
 
 class StoringProcesses:
-    """Stores each batch in the process that has the fewest in work; one that takes `batch_s` for a batch is ended.
+    """Stores each batch in the process that has the fewest in work. A process that needs `batch_s` for one is killed.
 
-    With `fork`, which asks for a caller that has no other thread yet, the first processes are copies of this one: they
-    are there sooner, and share the memory of what is imported.
+    With `fork` the first processes are copies of this one, which must not have other threads yet. Copies start faster,
+    and share the memory of imported modules.
     """
 
     def __init__(
         self, settings: Settings, *, fork: bool = False, count: int = PROCESSES, batch_s: int = BODY_S
     ) -> None:
-        # The last counts: a lone batch goes to one that has nothing else to do.
+        # The last process counts: a single batch goes to a process without other work.
         self.processes = [
             StoringProcess(settings, fork=fork, counts=place == count - 1, batch_s=batch_s) for place in range(count)
         ]
 
     def start(self, store: Store) -> None:
-        """Keep the processes running from now on, and what they count in `store`."""
+        """Keep the processes running from now on, and put their metrics into `store`."""
         for process in self.processes:
             process.start(store)
 
@@ -73,19 +73,19 @@ class StoringProcesses:
             process.stop()
 
     def states(self) -> Mapping[StorerState, int]:
-        """Return the number of processes in each state, for the readiness and the metrics."""
-        found = Counter(process.state for process in self.processes)
-        return {state: found[state] for state in STATES}
+        """Return the number of processes in each state, for readiness and metrics."""
+        counts = Counter(process.state for process in self.processes)
+        return {state: counts[state] for state in STATES}
 
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
-        """Store a batch as `IngestService.store_noted` does; raises `BatchLost` when its process dies meanwhile."""
+        """Store a batch, like `IngestService.store_noted`; raise `BatchLost` when its process dies meanwhile."""
         return min(self.processes, key=lambda process: process.load)(project_id, body, form, note)
 
 
 class StoringProcess:
-    """Starts a process, and another one when it dies; a call stores a batch in it.
+    """A process that is restarted when it dies; a call stores a batch in it.
 
-    One that `counts` sessions reads the words of their turns, too.
+    With `counts` it also counts sessions, and indexes the words of their turns.
     """
 
     def __init__(self, settings: Settings, *, fork: bool = False, counts: bool = True, batch_s: int = BODY_S) -> None:
@@ -100,18 +100,18 @@ class StoringProcess:
 
     @property
     def idle(self) -> int:
-        """The connections that no batch is in work on."""
+        """The number of connections that are not in use."""
         return self._child.idle
 
     @property
     def load(self) -> float:
-        """The number of batches in work; infinite for a process that has ended or is still being started."""
+        """The number of batches in work; infinite while the process is being started, and after its end."""
         child = self._child
         return child.in_work if child.ready else math.inf
 
     @property
     def state(self) -> StorerState:
-        """`hanging`: with a batch for more than `HANGS_S`; `starting`: until a process, or the next one, has begun."""
+        """`hanging`: a batch is in work for more than `HANGS_S`; `starting`: no process is ready yet, or again."""
         child = self._child
         return "starting" if not child.ready else "hanging" if child.longest_s > HANGS_S else "ready"
 
@@ -120,7 +120,7 @@ class StoringProcess:
         self._keeper.start()
 
     def stop(self) -> None:
-        """End the process, by force if it does not end by itself."""
+        """End the process; kill it if it does not end within `END_S`."""
         self._stop.set()
         self._child.end()
         self._keeper.join(END_S)
@@ -133,7 +133,7 @@ class StoringProcess:
         try:
             return child.store(project_id, body, form, note, batch_s=self.batch_s)
         except BlockingIOError as error:
-            # It hangs, with the batch and, it may be, the database's lock.
+            # It hangs with the batch, and may hold the database's lock.
             log.error("process_hangs", name="storing", pid=child.pid)
             child.kill()
             raise BatchLost(LATE) from error
@@ -155,7 +155,7 @@ class StoringProcess:
                     return
 
     def _start_next(self) -> bool:
-        """Start the next process; False where the system has no memory or no files for it now."""
+        """Start the next process; return False when the system is out of memory or file descriptors."""
         try:
             self._child = self._started(start_new)
         except GONE as error:
@@ -170,7 +170,7 @@ class StoringProcess:
 
 
 class _Child:
-    """One process. Each caller has a connection to it for itself, which later callers use again."""
+    """One process. Each caller has a connection for itself; later callers reuse it."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class _Child:
 
     @property
     def ready(self) -> bool:
-        """True once the process has begun, until it has ended."""
+        """True from when the process has begun until it has ended."""
         return self.begun.is_set() and not self._ended
 
     @property
@@ -205,7 +205,7 @@ class _Child:
 
     @property
     def longest_s(self) -> float:
-        """The seconds for which the process has had the oldest of its batches, 0 without one."""
+        """The seconds for which the oldest batch has been in work, 0 without one."""
         now = time.monotonic()
         return now - min(self._taken.copy(), default=now)
 
@@ -220,9 +220,9 @@ class _Child:
     def store(
         self, project_id: int, body: bytes, form: BatchForm, note: bytes, *, batch_s: int
     ) -> tuple[Receipt, bytes]:
-        """Have a batch stored by a process that has begun.
+        """Let the process store a batch; it must have begun.
 
-        Raises `OSError` or `EOFError` when the process is gone, `BlockingIOError` when it takes longer than `batch_s`.
+        Raises `OSError` or `EOFError` when the process has ended, `BlockingIOError` after `batch_s`.
         """
         try:
             connection = self._idle.get_nowait()
@@ -235,7 +235,7 @@ class _Child:
             connection.send_bytes(body)
             stored: tuple[Receipt, bytes] = connection.recv()
         except BaseException:
-            # One that was left in the middle must not give its answer to the next caller.
+            # The answer may still arrive, and must not be read by the next caller.
             connection.close()
             raise
         finally:
@@ -244,7 +244,7 @@ class _Child:
         return stored
 
     def keep_metrics(self, store: Store) -> None:
-        """Keep what the process counts, until it ends; one that has not begun after `START_S` is ended."""
+        """Put the process' metrics into `store` until it ends; kill it if it has not begun after `START_S`."""
         with suppress(*GONE):
             if not self._metrics.poll(START_S):
                 log.error("process_hangs", name="storing", pid=self.pid)
@@ -262,15 +262,15 @@ class _Child:
             self._control.shutdown(socket.SHUT_RDWR)
 
     def kill(self) -> None:
-        """End the process at once, unless it has ended."""
+        """Kill the process, unless it has ended."""
         if not self._ended:
             self._process.kill()
 
     def wait(self) -> int:
-        """Wait for the end of the process; returns its exit status."""
+        """Wait for the end of the process; return its exit status."""
         status = self._process.wait()
         self._ended = True
-        self.begun.set()  # for those who wait for it
+        self.begun.set()  # wakes callers that wait for the start
         for connection in (self._control, self._metrics):
             connection.close()
         with suppress(queue.Empty):
@@ -279,10 +279,10 @@ class _Child:
         return status
 
     def _connect(self, timeout_s: int = 0) -> Connection:
-        """Open a connection whose reads and writes take at most `timeout_s` here, 0 for any time."""
+        """Open a connection. `timeout_s` limits each read and write at this end; 0 is no limit."""
         ours, theirs = socket.socketpair()
-        for one in (ours, theirs):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
             ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", timeout_s, 0))
         with ours, theirs:

@@ -1,1 +1,1 @@
-"""All that is kept in Redis, and the clients that connect to it."""
+"""Everything that is kept in Redis, and the clients that connect to it."""

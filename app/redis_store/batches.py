@@ -1,8 +1,8 @@
 """The claim check of trace batches: the body waits in Redis, the message carries its key.
 
-Redis never has the only copy of an acknowledged batch: it is acknowledged after its commit, and an exporter sends it
-again until then. Redis also knows which batches are in work, so that the same body sent again joins the one in work,
-and the spans of batches that were stored lately, so that the same body need not be decoded again.
+Redis never has the only copy of an acknowledged batch: a batch is acknowledged after its commit, and an exporter sends
+it again until then. Redis also knows which batches are in work, so that a repeated body joins the one in work. And it
+keeps notes of the spans that were stored recently, so that a repeated body is not decoded again.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from app.redis_store.scripts import Script
 from app.shares import Quota
 
 BODY_S = 60
-# Exporters send again within seconds.
+# Exporters retry within seconds.
 STORED_S = 120
-# A process is busy with batches until so long after its last one.
+# A process counts as busy with batches for this long after its last one.
 BUSY_S = 0.5
-# The tickets of all batches that are left here, by when Redis forgets them. A ticket begins with an organization and a
-# size, so that nothing has to be counted which could be counted wrong once a process has died.
+# A sorted set has the tickets of all batches that are kept, by the time at which they expire. A ticket begins with an
+# organization and a size. So no counter is needed, which would be wrong after a process has died.
 
 # KEYS: the batch's message, the tickets; ARGV: the message, whether to join, the ticket, seconds, then places, share
-# and capacity of batches and of bytes. Answers the message that stores the batch, or nothing when there is no room. By
-# Redis' clock, which all share.
+# and capacity of batches and of bytes. Returns the message that stores the batch, or "" when there is no room. It uses
+# Redis' clock, which all processes share.
 _CLAIM = """
 local holder = redis.call('GET', KEYS[1])
 if holder and ARGV[2] == '1' then return holder end
@@ -44,16 +44,16 @@ local organization, size = string.match(ARGV[3], '^(%d+):(%d+):')
 local tickets = redis.call('ZRANGE', KEYS[2], 0, -1)
 local bytes, own, own_bytes = 0, 0, 0
 for _, ticket in ipairs(tickets) do
-    local whose, of_size = string.match(ticket, '^(%d+):(%d+):')
+    local owner, of_size = string.match(ticket, '^(%d+):(%d+):')
     bytes = bytes + of_size
-    if whose == organization then own, own_bytes = own + 1, own_bytes + of_size end
+    if owner == organization then own, own_bytes = own + 1, own_bytes + of_size end
 end
 local function admits(at, all, held, more)
     local places, share, capacity = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     if held + more <= share then return held + more <= capacity - all end
     return all + more <= places
 end
--- Where nothing waits there is room for any one.
+-- When nothing waits, a batch of any size is admitted.
 local room = admits(5, #tickets, own, 1) and (#tickets == 0 or admits(8, bytes, own_bytes, tonumber(size)))
 if not room then return '' end
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[4])
@@ -65,7 +65,7 @@ return ARGV[1]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`message_id` is the message that stores the batch; `joined` when another request has sent it."""
+    """`message_id` is the message that stores the batch; `joined` is True when another request has sent the message."""
 
     message_id: str
     joined: bool
@@ -95,16 +95,16 @@ class OwnBodies:
             self._kept.pop(ticket, None)
 
     def _forget_until(self, now: float) -> None:
-        """Remove what has expired."""
+        """Remove expired bodies."""
         for ticket in [ticket for ticket, (until, _) in self._kept.items() if until <= now]:
             del self._kept[ticket]
 
 
 class Mailbox:
-    """Keeps as many batches, and as many bytes of them, as the quotas admit for one organization and for all.
+    """Keeps batches, within one quota of their number and one of their bytes.
 
-    `bodies` keeps the bodies where Redis is in this process, as a body costs several copies on its way into it.
-    `monotonic` returns seconds.
+    `bodies` keeps the bodies where Redis is in this process, because storing a body in it copies the body several
+    times. `monotonic` returns seconds.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Mailbox:
         self._used_at = -math.inf
 
     def is_busy(self) -> bool:
-        """Return whether this process took a batch in, or stored one, within the last half second, or any waits."""
+        """Return whether this process accepted or stored a batch within the last half second, or any batch waits."""
         if self._monotonic() - self._used_at < BUSY_S:
             return True
         try:
@@ -145,15 +145,15 @@ class Mailbox:
 
     @staticmethod
     def key_of(project_id: int, form: str, body: bytes) -> str:
-        """Return the key of a batch, which is equal for the same body of the same project, sent in the same form."""
+        """Return the key of a batch. The same body of the same project, sent in the same form, has the same key."""
         return f"{project_id}:{form}:{hashlib.sha256(body).hexdigest()}"
 
     def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
         """Keep a batch under `ticket` for the message `message_id`; with `join`, unless another message stores it.
 
-        Each message has a ticket of its own, so that of two for one batch neither deletes the body of the other.
+        Each message has its own ticket, so that two messages for one batch do not delete each other's body.
 
-        Raises `Unavailable` when too much is waiting already, of all or of the ticket's organization.
+        Raises `Unavailable` when too much waits already, of all organizations or of the ticket's.
         """
         self.note_use()
         claimed: bytes = self._claim(
@@ -173,17 +173,17 @@ class Mailbox:
     def read(self, key: str, ticket: str) -> tuple[bytes | None, bytes]:
         """Return the body of `ticket`, and the note of the same body if it was stored lately.
 
-        The body is None when it has expired, or Redis has lost it. The note is b"" where there is none; it is a hint
-        that the caller checks with the database.
+        The body is None when it has expired, or Redis has lost it. The note is b"" when there is none; it is a hint,
+        which the caller checks against the database.
         """
         if self._bodies is not None:
             note: Any = self._client.get(keys.batch_stored(key))
             return self._bodies.get(ticket), note or b""
-        found: Any = self._client.mget(keys.batch_body(ticket), keys.batch_stored(key))
-        return found[0], found[1] or b""
+        values: Any = self._client.mget(keys.batch_body(ticket), keys.batch_stored(key))
+        return values[0], values[1] or b""
 
     def done(self, key: str, ticket: str, *, note: bytes = b"") -> None:
-        """Delete the batch; keep the note for the same batch when it is sent again."""
+        """Delete the batch; keep the note for when the same batch is sent again."""
         self.note_use()
         if self._bodies is not None:
             self._bodies.delete(ticket)

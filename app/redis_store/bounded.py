@@ -1,4 +1,4 @@
-"""Connections to Redis whose waits end at a time, also where an answer comes byte by byte."""
+"""Connections to Redis with a limit for each whole wait, even when a reply arrives byte by byte."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from app.deadline import end_of_wait, left_s
 from app.errors import Unavailable
 from app.socket_watch import WATCH
 
-# A wait that was cut after less time shows nothing about Redis.
+# A wait that was cut off earlier does not show whether Redis is away.
 OUTAGE_S = 1.0
-# Shorter commands fit the buffers of a socket, so that sending them does not wait.
+# Shorter commands fit into the socket's buffers, so sending them does not block.
 LONG_COMMAND_BYTES = 64 * 1024
-# Where a connection has no time-out.
+# For connections without a time-out.
 LONGEST_S = 3600.0
 LATE = "Redis did not answer in time."
 
@@ -28,9 +28,9 @@ class CutShort(redis.TimeoutError):
 
 
 class BoundedWaits(AbstractConnection):
-    """Adds an end of its waits to a kind of connection.
+    """A mixin that limits each whole wait of a connection.
 
-    A wait ends after the socket's time-out, which redis-py counts from each byte, or at the deadline of the thread.
+    A wait ends after the socket's time-out, which redis-py would restart at each byte, or at the thread's deadline.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -67,9 +67,9 @@ class BoundedWaits(AbstractConnection):
             WATCH.end(wait)
 
     def _allowed(self, limit: Callable[[float], float], most_s: float) -> float:
-        """Return the limit of a wait; close the connection when the deadline is over, as an answer may be left on it.
+        """Return the limit of a wait. After the deadline close the connection, because a reply may still arrive on it.
 
-        It is no time-out then: that would be taken for an outage of Redis.
+        That raises no `redis.TimeoutError`, because the circuit breaker would count it as an outage of Redis.
         """
         try:
             return limit(most_s)
@@ -84,5 +84,5 @@ class BoundedWaits(AbstractConnection):
 
 @cache
 def bounded(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return the kind of connection with ends of its waits."""
+    """Return a subclass of `kind` with `BoundedWaits`."""
     return type(f"Bounded{kind.__name__}", (BoundedWaits, kind), {})

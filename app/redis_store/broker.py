@@ -1,6 +1,6 @@
-"""The Dramatiq broker on Redis, with consumers that wake at once instead of polling, and with results.
+"""The Dramatiq broker on Redis, with results, and with consumers that are woken instead of polling.
 
-It uses parts of Dramatiq that are not documented; `tests/unit/redis_store/test_broker_version.py` names the version.
+It uses undocumented parts of Dramatiq; `tests/unit/redis_store/test_broker_version.py` names the version.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from app.redis_store.organization_queue import OrganizationQueue
 from app.shares import Quota
 
 REQUEST_QUEUES = ("runs", "spans", "replays")
-"""The queues that requests need: callers wait for the end of their messages."""
+"""The queues of requests: callers wait until their messages are done."""
 QUEUES = (*REQUEST_QUEUES, "webhooks")
 QUEUES_EMBEDDED = tuple(queue for queue in QUEUES if queue != "spans")
-"""Without the queue of batches, which the embedded mode stores in the threads of their requests."""
-# A worker that has been silent for so long is dead: its messages go to the others.
+"""The embedded mode stores batches in the threads of their requests, so it has no queue of them."""
+# A worker without a heartbeat for this long is dead: its messages go to the others.
 HEARTBEAT_MS = 15_000
 RESULT_TTL_MS = 600_000
-# Far longer than the clocks of senders and workers differ, which are compared here. Whether work is out of date is told
-# by the row of a run or replay, and by the body of a batch, which Redis keeps for a minute.
+# The age is the worker's clock minus the sender's, so the limit is far longer than clocks differ. Outdated work is
+# recognized by the row of a run or replay, or by the body of a batch, which expires after a minute.
 MAX_AGE_MS = 7 * 86_400_000
-# How often a consumer that holds delayed messages looks whether one is due, and how long a full one waits for a thread.
+# How often a consumer with delayed messages checks whether one is due, and how long a full one waits for a thread.
 LOOK_S = 1
-# How often a consumer that nothing wakes asks Redis for messages, and tells it that its process lives.
+# How often a consumer that is not woken asks Redis for messages and sends a heartbeat.
 BEAT_S = 3
 REPORT_S = 5
-# The shortest time between fetches: under load several messages at a time cost little more than one.
+# The shortest time between fetches: under load, several messages at a time cost little more than one.
 FETCH_S = 0.005
-# Percent of a process' threads that are an organization's own.
+# Percent of a process' threads that are guaranteed to an organization.
 SHARE = 25
 
 OnDeferred = Callable[[str], None]
@@ -57,7 +57,7 @@ def workers_seen(client: redis.Redis, queue: str) -> int:
 
 
 def _redis_now(client: redis.Redis) -> float:
-    """Seconds since 1970 by the one clock that all processes share."""
+    """Return the seconds since 1970 by Redis' clock, which all processes share."""
     seconds, microseconds = client.time()
     return float(seconds) + microseconds / 1_000_000
 
@@ -69,7 +69,7 @@ def build_broker(
     organization_share: int = SHARE,
     on_deferred: OnDeferred = lambda queue: None,
 ) -> WakingBroker:
-    """Build a broker on `client`; results are awaited on `waiting_client`, whose sockets must not time out earlier."""
+    """Build a broker on `client`. Results are awaited on `waiting_client`, so its sockets must time out later."""
     results = Results(backend=RedisBackend(client=waiting_client), result_ttl=RESULT_TTL_MS)
     return WakingBroker(
         organization_share=organization_share,
@@ -92,13 +92,13 @@ def build_broker(
 
 
 class WakingBroker(RedisBroker):
-    """Differs from its parent in how an idle or full consumer waits, and in when maintenance is done.
+    """A Redis broker that wakes its consumers, and shares the threads of a process between organizations.
 
-    The parent polls with pauses that grow to a second, prefetches two messages per thread (which may starve
-    another worker), and looks after dead workers once in a thousand commands, which on a quiet queue is never.
+    Dramatiq's broker polls with pauses that grow to a second, prefetches two messages per thread (which may starve
+    another worker), and looks for dead workers once in a thousand commands, which on a quiet queue is never.
 
-    An organization holds no more than its share of a process' threads, `organization_share` percent, while others
-    want them; `on_deferred` is called with each queue in which messages had to wait for that.
+    While others want threads, an organization has at most its share of a process' threads, `organization_share`
+    percent. `on_deferred` is called with the name of each queue in which messages had to wait for that reason.
     """
 
     stopping = False
@@ -109,11 +109,11 @@ class WakingBroker(RedisBroker):
         self.on_deferred = on_deferred
         self._queues: dict[str, OrganizationQueue] = {}
         self._delayed: dict[str, threading.Event] = {}
-        # The ids of a queue's messages that are in work here: they stay when a consumer loses its connection.
+        # The ids of a queue's messages that are in work here. They outlive a consumer that loses its connection.
         self.held: defaultdict[str, set[str]] = defaultdict(set)
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Any:
-        """Prefetch one message per thread; Dramatiq asks for two."""
+        """Return a consumer that prefetches one message per thread; Dramatiq asks for two."""
         if queue_name.endswith(".DQ"):
             return _DelayedConsumer(self, queue_name, prefetch, timeout)
         return _WakingConsumer(self, queue_name, max(1, prefetch // 2), timeout)
@@ -124,11 +124,11 @@ class WakingBroker(RedisBroker):
         return self._queues[name]
 
     def delayed(self, queue_name: str) -> threading.Event:
-        """Return the event that is set when this process has put a message into a queue of delayed ones."""
+        """Return the event that is set when this process puts a message into the queue of delayed messages."""
         return self._delayed.setdefault(queue_name, threading.Event())
 
     def stop_consuming(self) -> None:
-        """Let consumers take no more messages, and end what they wait for."""
+        """Stop fetching messages, and wake consumers that wait for any."""
         self.stopping = True
         for event in list(self._delayed.values()):
             event.set()
@@ -145,15 +145,15 @@ class WakingBroker(RedisBroker):
             self.queue(queue_name).put(message_id, data)
 
     def _should_do_maintenance(self, command: str) -> int:
-        """Return 1 for each fetch: consumers do few, and only a fetch finds dead workers of its own queue."""
+        """Return 1 for each fetch: fetches are few, and only a fetch finds dead workers of its queue."""
         return int(command == "fetch")
 
 
 class _Consumer(_RedisConsumer):
-    """Returns one by one the messages that `_fetch_next` gets."""
+    """Returns the messages that `_fetch_next` fetched, one at a time."""
 
     def __next__(self) -> MessageProxy | None:
-        """Return the next message, or None when the caller should look at its delayed messages and flags again."""
+        """Return the next message, or None when the caller should check its delayed messages and flags again."""
         try:
             self.message_cache = self.message_cache or self._fetch_next()
         except redis.RedisError as error:
@@ -169,7 +169,7 @@ class _Consumer(_RedisConsumer):
 
 
 class _WakingConsumer(_Consumer):
-    """Fetches no more messages of an organization than `Quota` admits to the threads of this process."""
+    """Fetches as many messages of an organization as a `Quota` of this process' threads admits."""
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, timeout)  # type: ignore[no-untyped-call]
@@ -191,7 +191,7 @@ class _WakingConsumer(_Consumer):
         return self._fetch()
 
     def _report(self) -> None:
-        """Record that this process works on the queue, since Dramatiq's own heartbeats name no queues."""
+        """Record that this process works on the queue, because Dramatiq's heartbeats do not name queues."""
         if time.monotonic() < self._next_report or self.broker.stopping:
             return
         self._next_report = time.monotonic() + REPORT_S
@@ -201,7 +201,7 @@ class _WakingConsumer(_Consumer):
         self._client.zremrangebyscore(key, 0, now - HEARTBEAT_MS / 1000)
 
     def _wait(self) -> bool:
-        """Wait for messages, and for a thread that is free for them; returns whether there may be both."""
+        """Wait for messages and for a free thread; return whether there may be both."""
         if self.broker.stopping:
             self._queue.leave()
             time.sleep(LOOK_S / 4)
@@ -216,9 +216,9 @@ class _WakingConsumer(_Consumer):
         self._next_fetch = time.monotonic() + FETCH_S
 
     def _heartbeat(self) -> None:
-        """Send Dramatiq's heartbeat, a fetch of no messages, so that messages in work are not given to others.
+        """Send Dramatiq's heartbeat, so that messages in work are not given to other workers.
 
-        It also puts back the messages of dead workers.
+        The heartbeat is a fetch of no messages. It also requeues the messages of dead workers.
         """
         if time.monotonic() >= self._next_heartbeat:
             self._next_heartbeat = time.monotonic() + BEAT_S
@@ -231,16 +231,16 @@ class _WakingConsumer(_Consumer):
         messages, more, deferred = self._queue.fetch(self._quota, Counter(map(organization_of, held)))
         self._held.update(message.options["redis_message_id"] for message in messages)
         taken = len(held) + len(messages)
-        # From now on a thread that becomes free may be one for messages that were refused.
+        # From now on a thread that becomes free wakes this consumer: messages may have been refused for want of it.
         self._refusing = taken >= self._quota.places
-        # A thread that became free meanwhile has not woken this one.
+        # A thread that became free before that has not woken it.
         self._more = more or (self._refusing and len(self._held) < taken)
         if deferred:
             self.broker.on_deferred(self.queue_name)
         return messages
 
     def ack(self, message: MessageProxy) -> None:
-        """Acknowledge a message, in one round trip with all others that are done at the same time."""
+        """Acknowledge a message, in one round trip with all messages that end at the same time."""
         try:
             self._release(message)
             self._ack(message.options["redis_message_id"])
@@ -260,13 +260,13 @@ class _WakingConsumer(_Consumer):
             raise ConnectionClosed(error) from None
 
     def _release(self, message: MessageProxy) -> None:
-        """Free the thread's share before Redis hears of it, which wakes processes that wait for it."""
+        """Free the thread here before Redis is informed, which wakes the processes that wait for a thread."""
         self._held.discard(message.options["redis_message_id"])
         self.queued_message_ids.discard(message.message_id)
         self._freed.set()
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
-        """Put back messages that this process has not begun, and wake other processes for them."""
+        """Requeue messages that this process has not begun, and wake other processes for them."""
         put_back = list(messages)
         super().requeue(put_back)  # type: ignore[no-untyped-call]
         for message in put_back:
@@ -284,9 +284,9 @@ class _WakingConsumer(_Consumer):
 
 
 class _DelayedConsumer(_Consumer):
-    """Fetches messages that wait for their time, which are retries: those of this process as soon as there are any.
+    """Fetches delayed messages, which are retries: as soon as this process has sent one.
 
-    Those of others, which may have died, are fetched with the heartbeat.
+    The messages of other processes, which may have died, are fetched with the heartbeat.
     """
 
     def __init__(self, broker: WakingBroker, queue_name: str, prefetch: int, timeout: int) -> None:
@@ -300,17 +300,17 @@ class _DelayedConsumer(_Consumer):
         if not self._wait() and time.monotonic() < self._next_heartbeat:
             return []
         self._next_heartbeat = time.monotonic() + BEAT_S
-        # To ask for none is a heartbeat.
+        # A fetch of 0 messages is a heartbeat.
         free = 0 if self.broker.stopping else max(0, self.prefetch - self.outstanding_message_count)
         # Redis may have lost a message's body (a flush) and kept its id.
         return [Message.decode(data) for data in self.broker.do_fetch(self.queue_name, free) if data is not None]
 
     def _wait(self) -> bool:
-        """Wait for messages; returns whether there may be some that this process can hold."""
+        """Wait for messages; return whether there may be any, and room for them."""
         if self.broker.stopping or self.outstanding_message_count >= self.prefetch:
             time.sleep(LOOK_S / 4)
             return False
         arrived = self._arrived.wait(LOOK_S if self.outstanding_message_count else BEAT_S)
-        if arrived:  # a message that arrives after the time-out is told by the next wait
+        if arrived:  # after a time-out the event is not cleared: a message may arrive right now
             self._arrived.clear()
         return arrived

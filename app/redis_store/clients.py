@@ -1,4 +1,4 @@
-"""Redis clients: one for commands, one for what can do without, one for waiting. Embedded, all share a fake server."""
+"""Redis clients: for commands, for optional commands, and for waiting. In the embedded mode all use a fake server."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from app.redis_store.watched_primary import PrimaryWatch, SentinelConnection
 from config.servers import Sentinels
 
 COMMAND_S = 5
-# For callers that can do without the answer.
+# For callers that go on without a reply.
 QUICK_S = 0.5
 CONNECT_S = 2
-# On top of the longest blocking command (for the next event of a run, or for a batch's result).
+# Added to the longest blocking command (for the next event of a run, or for a batch's result).
 WAIT_MARGIN_S = 2
 FOLLOWING_S = 10
-# After a command that was not answered, one caller in so many seconds asks again; the others fail at once.
+# After a command without a reply, one caller per this many seconds tries again; the others fail immediately.
 COOL_DOWN_S = 1.0
-# Values from this size on are sent as they are.
+# Values of this size and above are sent without a copy.
 UNCOPIED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class RedisClients:
-    """`commands` answers or fails within seconds, `quick` within half a second: for what goes on without Redis.
+    """`commands` replies or fails within seconds; `quick` within half a second, for callers that go on without Redis.
 
-    `waiting` may block, and gives a Redis that hangs a little longer. `own` has what a process without a Redis counts
-    by itself.
+    `waiting` may block, and waits a little longer for a Redis that hangs. `own` has the counts of a process without
+    Redis.
     """
 
     commands: redis.Redis
@@ -45,15 +45,15 @@ class RedisClients:
     own: OwnCounts | None = None
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that are not in use."""
         for client in (self.commands, self.quick, self.waiting):
             client.connection_pool.disconnect(inuse_connections=False)
 
 
 class GuardedRedis(redis.Redis):
-    """Fails at once while Redis hangs: one caller at a time waits for the time-out.
+    """Fails immediately while Redis hangs: only one caller at a time waits for the time-out.
 
-    A dead Redis refuses connections at once, so that its callers fail fast by themselves.
+    A dead Redis refuses connections, so its callers fail fast without this class.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -81,7 +81,7 @@ class _GuardedPipeline(Pipeline):
 
 
 class CommandPacker(HiredisRespSerializer):
-    """Packs commands by hiredis, but for those that set a large value, which it takes 1.5 ms a MB to copy."""
+    """Packs commands with hiredis, except commands that set a large value: hiredis copies 1 MB in 1.5 ms."""
 
     def __init__(self) -> None:
         self._uncopied = PythonRespSerializer(UNCOPIED_BYTES - 1, _encoded)
@@ -99,16 +99,16 @@ def _encoded(part: Any) -> bytes:
 
 
 def _is_outage(error: BaseException) -> bool | None:
-    """Tell a time-out from an error reply, which shows that Redis answers; other errors show neither."""
+    """Return True for a time-out, False for an error reply, which shows that Redis answers, and None otherwise."""
     if isinstance(error, redis.TimeoutError) and not isinstance(error, CutShort):
         return True
     return False if isinstance(error, redis.ResponseError) else None
 
 
 def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
-    """Clients for `url`, or fakes for ""; `waiters` is how many threads may block at once, each for so long at most."""
+    """Return clients for `url`, or fakes for "". At most `waiters` threads block at once, for `longest_wait_s` each."""
     if not url:
-        # Imported here alone, because it takes 0.1 s, which a process that has a Redis need not wait.
+        # Imported only here: the import of 0.1 s would be in vain in a process that has a Redis.
         from app.redis_store.in_process import in_process_client
 
         client = in_process_client()
@@ -122,7 +122,7 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
             timeout_s=max(longest_wait_s, FOLLOWING_S) + WAIT_MARGIN_S,
             connect_s=CONNECT_S,
             connections=max(1024, waiters + 64),
-            repeats=0,  # who has waited does not begin to wait anew
+            repeats=0,  # a blocking read that timed out has waited its full time
         ),
     )
 
@@ -130,7 +130,7 @@ def connect(url: str, *, waiters: int, longest_wait_s: float) -> RedisClients:
 def _client(
     kind: type[redis.Redis], url: str, *, timeout_s: float, connect_s: float, connections: int = 1024, repeats: int = 1
 ) -> redis.Redis:
-    """Make a client that replaces a closed connection `repeats` times, and repeats no command that was not answered."""
+    """Make a client that replaces a closed connection `repeats` times. A command without a reply is not repeated."""
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
         "socket_connect_timeout": connect_s,
@@ -141,8 +141,8 @@ def _client(
     sentinels = Sentinels.in_url(url)
     if sentinels is None:
         return _bounded(kind.from_url(url, **options))
-    # Each new connection asks the Sentinels for the primary, and one that finds itself on a replica is closed. After a
-    # Sentinel that does not answer the next one is asked, at once.
+    # Each new connection asks the Sentinels for the primary; a connection to a replica is closed. When a Sentinel does
+    # not answer, the next one is asked without a retry.
     once = {"socket_timeout": QUICK_S, "socket_connect_timeout": QUICK_S, "retry": Retry(NoBackoff(), 0)}
     sentinel = Sentinel(sentinels.addresses, sentinel_kwargs=once)
     client: redis.Redis = sentinel.master_for(
@@ -159,7 +159,7 @@ def _client(
 
 
 def _bounded(client: redis.Redis) -> redis.Redis:
-    """Let each wait of the client end; it has no connections yet."""
+    """Limit each wait of the client, which must not have connections yet."""
     pool = client.connection_pool
     pool.connection_class = bounded(pool.connection_class)
     return client

@@ -1,8 +1,8 @@
 """A project's epoch: a random value in Redis, which a change of any of its prompts replaces.
 
-A process that read the epoch before it read the database may use what it read for as long as the epoch stays. So
-processes cache prompts, and yet see at once a change that another one has acknowledged. The rate limiter reads the
-epoch in its own round trip.
+A process that read the epoch before the database may use what it read for as long as the epoch stays. So processes
+cache prompts, and still see a change as soon as another process has acknowledged it. The rate limiter reads the epoch
+in the same round trip as its counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.redis_store.own_counts import OwnCounts
 log = structlog.get_logger(__name__)
 
 EPOCH_S = 86_400
-# A process uses what it has read no longer than this, even while the epoch stays.
+# A process uses what it has read for this long at most, even while the epoch stays.
 REMEMBERED_S = 1.0
 
 
@@ -32,7 +32,7 @@ def new_epoch() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """Epochs in Redis, or in `own`, where one process is all there is."""
+    """Epochs in Redis, or in `own` where there is only one process."""
 
     client: redis.Redis
     own: OwnCounts | None = None

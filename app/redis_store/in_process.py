@@ -1,4 +1,4 @@
-"""The Redis of the embedded mode: a fake server in the process, without the work that our commands do not need."""
+"""The Redis of the embedded mode: a fake server in the process, made faster for our commands."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import fakeredis
 import redis
 
-# `_Database` and `_Scripts` use what is not documented; `tests/unit/redis_store/test_in_process.py` names the version.
+# `_Database` and `_Scripts` use undocumented parts; `tests/unit/redis_store/test_in_process.py` names the version.
 from fakeredis._core._database import Database
 
 from app.redis_store import keys
 
 
 class _Database(Database):
-    """Leaves blocked clients asleep while keys change that no client waits for.
+    """Wakes blocked clients only when a key changes that a client may wait for.
 
-    fakeredis wakes all blocked clients at each change of any key. With seven of them that took 0.2 ms of a processor
-    at each change.
+    fakeredis wakes all blocked clients at each change of any key. With seven of them each change cost 0.2 ms of CPU
+    time.
     """
 
     def notify_watch(self, key: bytes) -> None:
@@ -27,11 +27,11 @@ class _Database(Database):
 
 
 class _Scripts:
-    """A Lua runtime that compiles each script once, and leaves the collection of garbage to Lua.
+    """A Lua runtime that compiles each script once, and leaves garbage collection to Lua.
 
-    fakeredis compiles a script each time that it is executed, collects all garbage after it, and looks for new global
-    variables at each command of it, which took half of the time of a rate limit. Redis itself, on which the scripts
-    are tested, refuses those that set global variables.
+    fakeredis compiles a script at each execution, collects all garbage after it, and looks for new global variables at
+    each command of it. That was half of the time of a rate limit. The scripts are tested on Redis, which refuses
+    scripts that set global variables.
     """
 
     def __init__(self, runtime: Any) -> None:
@@ -45,7 +45,7 @@ class _Scripts:
         return {}
 
     def execute(self, script: bytes | str) -> Any:
-        if isinstance(script, str):  # fakeredis' own, which collects garbage
+        if isinstance(script, str):  # fakeredis' script that collects garbage
             return None
         if script not in self._compiled:
             self._compiled[script] = self.compile(script)
@@ -53,15 +53,15 @@ class _Scripts:
 
 
 class _Server(fakeredis.FakeServer):
-    """fakeredis sets `_lua_runtime` when the first script is executed."""
+    """Wraps `_lua_runtime`, which fakeredis sets when the first script is executed."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, _Scripts(value) if name == "_lua_runtime" else value)
 
 
 def in_process_client() -> redis.Redis:
-    """Return a client of a new server, which has one database and ends with the last of its clients."""
+    """Return a client of a new server, which has one database and lives as long as its clients."""
     server = _Server()
-    # fakeredis makes a database for its first connection; two threads that connect at once would have one each.
+    # fakeredis makes the database at the first connection; two threads that connect at once would get one each.
     server.dbs = {0: _Database(server.lock)}
     return fakeredis.FakeRedis(server=server, version=(7,))

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 METRICS_TOTAL = "reprise:metrics:total"
 METRICS_GAUGES = "reprise:metrics:gauges"
-# Processes of versions before hear of ends in another form, by the name without a number.
+# The number is the message format's. Processes of older versions listen on the channel without a number.
 RUNS_ENDED = "reprise:runs:ended:2"
 BATCH_TICKETS = "batch:tickets"
-# Dramatiq's namespace, in which it names its own keys, too.
+# The prefix of the queues' keys, both Dramatiq's and ours.
 NAMESPACE = "dramatiq"
-# In the names of what belongs to a queue: an organization's list, and the list that a process waits on.
+# Parts of the names of a queue's keys: an organization's list, and the list that a process waits on.
 OF_ORGANIZATION, WAKE = ":of:", ":wake:"
 
 
-# Prefixes of keys that no client waits for. Of those of queues, clients wait for `WAKE` alone.
+# Prefixes of keys that no client waits for. Of a queue's keys, clients only wait for `WAKE`.
 _NOT_WAITED_FOR = (b"requests:", b"reprise:metrics:", b"reprise:slots:", b"reprise:workers:", b"project:", b"batch:")
 _OF_QUEUES, _WAKE = f"{NAMESPACE}:".encode(), WAKE.encode()
 
 
 def may_be_waited_for(key: bytes) -> bool:
-    """Return whether a client may block until the key changes; True for a key that is not known here."""
+    """Return whether a client may block until the key changes; True for an unknown key."""
     if key.startswith(_OF_QUEUES):
         return _WAKE in key
     return not key.startswith(_NOT_WAITED_FOR)
 
 
 def metrics_minute(minute: int) -> str:
-    """`minute` counts from 1970."""
+    """Return the key of a minute, which is counted from 1970."""
     return f"reprise:metrics:minute:{minute}"
 
 
 def rate(caller: int | str) -> str:
-    """`caller` is an API key's id, or the name of another caller that is limited."""
+    """`caller` is an API key's id, or the name of another limited caller."""
     return f"requests:{caller}"
 
 
@@ -76,16 +76,16 @@ def workers(queue: str) -> str:
 
 
 class QueueKeys:
-    """The keys of one of Dramatiq's queues: its own, and those by which organizations get their turns."""
+    """The keys of one of Dramatiq's queues: Dramatiq's, and ours for taking turns between organizations."""
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
-        # A list of the ids of messages that no process has looked at yet.
+        # A list of the ids of messages that are not yet in the list of their organization.
         self.arrived = f"{NAMESPACE}:{queue}"
-        # Hashes by ids: of all messages, and of those that wait for their time.
+        # Hashes by id: all messages, and the delayed ones.
         self.messages = f"{self.arrived}.msgs"
         self.delayed_messages = f"{self.arrived}.DQ.msgs"
-        # A sorted set of the messages that were given up.
+        # A sorted set of the dead letters: messages without further retries.
         self.dead = f"{self.arrived}.XQ"
         # A list of the organizations that have messages.
         self.organizations = f"{self.arrived}:organizations"

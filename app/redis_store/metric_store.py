@@ -1,8 +1,8 @@
-"""Keeps metrics in Redis, for all processes together.
+"""Keeps the metrics of all processes in Redis.
 
-A hash has every counter and bucket since Redis was last emptied; a hash for each minute since 1970 holds the same for
-that minute and goes after an hour; a third has each process's own readings with their time. Sums of histograms are
-whole millionths, so that every increment is an integer.
+One hash has every counter and bucket since Redis was last emptied. A hash per minute has the increments of that minute,
+and expires after an hour. A third hash has the gauges of each process, with their time. Sums of histograms are stored
+in whole millionths, so that every increment is an integer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from app.metrics.registry import BY_NAME, Labels, Metric
 from app.redis_store import keys
 
 HISTORY_MINUTES = 60
-# A process that has not flushed for so long is gone, or so stuck that its readings say nothing.
+# A process that has not flushed for this long is gone, or so stuck that its gauges are meaningless.
 GAUGE_S = 15
 _SEPARATOR = "\x1f"
 
@@ -32,7 +32,7 @@ class MetricStore:
     now: Callable[[], float] = time.time
 
     def add(self, increments: Increments) -> None:
-        """Add increments in one round trip, however many they are."""
+        """Add all increments in one round trip."""
         minute = keys.metrics_minute(int(self.now() // 60))
         with self.client.pipeline(transaction=False) as pipe:
             for (metric, labels, part), by in increments.items():
@@ -52,11 +52,11 @@ class MetricStore:
         return Readings(_parse([self.client.hgetall(keys.METRICS_TOTAL)]))  # type: ignore[list-item]
 
     def history(self, minutes: int) -> list[Readings]:
-        """Return the last whole minutes, oldest first, then the one that is running."""
+        """Return the last whole minutes, oldest first, then the current one."""
         return [Readings(_parse([fields])) for fields in self._minutes(minutes)]
 
     def window(self, minutes: int) -> tuple[Readings, float]:
-        """Return the last whole minutes and the running one together, and how many seconds that is."""
+        """Return the sum of the last whole minutes and the current one, and their length in seconds."""
         return Readings(_parse(self._minutes(minutes))), minutes * 60 + self.now() % 60
 
     def _minutes(self, count: int) -> list[dict[bytes, bytes]]:
@@ -67,8 +67,8 @@ class MetricStore:
             return pipe.execute()
 
     def gauges(self) -> dict[Metric, dict[Labels, float]]:
-        """Sums over the processes that flushed lately; what dead ones left is deleted."""
-        found: dict[Metric, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
+        """Return sums over the processes that flushed recently, and delete the gauges of dead processes."""
+        sums: dict[Metric, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
         dead = []
         kept: dict[bytes, bytes] = self.client.hgetall(keys.METRICS_GAUGES)  # type: ignore[assignment]
         for field, text in kept.items():
@@ -78,10 +78,10 @@ class MetricStore:
             if metric is None or self.now() - float(at) > GAUGE_S:
                 dead.append(field)
                 continue
-            found[metric][tuple(labels)] += float(value)
+            sums[metric][tuple(labels)] += float(value)
         if dead:
             self.client.hdel(keys.METRICS_GAUGES, *dead)
-        return {metric: dict(values) for metric, values in found.items()}
+        return {metric: dict(values) for metric, values in sums.items()}
 
 
 def _field(*parts: str) -> str:
@@ -89,12 +89,12 @@ def _field(*parts: str) -> str:
 
 
 def _parse(hashes: Iterable[Mapping[bytes, bytes]]) -> Increments:
-    """Fields of metrics that this release does not know, or knows with other labels, are left out."""
-    found: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
+    """Sum the hashes, without metrics that this release does not know, or knows with other labels."""
+    sums: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
     for fields in hashes:
         for field, value in fields.items():
             name, *labels, part = field.decode().split(_SEPARATOR)
             metric = BY_NAME.get(name)
             if metric is not None and len(labels) == len(metric.labels):
-                found[metric, tuple(labels), part] += int(value)
-    return found
+                sums[metric, tuple(labels), part] += int(value)
+    return sums

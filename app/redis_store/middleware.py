@@ -1,4 +1,4 @@
-"""Dramatiq middleware: counts messages, names their organizations, and keeps a stopping worker from taking more."""
+"""Dramatiq middleware: counts messages, marks them with their organization, and stops a worker from fetching."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS,
 from app.threads import LastComeFirst
 
 R = TypeVar("R")
-# The option of a message with its organization, which is the number in front of its id in Redis.
+# The option of a message that has its organization. Redis has the same number as the prefix of the message's id.
 OPTION = "organization_id"
 
 
@@ -54,9 +54,9 @@ class QueueMetrics(Middleware):
 
 
 class HandBack(Middleware):
-    """Marks the broker while its worker stops: further messages would wait for the last actor to end.
+    """Marks the broker while its worker stops: further messages would have to wait for the last actor to end.
 
-    Dramatiq's consumers go on fetching meanwhile, so that their heartbeats do.
+    Dramatiq's consumers continue to fetch meanwhile, because a fetch is also the heartbeat.
     """
 
     def before_worker_boot(self, broker: Broker, _worker: Worker) -> None:
@@ -67,9 +67,9 @@ class HandBack(Middleware):
 
 
 class IdleThreads(Middleware):
-    """Lets the threads of a worker sleep until there is a message: Dramatiq's look for one each second.
+    """Lets the threads of a worker sleep until there is a message. Dramatiq's threads poll once a second.
 
-    A process that executes runs has hundreds, which took several percent of a processor.
+    A process that executes runs has hundreds of threads, and their polling cost several percent of a processor.
     """
 
     def before_worker_boot(self, _broker: Broker, worker: Worker) -> None:
@@ -80,7 +80,7 @@ class IdleThreads(Middleware):
             worker.work_queue.end_sleep()
 
 
-# How often the threads of a worker look whether it ends.
+# How often the threads of a worker check whether it ends.
 END_S = 0.05
 
 
@@ -92,27 +92,27 @@ class _WorkQueue(PriorityQueue[Any]):
         self.not_empty = LastComeFirst(self.mutex)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Wait for an item, however long `timeout` is, until `end_sleep`; from then on for a moment at most."""
+        """Wait for an item regardless of `timeout` until `end_sleep` is called; after that for `END_S` at most."""
         if block:
             with self.not_empty:
                 self.not_empty.wait_for(lambda: self._qsize() or not self._sleeping)
         return super().get(block, min(timeout or END_S, END_S))
 
     def end_sleep(self) -> None:
-        """Wake all threads, which then look if they shall end."""
+        """Wake all threads, which then check whether they should end."""
         with self.not_empty:
             self._sleeping = False
             self.not_empty.notify_all()
 
 
 def organization_of(message_id: str) -> int:
-    """Return the organization of a message by its id in Redis."""
+    """Return the organization of a message by its id in Redis; 0 for an id without one."""
     number, colon, _ = message_id.partition(":")
     return int(number) if colon and number.isdecimal() else 0
 
 
 class Ownership(Middleware):
-    """Puts a message's organization in front of its id in Redis."""
+    """Prefixes a message's id in Redis with its organization."""
 
     def before_enqueue(self, _broker: Broker, message: Message[object], _delay: int | None) -> None:
         if organization_id := message.options.get(OPTION):
@@ -120,5 +120,5 @@ class Ownership(Middleware):
 
 
 def owned(message: Message[R], organization_id: int) -> Message[R]:
-    """Return the message as one of the organization."""
+    """Return a copy of the message that belongs to the organization."""
     return message.copy(options={OPTION: organization_id})

@@ -1,12 +1,12 @@
-"""A queue of messages in Redis from which each worker process takes so that no organization holds more than its share.
+"""A queue of messages in Redis that gives each organization its share of a worker process.
 
-Messages arrive in Dramatiq's list of the queue. The next fetch moves them to lists of their organizations, from which
-messages are taken in turn, for as many organizations as the process has free threads. So thousands of messages of one
-organization delay no other one, no message waits in the memory of a process, and another process takes the messages
-that one leaves. The organization is the number in front of a message's id in Redis; messages without one, as older
-processes send them, have the number 0.
+Messages arrive in Dramatiq's list of the queue. The next fetch moves them to one list per organization, and then
+fetches from these lists in turn, as many messages as the process has free threads. So thousands of messages of one
+organization do not delay another organization. No message waits in the memory of a process, so that other processes can
+fetch it. The organization is the prefix of a message's id in Redis; messages of older processes have no prefix and
+count as organization 0.
 
-A process with free threads waits on a list of its own, and records which organizations it refuses.
+A process with free threads waits on its own list, and records which organizations it refuses.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from app.shares import Quota
 # The wake-ups of a process that died expire after this.
 WAKE_TTL_S = 60
 
-# `wake` wakes one idle process that does not refuse `organization`. The next message wakes another one, and so does a
-# process that leaves messages behind.
+# `wake` wakes one idle process that does not refuse `organization`. Further processes are woken by the next message,
+# and by a process that leaves messages in the queue.
 _SHARED = f"""
 local function wake(list, idle, organization)
     local found = redis.call('HGETALL', idle)
@@ -49,7 +49,7 @@ local function organization_of(id)
 end
 """
 
-# KEYS: the list, its messages, the idle; ARGV: each message's id and the message.
+# KEYS: the list, its messages, the idle processes; ARGV: each message's id and the message.
 _ENQUEUE = (
     _SHARED
     + """
@@ -61,12 +61,12 @@ end
 """
 )
 
-# KEYS: the list, the idle; ARGV: ids that were put back.
+# KEYS: the list, the idle processes; ARGV: ids that were requeued.
 _WAKE = _SHARED + "for _, id in ipairs(ARGV) do wake(KEYS[1], KEYS[2], organization_of(id)) end"
 
-# KEYS: the list, its messages, what this process has fetched, the organizations that have messages, the idle, and what
-# wakes this process; ARGV: this process, the quota's share, places and capacity, then each organization and how many
-# messages are held of it.
+# KEYS: the list, its messages, the messages that this process has fetched, the organizations that have messages, the
+# idle processes, and the list that wakes this process; ARGV: this process, the quota's share, places and capacity, then
+# each organization and how many messages of it this process holds.
 _FETCH = (
     _SHARED
     + """
@@ -100,7 +100,7 @@ if #arrived > 0 then
     redis.call('LTRIM', list, #arrived, -1)
 end
 
--- Take as many messages of each organization as it may have threads, from those that hold the fewest first.
+-- Choose as many messages of each organization as it may have threads. The organization that holds the fewest is next.
 local organizations, waiting, given, count = redis.call('LRANGE', KEYS[4], 0, -1), {}, {}, 0
 for _, organization in ipairs(organizations) do
     waiting[organization] = redis.call('LLEN', list_of(list, organization))
@@ -129,7 +129,7 @@ while chosen and count < MOST do
     chosen = next_organization()
 end
 
--- Move organizations that were served behind the others.
+-- Move the organizations that were served to the end of the list.
 local messages, left, behind = {}, {}, {}
 for _, organization in ipairs(organizations) do
     if given[organization] then
@@ -153,7 +153,7 @@ if #left > 0 then
     for _, organization in ipairs(left) do wake(list, KEYS[5], organization) end
 end
 
--- Record that this process takes more, but for the organizations that it refuses.
+-- Record that this process has free threads, and the organizations that it refuses.
 local refused = ','
 for organization, number in pairs(held) do
     if not admits(number) then
@@ -167,8 +167,8 @@ return {messages, redis.call('LLEN', list), taken < capacity and #left or 0}
 """
 )
 
-# KEYS: what this process has fetched, the messages, and what wakes it; ARGV: whether to, then the ids. Dramatiq's own
-# takes one.
+# KEYS: the messages that this process has fetched, all messages, and the list that wakes this process; ARGV: whether to
+# wake it, then the ids. Dramatiq's script accepts only one id.
 _ACK = f"""
 for at = 2, #ARGV do
     if redis.call('SREM', KEYS[1], ARGV[at]) > 0 then redis.call('HDEL', KEYS[2], ARGV[at]) end
@@ -181,13 +181,13 @@ end
 
 
 def lists_of(client: redis.Redis, keys: QueueKeys) -> list[str]:
-    """Return the lists in which messages of a queue wait."""
+    """Return the names of the lists in which messages of a queue wait."""
     organizations: list[bytes] = client.lrange(keys.organizations, 0, -1)  # type: ignore[assignment]
     return [keys.arrived, *(keys.of_organization(organization.decode()) for organization in organizations)]
 
 
 class Fetched(NamedTuple):
-    """`more` have arrived than one fetch looks at; `deferred` organizations have messages and, here, their share."""
+    """`more`: further messages have arrived. `deferred`: number of organizations that must wait for their share."""
 
     messages: list[Message[object]]
     more: bool
@@ -195,11 +195,11 @@ class Fetched(NamedTuple):
 
 
 class OrganizationQueue:
-    """One of Dramatiq's queues, as the process `consumer` sees it."""
+    """One of Dramatiq's queues, for the process `consumer`."""
 
     def __init__(self, client: redis.Redis, *, queue: str, consumer: str) -> None:
         self._client = client
-        # Without the guard of `GuardedRedis`: a wait that Redis ends late is no outage.
+        # Without the guard of `GuardedRedis`: a wait that Redis ends late is not an outage.
         self._waiting = redis.Redis(connection_pool=client.connection_pool)
         self._consumer, self._keys = consumer, QueueKeys(queue)
         self._enqueue, self._wake = Script(client, _ENQUEUE), Script(client, _WAKE)
@@ -207,9 +207,9 @@ class OrganizationQueue:
         self._put: Coalescer[tuple[str, bytes], None] = Coalescer(self._put_all)
 
     def put(self, message_id: str, data: bytes) -> None:
-        """Put a message into the queue, in one round trip with those that other threads put in at the same time.
+        """Enqueue a message, in one round trip with the messages that other threads enqueue at the same time.
 
-        `Unavailable` when it can't be sent in time, beside the errors of Redis.
+        Raises `Unavailable` when it can't be sent in time, or `redis.RedisError`.
         """
         self._put((message_id, data))
 
@@ -219,7 +219,7 @@ class OrganizationQueue:
         return [None] * len(messages)
 
     def fetch(self, quota: Quota, held: Mapping[int, int]) -> Fetched:
-        """Return the messages that `quota` admits; `held` has the number of messages in work here by organization."""
+        """Return the messages that `quota` admits. `held` is {organization: number of messages in work here}."""
         keys = self._keys
         messages, more, deferred = self._fetch(
             [
@@ -232,14 +232,14 @@ class OrganizationQueue:
             ],
             [self._consumer, quota.share, quota.places, quota.capacity, *(n for pair in held.items() for n in pair)],
         )
-        # Redis may have lost a message's body (a flush) and kept its id.
+        # Redis may have lost a message's body (by FLUSHALL) and have its id again.
         return Fetched([Message.decode(data) for data in messages if data is not None], more > 0, deferred)
 
     def wait(self, timeout_s: int) -> bool:
-        """Wait until there may be messages to fetch, and return True, or until the time is over.
+        """Wait until there may be messages to fetch; return False when the time is over.
 
-        Redis ends a wait by its wall clock, which may be put back meanwhile: the socket's time-out then ends the wait,
-        and the next fetch finds out whether Redis answers.
+        Redis ends a wait by its wall clock, which may be put back meanwhile. Then the socket's time-out ends the wait,
+        and the next fetch shows whether Redis answers.
         """
         try:
             return self._waiting.blpop([self._keys.wake(self._consumer)], timeout_s) is not None
@@ -247,14 +247,14 @@ class OrganizationQueue:
             return True
 
     def ack(self, message_ids: Sequence[str], *, wake: bool) -> None:
-        """Delete messages that are done; `wake` this process if it has a free thread again for messages it refused."""
+        """Delete messages that are done; `wake` this process if it may now have a thread for refused messages."""
         keys = self._keys
         self._ack([keys.fetched(self._consumer), keys.messages, keys.wake(self._consumer)], [int(wake), *message_ids])
 
     def wake_for(self, message_ids: Iterable[str]) -> None:
-        """Wake idle processes for messages that were put back."""
+        """Wake idle processes for requeued messages."""
         self._wake([self._keys.arrived, self._keys.idle], list(message_ids))
 
     def leave(self) -> None:
-        """Remove this process from the idle ones, so that messages wake others."""
+        """Remove this process from the idle ones, so that messages wake other processes."""
         self._client.hdel(self._keys.idle, self._consumer)

@@ -1,7 +1,6 @@
-"""Moving windows and epochs of a process that shares them with no other, such as the embedded mode's.
+"""Moving windows and epochs in the memory of a single process, such as the embedded mode's.
 
-Redis' script counts the same. Where Redis is in the process as well, the script takes half of the time in which a
-prompt is read.
+They count like the script in Redis. In the in-process Redis the script would be half of the time of reading a prompt.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 WINDOW_S = 60
-# Callers that are remembered, those who asked last.
+# At most this many callers are remembered: the most recent ones.
 CALLERS_MAX = 10_000
 
 
 class Log:
-    """Keeps the requests that were let through within the window, oldest first, and finds places by binary search.
+    """The allowed requests within the window, oldest first; positions are found by binary search.
 
-    `total` is for how much they count together.
+    `total` is the sum of their amounts.
     """
 
     __slots__ = ("_left", "_start", "_sums", "_times")
 
     def __init__(self) -> None:
         self._times: list[float] = []
-        # Of each entry the sum of all that was ever counted up to it.
+        # For each entry: the sum of all amounts ever counted, up to and including its own.
         self._sums: list[int] = []
-        # The index of the oldest entry in the window, and the sum of all that was ever counted before it.
+        # The index of the oldest entry in the window, and the sum of all amounts ever counted before it.
         self._start = self._left = 0
 
     @property
@@ -44,7 +43,7 @@ class Log:
         return self._times[-1] if self._start < len(self._times) else None
 
     def leave(self, until: float) -> None:
-        """Let the entries until then leave the window."""
+        """Remove the entries up to the time `until` from the window."""
         self._start = bisect_right(self._times, until, self._start)
         if self._start:
             self._left = self._sums[self._start - 1]
@@ -57,13 +56,13 @@ class Log:
         self._times.append(now)
 
     def take_back(self) -> None:
-        """Forget the newest entry, if there is one."""
+        """Remove the newest entry, if there is one."""
         if self._start < len(self._times):
             self._times.pop()
             self._sums.pop()
 
     def makes_room(self, room: int) -> float | None:
-        """Return the time of the first entry after which the others count for no more than `room`, or the newest's."""
+        """Return the time of the first entry after which the rest counts `room` at most, or of the newest entry."""
         if self._start == len(self._times):
             return None
         at = bisect_left(self._sums, self._sums[-1] - room, self._start)
@@ -71,14 +70,14 @@ class Log:
 
 
 class Caller(NamedTuple):
-    """All that a caller was let through, and what of it was ingest."""
+    """The allowed requests of a caller: all of them, and the requests of ingest."""
 
     every: Log
     ingest: Log
 
 
 class OwnCounts:
-    """Threads use logs while they hold `lock`. `monotonic` returns seconds."""
+    """Logs and epochs by key. Threads must hold `lock` while they use logs. `monotonic` returns seconds."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.lock = threading.Lock()
@@ -100,7 +99,7 @@ class OwnCounts:
         return found
 
     def _forget(self, now: float) -> None:
-        """Forget at most two callers: those of whom nothing counts, and at `CALLERS_MAX` who asked longest ago."""
+        """Forget up to two callers: those without requests in the window and, at `CALLERS_MAX`, the least recent."""
         for _ in range(min(2, len(self._callers))):
             key, caller = next(iter(self._callers.items()))
             newest = caller.every.newest()
@@ -109,9 +108,9 @@ class OwnCounts:
             del self._callers[key]
 
     def epoch(self, project_id: int, new: Callable[[], bytes]) -> bytes:
-        """Return the epoch of a project, a `new` one if there is none."""
-        found = self._epochs.get(project_id)
-        return found if found is not None else self._epochs.setdefault(project_id, new())
+        """Return the epoch of a project; make it with `new` if there is none."""
+        epoch = self._epochs.get(project_id)
+        return epoch if epoch is not None else self._epochs.setdefault(project_id, new())
 
     def put_epoch(self, project_id: int, epoch: bytes) -> None:
         self._epochs[project_id] = epoch

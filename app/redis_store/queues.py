@@ -1,4 +1,4 @@
-"""Reads the state of each queue from Redis: its messages, the age of the oldest, and the number of its workers."""
+"""Reads the state of each queue from Redis: its messages, the age of the oldest one, and its number of workers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from app.redis_store.broker import workers_seen
 from app.redis_store.keys import QueueKeys
 from app.redis_store.organization_queue import lists_of
 
-# The lists are nearly in order: retries, and what dead workers left behind, join at their ends. So both are looked at.
+# Both ends of a list are read. It is nearly in order of age: retries, and messages of dead workers, are added at an
+# end.
 _SAMPLE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """Counts of messages: waiting, taken by a worker, delayed, and dead (given up, kept for 7 days).
+    """Numbers of messages: waiting, in work, delayed, and dead (without further retries, kept for 7 days).
 
-    `oldest_s` is the age of the oldest that waits, 0 when none does; `workers` are processes.
+    `oldest_s` is the age of the oldest waiting message, 0 without any; `workers` is the number of processes.
     """
 
     queue: str
@@ -45,13 +46,13 @@ def _read(client: redis.Redis, queue: str, now_s: float) -> QueueState:
         pipe.hlen(keys.messages)
         pipe.hlen(keys.delayed_messages)
         pipe.zcard(keys.dead)
-        for one in lists:
-            pipe.llen(one)
-            pipe.lrange(one, 0, _SAMPLE - 1)
-            pipe.lrange(one, -_SAMPLE, -1)
-        kept, delayed, dead, *found = pipe.execute()
-    waiting = sum(found[::3])
-    ids = [*{message_id for some in (*found[1::3], *found[2::3]) for message_id in some}]
+        for name in lists:
+            pipe.llen(name)
+            pipe.lrange(name, 0, _SAMPLE - 1)
+            pipe.lrange(name, -_SAMPLE, -1)
+        kept, delayed, dead, *replies = pipe.execute()
+    waiting = sum(replies[::3])
+    ids = [*{message_id for sample in (*replies[1::3], *replies[2::3]) for message_id in sample}]
     messages = client.hmget(keys.messages, ids) if ids else []
     made = [orjson.loads(message)["message_timestamp"] / 1000 for message in messages if message]
     oldest_s = max(0.0, now_s - min(made, default=now_s))

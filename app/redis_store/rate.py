@@ -1,7 +1,7 @@
-"""The rate limits, per API key above all: a moving window in Redis that all processes share, asked in one round trip.
+"""Rate limits, mostly per API key: a moving window in Redis that all processes share, queried in one round trip.
 
-The same round trip brings the epoch of the key's project along (see `app/redis_store/epochs.py`). The embedded mode's
-one process has windows and epochs of its own.
+The same round trip returns the epoch of the key's project (see `app/redis_store/epochs.py`). The single process of the
+embedded mode keeps its windows and epochs in memory.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ from app.redis_store.scripts import Script
 
 log = structlog.get_logger(__name__)
 
-# The log of a key is a list of what was let through, newest first: of each its time (µs), for how much it counts, and
-# the sum of all that the log has ever counted up to it. By the sums the script knows how much any part of the log
-# counts, and finds its places by doubled steps from the oldest entry, which Redis finds at once, then by halves: its
-# work grows with neither what a request counts for nor what has left the window. Redis' own clock is the only one, so
-# that processes on several machines agree. When it is put back, the log's times go on from the newest one, which keeps
-# them in order and counted; a log whose oldest entry is more than a window ahead is dropped, so that nobody waits for
-# hours. A request that has a log of its own kind, as those of ingest have, is decided by that alone and counted in
-# both, so that the other log may get longer than its limit.
+# The log of a key is a list of the allowed requests, newest first. An entry has the request's time (µs), its amount,
+# and the sum of all amounts that the log has ever counted, up to and including this one. The difference of two sums is
+# the amount of the requests between them. The script searches from the oldest entry, which Redis finds at once, in
+# steps that double, and then by halving. So its work grows neither with a request's amount nor with the number of
+# expired entries.
 #
-# KEYS: the log of each question, then the log of its own kind or "", then its project or "". ARGV: the limits of the
-# two, the window in seconds, an epoch for projects without one, its seconds, and for how much each question counts.
+# Only Redis' clock is used, so that processes on several machines agree. When it is put back, new entries get the time
+# of the newest one, so that the log stays in order and counted. A log with its oldest entry more than a window ahead is
+# dropped, so that no caller has to wait for hours.
+#
+# A request of ingest has a second log, of ingest only. That log decides, but the request is counted in both, so that
+# the first log may exceed its limit.
+#
+# KEYS: the log of each question, then its log of ingest or "", then its project's epoch or "". ARGV: the limits of the
+# two logs, the window in seconds, an epoch for projects without one, its seconds, and each question's amount.
 _ASK = """
 local window = tonumber(ARGV[3]) * 1000000
 local clock = redis.call('TIME')
@@ -110,10 +114,11 @@ return answers
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The values of the rate limit's headers; in `reset_s` seconds the oldest request that counts leaves the window.
+    """The answer to a request, with the values of the rate limit's headers.
 
-    `epoch` is the project's; it is empty when no project was named or Redis did not answer. `counted` is False where
-    Redis should have counted the request and did not answer.
+    `reset_s`: seconds until the oldest counted request leaves the window; after a refusal, until there is room.
+    `epoch`: the project's; empty without a project, or when Redis did not answer.
+    `counted`: False when Redis should have counted the request and did not answer.
     """
 
     allowed: bool
@@ -132,7 +137,7 @@ class _Question(NamedTuple):
 
 
 class Window:
-    """Limits of a minute. Requests of ingest count toward `limit`, but are refused by `ingest_limit` alone."""
+    """Limits per minute. Requests of ingest count toward `limit`, but are refused only by `ingest_limit`."""
 
     def __init__(self, limit: int, ingest_limit: int | None = None) -> None:
         self.limit = limit
@@ -143,7 +148,7 @@ class Window:
         raise NotImplementedError
 
     def give_back(self, key: int | str) -> None:
-        """Take back the newest counted request of the key."""
+        """Uncount the newest counted request of the key."""
         raise NotImplementedError
 
     def limit_of(self, ingest: bool) -> int:
@@ -151,7 +156,7 @@ class Window:
 
 
 class SharedWindow(Window):
-    """Counts in Redis, for all processes; what is asked at the same time in one round trip, each for itself.
+    """Counts in Redis, for all processes. Simultaneous questions share a round trip; each is decided separately.
 
     Raises `redis.RedisError` or `Unavailable` while Redis does not count.
     """
@@ -169,22 +174,22 @@ class SharedWindow(Window):
         self._client.lpop(keys.rate(key))
 
     def _ask_redis(self, questions: Sequence[_Question]) -> list[Allowance]:
-        logs = [keys.rate(one.key) for one in questions]
-        own = [keys.ingest_rate(one.key) if one.ingest else "" for one in questions]
-        projects = ["" if one.project_id is None else keys.epoch(one.project_id) for one in questions]
+        logs = [keys.rate(question.key) for question in questions]
+        ingest_logs = [keys.ingest_rate(question.key) if question.ingest else "" for question in questions]
+        epochs = ["" if question.project_id is None else keys.epoch(question.project_id) for question in questions]
         limits = [self.limit, self.ingest_limit]
-        amounts = [one.amount for one in questions]
-        answers = self._script(logs + own + projects, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
+        amounts = [question.amount for question in questions]
+        answers = self._script(logs + ingest_logs + epochs, [*limits, WINDOW_S, new_epoch(), EPOCH_S, *amounts])
         return [
             Allowance(
-                bool(allowed), self.limit_of(one.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch
+                bool(allowed), self.limit_of(question.ingest), max(0, remaining), math.ceil(reset_us / 1_000_000), epoch
             )
-            for one, (allowed, remaining, reset_us, epoch) in zip(questions, answers, strict=True)
+            for question, (allowed, remaining, reset_us, epoch) in zip(questions, answers, strict=True)
         ]
 
 
 class OwnWindow(Window):
-    """Counts in this process as the script counts in Redis."""
+    """Counts in this process, like the script does in Redis."""
 
     def __init__(self, counts: OwnCounts, limit: int, ingest_limit: int | None = None) -> None:
         super().__init__(limit, ingest_limit)
@@ -213,7 +218,7 @@ class OwnWindow(Window):
 
 
 class RateLimiter:
-    """Limits requests. While Redis can't count, it lets them through and counts those in `uncounted`."""
+    """Limits requests. While Redis can't count, all are allowed, and counted in the metrics `uncounted`."""
 
     def __init__(
         self, clients: RedisClients, per_minute: int, *, of_ingest: int | None = None, uncounted: Metrics
@@ -229,7 +234,7 @@ class RateLimiter:
     def hit(self, key: int | str, *, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
         """Count a request of the key (an API key's id, or another name) as `amount`, and return whether it is allowed.
 
-        One that is refused is not counted. An `amount` above the limit is always refused.
+        A refused request is not counted. An `amount` above the limit is always refused.
         """
         try:
             return self._window.hit(key, project_id, ingest, amount)
@@ -241,9 +246,9 @@ class RateLimiter:
 
 
 class TryLimiter:
-    """Limits tries of passwords, which nobody may have for free while Redis is away or its clock is changed.
+    """Limits attempts at passwords, also while Redis is away or its clock is changed.
 
-    A try must be allowed by this process, which counts those that it let through, and by Redis, where it answers.
+    An attempt must be allowed by this process, which counts the attempts that it allowed, and by Redis if it answers.
     """
 
     def __init__(self, client: redis.Redis, per_minute: int) -> None:
@@ -251,7 +256,7 @@ class TryLimiter:
         self._own = OwnWindow(OwnCounts(), per_minute)
 
     def hit(self, key: str) -> Allowance:
-        """Count a try of the key, unless it is refused."""
+        """Count an attempt of the key, unless it is refused."""
         own = self._own.hit(key)
         if not own.allowed:
             return own
@@ -265,7 +270,7 @@ class TryLimiter:
         return allowance
 
     def give_back(self, key: str, allowance: Allowance) -> None:
-        """Take back the try of the key for which `allowance` was given; a Redis that does not answer keeps it."""
+        """Uncount the attempt that got `allowance`; a Redis that does not answer keeps counting it."""
         self._own.give_back(key)
         if allowance.counted:
             try:

@@ -1,8 +1,8 @@
-"""Carries a run's events, as a model writes them, and its end from the worker to the requests that wait for them.
+"""Transports a run's events and its end from the worker to the requests that wait for them.
 
-A Redis stream keeps the events for a while; the row has the whole answer. Events are numbered here, and the numbers are
-the ids of the stream's entries, so that an event that is sent twice is stored once. The ends of runs are published to
-all web processes, in each of which one thread listens.
+A Redis stream keeps the events while a model writes and for a while after; the row has the whole answer. The worker
+numbers the events. The numbers are the ids of the stream's entries, so that an event that is sent twice is stored once.
+The ends of runs are published to all web processes; each has one thread that listens.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from app.redis_store import keys
 log = structlog.get_logger(__name__)
 
 FLUSH_S = 0.02
-# More than the flushes of the longest call: a bound for the unforeseen.
+# More than the flushes of the longest call; only a safeguard.
 ENTRIES_MAX = 50_000
-# Longer than any silence of a model; after the end, long enough to come back.
+# While a run goes on, longer than any pause of a model; after its end, long enough for a client to reconnect.
 TTL_S = 3600
 TTL_ENDED_S = 600
 KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
-# A run may end before its caller begins to wait. So many ids span seconds at any rate that is possible.
+# A run may end before its caller begins to wait. This many ids cover some seconds, even at the highest possible rate.
 REMEMBERED = 10_000
 PAUSE_S = 1.0
 SUBSCRIBE_S = 2.0
@@ -42,7 +42,7 @@ SUBSCRIBE_S = 2.0
 
 @dataclass(slots=True)
 class _Feed:
-    """The events of one run: `open` may still be merged, `numbered` are not known to be in Redis."""
+    """The events of one run: `open` may still be merged, `numbered` are not yet confirmed by Redis."""
 
     key: str
     encrypt: Callable[[bytes], bytes] | None
@@ -61,8 +61,8 @@ class _Feed:
 
 @dataclass(slots=True)
 class LiveRuns:
-    """Sends the events of all runs of this process together, at most every `every_s`, so that tokens do not become as
-    many commands. Its thread exists only while there are runs.
+    """Sends the events of all runs of this process together, at most every `every_s`: one command per token would be
+    too many. Its thread exists only while there are runs.
     """
 
     client: redis.Redis
@@ -75,7 +75,7 @@ class LiveRuns:
 
     @contextmanager
     def of(self, run_id: int, encrypt: Callable[[bytes], bytes] | None = None) -> Iterator[OnEvent]:
-        """Give the block a callback for the run's events; all are sent, encrypted with `encrypt`, when it ends."""
+        """Give the block a callback for the run's events; they are encrypted with `encrypt`, and sent by its end."""
         feed = _Feed(keys.run_events(run_id), encrypt)
 
         def note(event: StreamEvent) -> None:
@@ -97,7 +97,7 @@ class LiveRuns:
             self._wake.set()
 
     def end(self, run_id: int) -> None:
-        """Add the last entry of a run's stream; the id that Redis gives it is higher than every number of an event."""
+        """Add the last entry of a run's stream. Redis assigns its id, which is higher than the number of any event."""
         key = keys.run_events(run_id)
         try:
             with self.client.pipeline(transaction=False) as pipe:
@@ -120,7 +120,7 @@ class LiveRuns:
             time.sleep(self.every_s)
 
     def _send(self) -> bool:
-        """Return False when Redis is away: the events stay, and are sent with the next ones."""
+        """Return False when Redis is away; then the events stay, and are sent with the next ones."""
         with self._sending:
             with self._lock:
                 due = [(feed, entries) for feed in self._feeds.values() if (entries := feed.number())]
@@ -132,7 +132,7 @@ class LiveRuns:
                         for number, fields in entries:
                             pipe.xadd(feed.key, fields, id=number, maxlen=ENTRIES_MAX, approximate=True)  # type: ignore[arg-type]
                         pipe.expire(feed.key, TTL_S)
-                    pipe.execute(raise_on_error=False)  # an entry that is there already is refused, alone
+                    pipe.execute(raise_on_error=False)  # Redis refuses only entries that it has already
             except redis.RedisError as error:
                 log.debug("live_runs_not_sent", runs=len(due), error=str(error))
                 return False
@@ -142,7 +142,7 @@ class LiveRuns:
 
 
 def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
-    """Join texts of one kind that follow each other."""
+    """Join consecutive texts of the same kind."""
     for kind, group in groupby(events, key=lambda event: event.kind):
         if kind == "tool_call":
             yield from group
@@ -151,14 +151,14 @@ def _merged(events: list[StreamEvent]) -> Iterator[StreamEvent]:
 
 
 def _data(event: StreamEvent) -> bytes:
-    """Return the JSON of the API's event."""
+    """Return the event's JSON, as the API sends it."""
     call = event.tool_call
     data = {"id": call.id, "name": call.name, "arguments": call.arguments} if call else {"text": event.text}
     return orjson.dumps(data)
 
 
 class Announcement(NamedTuple):
-    """The end of a run, with its record where that is short enough (`app.services.runs.records`)."""
+    """The end of a run, with its record if that is short enough (see `app.services.runs.records`)."""
 
     run_id: int
     record: bytes = b""
@@ -173,10 +173,10 @@ class _Waiter:
 
 
 class RunCompletions:
-    """Shortens waits and guarantees nothing: waiting requests read the run's row from time to time all the same.
+    """Shortens waits without a guarantee: waiting requests also read the run's row from time to time.
 
-    All of them share one connection to Redis; each waits on an event of its own. Ends of runs that come at the same
-    time are one message: a list, in MessagePack, of each run's id and its record, for those who wait for it.
+    All requests share one connection to Redis, and each waits on its own event. Runs that end at the same time share
+    one message: a MessagePack list of each run's id and its record.
     """
 
     def __init__(self, client: redis.Redis) -> None:
@@ -203,7 +203,7 @@ class RunCompletions:
         self._client.publish(keys.RUNS_ENDED, msgspec.msgpack.encode(ends))
 
     def listen(self) -> None:
-        """Start to listen, unless this process does; call it before a run is sent, as earlier messages are missed."""
+        """Listen, unless this process already does. Call it before a run is sent: earlier messages are missed."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._listen, name="run-ends", daemon=True)
@@ -211,9 +211,9 @@ class RunCompletions:
         self._listening.wait(SUBSCRIBE_S)
 
     def wait(self, run_id: int, timeout_s: float) -> Announcement | None:
-        """Return the announcement of the run's end as soon as it comes, None after `timeout_s`.
+        """Return the announcement of the run's end as soon as it arrives, or None after `timeout_s`.
 
-        One that came before has no record any more.
+        An announcement that arrived before the call has lost its record.
         """
         waiter = _Waiter()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Lua scripts, which Redis executes by their digest."""
+"""Lua scripts, which are executed in Redis by their digest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError
 class Script:
     """A script of Redis; call it with its keys and arguments.
 
-    redis-py's own looks at every argument of every call for deprecated ones, which takes a fifth of its time.
+    redis-py's class searches every argument of every call for deprecated ones, which is a fifth of a call's time.
     """
 
     def __init__(self, client: redis.Redis, source: str) -> None:
@@ -22,7 +22,7 @@ class Script:
         self._digest = sha1(source.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str] = (), arguments: Sequence[Any] = ()) -> Any:
-        """Return the script's reply. A Redis that does not know the script is sent it, and keeps it."""
+        """Return the script's reply. If Redis does not have the script, send the source, which Redis keeps."""
         called = (len(keys), *keys, *arguments)
         try:
             return self._client.execute_command("EVALSHA", self._digest, *called)

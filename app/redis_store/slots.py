@@ -1,7 +1,7 @@
-"""Limits how many calls a model gets at once, from all processes together.
+"""Limits the simultaneous calls of a model, from all processes together.
 
-Each call holds a slot that expires by itself. Dramatiq's ConcurrentRateLimiter has one counter for all: under load it
-never expires, and the slots of a process that was killed would never come back.
+Each call holds a slot that expires. Dramatiq's ConcurrentRateLimiter has one counter for all calls, which does not
+expire under load: the slots of a killed process would be lost forever.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from app.shares import Quota
 
 log = structlog.get_logger(__name__)
 
-# A slot outlives the deadline of its call by this; after that its holder is dead.
+# A slot expires this long after the deadline of its call; its holder must be dead by then.
 GRACE_S = 10.0
 PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
-# KEYS: for each caller the taken slots of its model, then those of its organization; ARGV: for each caller its lease in
-# ms, its name, and the places, share and capacity of its quota. It uses Redis's clock, which all processes share.
+# KEYS: for each caller the used slots of its model, then its organization's part of them; ARGV: for each caller its
+# lease in ms, its name, and the places, share and capacity of its quota. It uses Redis's clock, which all processes
+# share.
 _TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -64,7 +65,7 @@ for at, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[math.floor((at + 1) 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A slot for one call: an entry among all of the model's, and one among those of the organization."""
+    """A slot for one call: an entry in the set of the model, and one in the set of the model and organization."""
 
     all: str
     own: str
@@ -74,22 +75,22 @@ class _Slot:
 
 
 class _UntilEnd(threading.local):
-    """The slots that a thread gives back at the end of its block; None outside of one."""
+    """The slots that a thread gives back at the end of its `held_until_end` block; None outside of a block."""
 
     slots: list[_Slot] | None = None
 
 
 class ModelSlots:
-    """For `Providers(slot=…, slots_held=…)`.
+    """The slots of all models, for `Providers(slot=…, slots_held=…)`.
 
-    `quota` says how many calls a model gets from one organization and from all.
+    `quota` limits the simultaneous calls of a model, from one organization and from all.
 
-    Calls in the background, such as those of replays, are counted with the others and have the quota `background`,
-    which is smaller, so that however many they are, a run finds a place.
+    Calls in the background, such as the calls of replays, are counted with the others but have the smaller quota
+    `background`. So a run always finds a place, however many background calls there are.
 
-    While Redis is away every call is let through: a limit must not be an outage.
+    While Redis is away, every call is allowed: a limit must not become an outage.
 
-    Calls that begin, or end, at the same time do so in one round trip, and a call that ends waits for no other one's.
+    Calls that begin, or end, at the same time share a round trip. A call that ends waits for no other call.
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class ModelSlots:
     ) -> Iterator[None]:
         """Hold one of the model's slots during the block; `ProviderTimeout` when none becomes free within `timeout_s`.
 
-        `model` identifies the model. One that is the organization's `own` shares no slots with another organization's
-        model of the same name and address.
+        `model` identifies the model. `own` is for a model that the organization has added: it shares no slots with
+        another organization's model of the same name and address.
         """
         name = f"{organization_id} {model}" if own else model
         lease_ms = round((timeout_s + GRACE_S) * 1000)
@@ -136,10 +137,10 @@ class ModelSlots:
 
     @contextmanager
     def held_until_end(self) -> Iterator[None]:
-        """Hold the slots of this thread's calls that are answered until the block ends.
+        """Hold the slots of this thread's successful calls until the block ends.
 
-        So the answer is passed on before Redis is told that the slot is free. A call that fails gives its slot back at
-        once, as another one may follow it.
+        So the answer is passed on before the round trip that frees the slot. A call that fails gives its slot back
+        immediately, because another call may follow it.
         """
         slots = self._until_end.slots = []
         try:
@@ -172,7 +173,7 @@ class ModelSlots:
             return True
 
     def _take_all(self, slots: Sequence[_Slot]) -> list[bool]:
-        arguments = [each for slot in slots for each in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
+        arguments = [value for slot in slots for value in (slot.lease_ms, slot.holder, *astuple(slot.quota))]
         return [bool(taken) for taken in self._take_script(_keys_of(slots), arguments)]
 
     def _give_all_back(self, slots: Sequence[_Slot]) -> None:

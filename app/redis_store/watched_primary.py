@@ -1,4 +1,4 @@
-"""Connections to the Redis that Sentinels name, which end when they name another one."""
+"""Connections to the Redis that Sentinels name as the primary; they are closed when the primary changes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ WATCH_S = 1.0
 
 
 class PrimaryWatch:
-    """Ends the connections to a primary that was replaced, and the waits on them.
+    """Closes the connections to a primary that was replaced, which ends the waits on them.
 
-    One that hangs ends none itself, and one that is back takes itself for the primary for another 10 s.
+    A replaced primary may hang, and then does not close them. One that is back acts as the primary for another 10 s.
     """
 
     def __init__(self, sentinel: Sentinel, service: str) -> None:
@@ -35,7 +35,7 @@ class PrimaryWatch:
         self._thread: threading.Thread | None = None
 
     def add(self, connection: SentinelConnection) -> None:
-        """Watch a connection from now on, in a thread of this process; a fork has none of its parent's."""
+        """Watch a connection, in a thread of this process: after a fork the thread must be started again."""
         with self._lock:
             self._connections.add(connection)
             if self._thread is None or not self._thread.is_alive():
@@ -46,25 +46,25 @@ class PrimaryWatch:
         while connections := self._open():
             with suppress(redis.RedisError):
                 primary = self._sentinel.discover_master(self._service)
-                for address in {address for one in connections if (address := one.end_unless(primary))}:
+                for address in {address for connection in connections if (address := connection.end_unless(primary))}:
                     log.warning("redis_primary_left", host=address[0], port=address[1])
             del connections
             time.sleep(WATCH_S)
 
     def _open(self) -> list[SentinelConnection]:
-        """Return the connections that are open; without any the thread ends."""
+        """Return the open connections; without any the thread ends."""
         with self._lock:
-            found = [one for one in self._connections if one.is_connected]
-            if not found:
+            connections = [connection for connection in self._connections if connection.is_connected]
+            if not connections:
                 self._thread = None
-        return found
+        return connections
 
 
 class SentinelConnection(SentinelManagedConnection):
-    """A connection to the primary, without what redis-py's own does after an error.
+    """A connection to the primary that recovers from errors differently than redis-py's connection.
 
-    That one stays open when an answer did not come in time, which is then taken for that of the next command (see its
-    pull request 4292), and goes back to the server that failed for a command that is sent once more.
+    redis-py's connection stays open after a time-out, so the late reply becomes the reply of the next command (see its
+    pull request 4292). And it reconnects to the server that failed, to repeat a command.
     """
 
     def __init__(self, *, watch: PrimaryWatch, **options: Any) -> None:
@@ -86,7 +86,7 @@ class SentinelConnection(SentinelManagedConnection):
         return super().read_response(disable_decoding, disconnect_on_error=disconnect_on_error, **options)
 
     def end_unless(self, primary: Address) -> Address | None:
-        """Let whoever waits for an answer of another server find the connection closed; returns that server."""
+        """Close a connection to any other server than `primary`, which ends a wait on it; return that server."""
         address, connected = (self.host, self.port), self._sock
         if connected is None or address == primary:
             return None

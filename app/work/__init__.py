@@ -1,1 +1,1 @@
-"""Work rows: rows of a table that workers claim, keep alive and end; the clock sweeps those that are left behind."""
+"""Work rows: rows of a table that workers claim, keep alive and end; the clock sweeps abandoned ones."""

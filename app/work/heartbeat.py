@@ -1,4 +1,4 @@
-"""Heartbeats, which show that the worker of a row is alive, and a worker's patience with a database that is away."""
+"""Heartbeats, which show that the worker of a row is alive, and a worker's retries while the database is away."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Heartbeat:
-    """Touches all rows of `table` that it is given in one statement every `every_s`.
+    """Touches all its rows of `table` with one statement every `every_s`.
 
-    Its thread exists only while there are any rows. `progress` gives columns that are written with each heartbeat.
+    Its thread exists only while there are rows. `progress` returns columns that are written with each heartbeat.
     """
 
     database: Database
@@ -53,7 +53,7 @@ class Heartbeat:
                 self._tokens.pop(row_id, None)
 
     def lost(self) -> bool:
-        """Return whether the last heartbeat found no row with its claim: cancelled, or given to another worker."""
+        """Return whether the last heartbeat found none of its claims: cancelled, or given to another worker."""
         return self._lost
 
     def _beat(self) -> None:

@@ -1,4 +1,4 @@
-"""Removes rows some at a time, so that transactions are short and others write in between."""
+"""Removes rows in small batches, so that transactions are short and others write in between."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sqlalchemy import Connection
 from app.db import Database
 from app.work.round_robin import RoundRobin
 
-# Rows of one transaction, which takes some tens of milliseconds.
+# Rows per transaction, which lasts some tens of milliseconds.
 AT_ONCE = 500
 PAUSE_S = 0.02
-# The time of a job of the clock, after which it pauses.
+# How long a job of the clock removes rows before it pauses.
 SWEEP_S = 3.0
 
 
 class Step(Protocol):
-    """Removes at most `limit` rows and returns their number, 0 if there are none left."""
+    """Removes at most `limit` rows and returns their number, 0 when no rows are left."""
 
     def __call__(self, connection: Connection, *, limit: int) -> int: ...
 
@@ -33,7 +33,7 @@ class Remover:
     monotonic: Callable[[], float] = time.monotonic
 
     def exhaust(self, step: Step) -> int:
-        """Repeat the step until no rows are left; returns the number of rows."""
+        """Repeat the step until no rows are left; return the number of removed rows."""
         total = 0
         while removed := self._removed(step):
             total += removed
@@ -47,10 +47,10 @@ class Remover:
         *,
         sweep_s: float = SWEEP_S,
     ) -> int:
-        """Do a step of an id of each organization in turn, until no rows are left or `sweep_s` are over.
+        """Do one step for an id of each organization in turn, until no rows are left or `sweep_s` are over.
 
-        `owners` is {id: organization}. A step begins when the one before it has nothing left. Returns the number of
-        rows.
+        `owners` is {id: organization}. A step begins when the step before it has no rows left. Returns the number of
+        removed rows.
         """
         total, until = 0, self.monotonic() + sweep_s
 
@@ -64,11 +64,11 @@ class Remover:
         return total
 
     def some(self, steps: Iterable[Step]) -> int:
-        """Do the first of the steps that has rows left, once; returns their number, 0 if none has any."""
+        """Do the first step that has rows left, once; return the number of removed rows, 0 when no step has any."""
         return next(filter(None, map(self._removed, steps)), 0)
 
     def _removed(self, step: Step) -> int:
-        """Do a step once, and leave the database to others for a moment; returns the number of rows."""
+        """Do a step once, then pause so that others can write; return the number of removed rows."""
         removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
         if removed:
             time.sleep(self.pause_s)

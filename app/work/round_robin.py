@@ -1,4 +1,4 @@
-"""The order in which a periodic job serves organizations: none waits until all work of another one is done."""
+"""The order in which a periodic job serves organizations: none waits until another's work is all done."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from itertools import count
 
 Line = tuple[int, deque[int]]
-"""An organization and the ids of what is to be done for it."""
+"""An organization and the ids of its work."""
 
 
 @dataclass(slots=True)
 class RoundRobin:
-    """Serves organizations in turn, and remembers from one sweep to the next which were served the longest ago.
+    """Serves organizations in turn, and remembers between sweeps which of them were served the longest ago.
 
-    For one thread at a time.
+    Not thread-safe.
     """
 
     _numbers: count[int] = field(default_factory=lambda: count(1), init=False)
-    # The number of the last turn of each organization and of each id, of those of the last sweep.
+    # The number of the last turn of each organization and of each id of the last sweep.
     _organizations: dict[int, int] = field(default_factory=dict, init=False)
     _ids: dict[int, int] = field(default_factory=dict, init=False)
 
     def serve(self, owners: Mapping[int, int], work: Callable[[int], bool], *, is_over: Callable[[], bool]) -> bool:
-        """Call `work` with an id of each organization in turn, until nothing is left or the time is over.
+        """Call `work` with an id of each organization in turn, until no work is left or the time is over.
 
-        `owners` is {id: organization}. `work` does a bounded piece, and returns whether more of it is left. The first
-        piece is done whatever the time. Returns True if nothing is left.
+        `owners` is {id: organization}. `work` does a bounded piece of work, and returns whether more is left for the
+        id. The first piece is always done, even when the time is over. Returns True if no work is left.
         """
         lines = self._lines(owners)
         while lines:
@@ -43,7 +43,7 @@ class RoundRobin:
         return True
 
     def _lines(self, owners: Mapping[int, int]) -> deque[Line]:
-        """Return the organizations with their ids, both with those first that were served the longest ago."""
+        """Return the organizations with their ids, both sorted by their last turn, oldest first."""
         self._ids = {id_: number for id_, number in self._ids.items() if id_ in owners}
         present = set(owners.values())
         self._organizations = {id_: number for id_, number in self._organizations.items() if id_ in present}

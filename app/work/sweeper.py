@@ -1,4 +1,4 @@
-"""Sweeps a table of work rows for those that were left behind: without a message, or with a worker that died."""
+"""Sweeps a table of work rows for abandoned rows, which have no message, or a worker that died."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ K = TypeVar("K", bound=Hashable)
 # A little more than the pause between two rounds of the clock.
 STEP_S = 6.0
 UNSENT_S = 10.0
-# A row that looks too old must look so for as long: the clock of its maker may have been wrong.
+# A row that looks too old must also have been seen for this long: its maker's clock may have been wrong.
 DOUBT_S = 60.0
 
 
 def attempt(work: Callable[[], object], event: str, **about: object) -> bool:
-    """Do the work, and return whether it succeeded; a failure is logged as the event, with what it is about."""
+    """Do the work, and return whether it succeeded. A failure is logged as `event`, with the fields `about`."""
     try:
         work()
     except Exception as error:  # outermost edge: one failure must not stop the work that comes after it
@@ -40,8 +40,8 @@ def attempt(work: Callable[[], object], event: str, **about: object) -> bool:
 class Watch(Generic[K]):
     """Measures for how many seconds this process has seen each key unchanged.
 
-    The time between two looks counts for `STEP_S` at most: when the database was away, or this process stood still,
-    the workers may have done so as well, and get the time to move again.
+    The time between two looks counts as `STEP_S` at most. If the database was away, or this process was stopped, the
+    workers may have been stopped as well, and get time to continue.
     """
 
     monotonic: Callable[[], float] = time.monotonic
@@ -49,7 +49,7 @@ class Watch(Generic[K]):
     _ages_s: dict[K, float] = field(default_factory=dict, init=False)
 
     def look(self, keys: Iterable[K]) -> dict[K, float]:
-        """Return the ages of `keys`; all other keys are forgotten."""
+        """Return the ages of `keys`, and forget all other keys."""
         now = self.monotonic()
         step_s = 0.0 if self._looked_at is None else min(STEP_S, now - self._looked_at)
         self._looked_at = now
@@ -59,17 +59,17 @@ class Watch(Generic[K]):
 
 @dataclass(slots=True)
 class Resending:
-    """Decides when the message of a waiting row is sent again: at `UNSENT_S`, and each time the age has doubled.
+    """Decides when the message of a waiting row is sent again: at the age `UNSENT_S`, then whenever the age doubles.
 
-    Most waiting rows have a message, behind many others. The first time all are sent: an in-process Redis is empty
-    when it begins, and one message too many does no harm.
+    Most waiting rows still have a message in a long queue. The first time all messages are sent: an in-process Redis
+    begins empty, and one message too many does no harm.
     """
 
     _first: bool = True
     _sent_at_age_s: dict[int, float] = field(default_factory=dict, init=False)
 
     def due(self, ages_s: Mapping[int, float]) -> list[int]:
-        """Return the ids to send now, of those that wait."""
+        """Return which of the waiting ids to send now."""
         sent = self._sent_at_age_s
         due = [id_ for id_, age_s in ages_s.items() if self._first or age_s >= max(UNSENT_S, 2 * sent.get(id_, 0.0))]
         self._sent_at_age_s = {id_: sent[id_] for id_ in ages_s if id_ in sent} | {id_: ages_s[id_] for id_ in due}
@@ -82,11 +82,11 @@ BATCH = 1000
 
 @dataclass(slots=True, kw_only=True)
 class Sweeper(ABC):
-    """Remembers what it saw from one sweep to the next.
+    """Interrupts stale claims, and ends rows that waited too long or were claimed too often.
 
-    A claim is stale when it stood still for `stale_s` while this process watched: no machine's clock is compared with
-    another's, and after an outage of the database the workers have the time to send heartbeats again. A row that waits
-    for longer than `expires_after`, or was claimed `attempts_max` times, is ended.
+    A claim is stale when this process has seen it unchanged for `stale_s`. So no machine's clock is compared with
+    another's, and after an outage of the database the workers have time to send heartbeats again. A row is ended when
+    it has waited for longer than `expires_after`, or was claimed `attempts_max` times.
     """
 
     database: Database
@@ -107,21 +107,21 @@ class Sweeper(ABC):
         self._waiting = Watch(monotonic=self.monotonic)
 
     def sweep(self) -> list[int]:
-        """Interrupt stale claims and end what can't go on; the ids of rows whose message is to be sent again."""
+        """Interrupt stale claims and end rows that can't go on; return the ids of rows to send a message for."""
         with self.database.read() as connection:
             claims = self.table.list_claims(connection)
         ages_s = self._claims.look(claims)
         freed = {claim.row_id for claim, age_s in ages_s.items() if age_s >= self.stale_s and self._interrupt(claim)}
         with self.database.read() as connection:
             waiting = self.table.list_waiting(connection, limit=BATCH)
-            # This process may have begun while its machine's clock was ahead.
+            # This process may have started while its machine's clock was ahead.
             now = min(self._steady(), earlier_now(connection, self.now()))
         waited_s = self._waiting.look(row.id for row in waiting)
         open_ = {row.id: waited_s[row.id] for row in waiting if not self._over(row, waited_s[row.id], now)}
         return sorted({*self.resending.due(open_), *(freed & open_.keys())})
 
     def _over(self, row: WaitingRow, waited_s: float, now: datetime) -> bool:
-        """Return whether no worker is to claim the row any more; end it when that is beyond doubt."""
+        """Return whether no worker should claim the row any more; end the row once that is certain."""
         exhausted = self.attempts_max is not None and row.attempts >= self.attempts_max
         if not exhausted and now - row.created_at < self.expires_after:
             return False
@@ -131,7 +131,7 @@ class Sweeper(ABC):
 
     @abstractmethod
     def _interrupt(self, claim: Claim) -> bool:
-        """Take the row from a worker that died, unless it has moved; True when the row waits again."""
+        """Release the row of a dead worker, unless a heartbeat arrived; return whether the row waits again."""
 
     @abstractmethod
     def _expire(self, row_id: int, *, exhausted: bool) -> None:

@@ -1,4 +1,4 @@
-"""The claims of a table of work rows: every change is a guarded UPDATE, and its row count says whether it happened."""
+"""The claims of a table of work rows: every change is a guarded UPDATE, and its row count shows whether it happened."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """A row that no worker has; `attempts` counts the claims that were made of it."""
+    """A row that no worker has; `attempts` is the number of its claims so far."""
 
     id: int
     created_at: datetime
@@ -36,11 +36,11 @@ class WaitingRow:
 
 
 class WorkTable:
-    """Moves the rows of `table` forward; its statements are built once.
+    """Changes the state of the rows of `table`; its statements are built once.
 
     `table` has the columns `id`, `project_id`, `status`, `claim`, `alive_at`, `created_at`, `started_at` and
     `finished_at`; a claimed row has the status `running`. `waiting` is the condition of a row that may be claimed,
-    `on_claim` what a claim changes besides, and `attempts` the number of claims made so far.
+    `on_claim` has further columns that a claim changes, and `attempts` is the number of claims made so far.
     """
 
     def __init__(
@@ -52,35 +52,35 @@ class WorkTable:
         attempts: ColumnElement[int] | None = None,
     ) -> None:
         self.name, c = table.name, table.c
-        # In an UPDATE a parameter may not have the name of a column.
+        # In an UPDATE a bound parameter must not have the name of a column.
         ids, now = c.id.in_(bindparam("ids", expanding=True)), bindparam("now", type_=Timestamp())
-        running, one = c.status == "running", c.id == bindparam("row_id")
+        running, is_row = c.status == "running", c.id == bindparam("row_id")
         values = {"status": "running", "claim": bindparam("token"), "alive_at": now}
-        # By an index on states it would lock, and wait for, the rows that others claim at the same time.
+        # By an index on states, MariaDB would lock the rows that others claim at the same time, and wait for them.
         claim = (
             update(table)
             .where(waiting)
             .values(**values, started_at=func.coalesce(c.started_at, now), **(on_claim or {}))
             .with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         )
-        self._claim, self._claim_one = claim.where(ids), Prepared(claim.where(one))
+        self._claim, self._claim_one = claim.where(ids), Prepared(claim.where(is_row))
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
-        self.held = update(table).where(one, running, c.claim == bindparam("token"))
-        """Of the row `row_id`, while `token` is its claim."""
+        self.held = update(table).where(is_row, running, c.claim == bindparam("token"))
+        """An UPDATE of the row `row_id` while `token` is its claim."""
         self._held = Prepared(self.held)
         self._held_unmoved = Prepared(self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
-        self._waiting = Prepared(update(table).where(one, waiting))
+        self._waiting = Prepared(update(table).where(is_row, waiting))
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
         self._list_waiting = select(c.id, c.created_at, counted).where(waiting)
         of_project = self._list_waiting.where(c.project_id == bindparam("project_id"))
         self._list_of_project = of_project.order_by(c.created_at, c.id)
-        # MariaDB would join EXISTS, and read all waiting rows.
+        # No EXISTS, which MariaDB turns into a join that reads all waiting rows.
         first = select(c.id).where(waiting, c.project_id == projects.c.id).limit(1).scalar_subquery()
         self._list_owners = select(projects.c.id, projects.c.organization_id).where(first.is_not(None))
 
     def claim(self, connection: Connection, row_ids: Sequence[int], *, token: str, now: datetime) -> int:
-        """Give the waiting ones of these rows to the worker that has `token`; how many there were."""
+        """Claim the rows that still wait for the worker that has `token`; return their number."""
         if len(row_ids) == 1:
             return self._claim_one.execute(connection, {"row_id": row_ids[0], "token": token, "now": now}).rowcount
         return connection.execute(self._claim, {"ids": row_ids, "token": token, "now": now}).rowcount
@@ -88,25 +88,25 @@ class WorkTable:
     def touch(
         self, connection: Connection, tokens: Mapping[int, str], *, now: datetime, values: Mapping[str, Any] = {}
     ) -> int:
-        """Record a heartbeat, and `values`, in the rows ({id: token}) that still have these claims; how many have."""
+        """Write a heartbeat and `values` to the rows that still have the claims {id: token}; return their number."""
         keys = {"ids": sorted(tokens), "tokens": sorted(set(tokens.values()))}
         return connection.execute(self._touch, {**keys, "alive_at": now, **values}).rowcount
 
     def finish(
         self, connection: Connection, claim: Claim, values: Mapping[str, Any], *, now: datetime, unmoved: bool = False
     ) -> bool:
-        """End a claimed row; False when it has ended, or another worker has it.
+        """End a claimed row; return False when it has ended, or another worker has it.
 
-        `unmoved`: for a sweeper, which ends the row only if its worker has not moved since `claim.alive_at`.
+        `unmoved`: for a sweeper, which ends the row only if there was no heartbeat after `claim.alive_at`.
         """
         return self._change(connection, claim, {"finished_at": now, **values}, unmoved)
 
     def release(self, connection: Connection, claim: Claim, *, unmoved: bool = False) -> bool:
-        """Let another worker claim the row; False and `unmoved` as with `finish`."""
+        """Let another worker claim the row; `unmoved` and the result are those of `finish`."""
         return self._change(connection, claim, {"claim": None}, unmoved)
 
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
-        """End a row that no worker has, so that none can claim it; False when one has it, or it has ended."""
+        """End a waiting row, so that no worker can claim it; return False when a worker has it, or it has ended."""
         return self._waiting.execute(connection, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
 
     def list_claims(self, connection: Connection) -> list[Claim]:
@@ -114,10 +114,10 @@ class WorkTable:
         return list_rows(connection, Claim, self._list_claims)
 
     def list_waiting(self, connection: Connection, *, limit: int) -> list[WaitingRow]:
-        """List rows that no worker has, oldest first: all, or the oldest of each organization where they are too many.
+        """List rows that no worker has, oldest first: all, or if they are more than `limit` the oldest of each project.
 
-        Each organization has an equal part of `limit`, and each of its projects an equal part of that, of one row at
-        least.
+        Each organization gets an equal part of `limit`, and each of its projects an equal part of that, at least one
+        row.
         """
         rows = list_rows(connection, WaitingRow, self._list_waiting.limit(limit + 1))
         if len(rows) > limit:
@@ -125,7 +125,7 @@ class WorkTable:
         return sorted(rows, key=attrgetter("created_at", "id"))
 
     def _parts(self, connection: Connection, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield the projects with waiting rows, each with its part of `limit`."""
+        """Yield each project with waiting rows, and its part of `limit`."""
         owners = id_pairs(connection, self._list_owners)
         projects_of = Counter(owners.values())
         for project_id, organization_id in owners.items():

@@ -1,4 +1,4 @@
-"""The time that a job of the clock, which works in pieces, takes at a time: less while ingest needs the processor."""
+"""Limits how long a job of the clock works at a time: shorter while ingest needs the processor."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 BUSY_PART = 0.1
-"""The part of its time that a job works while batches come in."""
+"""The fraction of its time for which a job works while batches arrive."""
 LAGGING_S = 60.0
-"""Seconds without having caught up after which a job takes all of its time, whatever comes in."""
+"""A job that has not caught up for so many seconds uses all of its time, even while batches arrive."""
 
 
 @dataclass(slots=True)
 class WorkTime:
-    """A job works for `full_s` seconds at a time, or for a tenth of them while `busy` and not behind for a minute.
+    """A job works for `full_s` seconds at a time, or for a tenth of that while `busy` and not behind for a minute.
 
-    `busy` returns whether batches come in, which may ask Redis, `monotonic` returns seconds. A piece of work that was
-    begun is finished, so each call of a job does at least one.
+    `busy` returns whether batches arrive; it may query Redis. `monotonic` returns seconds. A job finishes the piece of
+    work that it has begun, so each call of a job does at least one piece.
     """
 
     full_s: float

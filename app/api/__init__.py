@@ -1,1 +1,1 @@
-"""The HTTP API."""
+"""The JSON API over HTTP."""

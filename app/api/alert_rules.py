@@ -15,7 +15,7 @@ class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
         return self.services.alerts.list(project_id=key.project_id)
 
     @operation(
-        f"Make an alert rule, of at most {RULES_MAX} of the project",
+        f"Make an alert rule; a project has at most {RULES_MAX}",
         body=schemas.NewAlertRuleSchema,
         answers={201: schemas.AlertRule},
         location="/api/v1/alert-rules/{id}",
@@ -31,7 +31,7 @@ class AlertRule(Resource, tag="Webhooks", GET="admin", PATCH="admin", DELETE="ad
         return self.services.alerts.get(project_id=key.project_id, rule_id=rule_id)
 
     @operation(
-        "Change or pause an alert rule, which starts anew",
+        "Change or pause an alert rule; it starts again",
         body=schemas.AlertRuleChangeSchema,
         answers={200: schemas.AlertRule},
     )

@@ -1,4 +1,4 @@
-"""Authenticates requests by API key, limits their rate, and checks that the key has the scope that is needed."""
+"""Authenticates requests by API key, limits their rate, and checks the scope of the key."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OF_INGEST = "batches and scores"
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Admits the callers that the resource declares in `access`, by API key or by the token for metrics.
+    """Middleware that admits the callers that a resource declares in `access`: by API key, or by the metrics token.
 
-    Pages are admitted by `app.web.admission.Admission`.
+    `app.web.admission.Admission` does the same for pages.
     """
 
     keys: KeyService
@@ -66,24 +66,24 @@ class Authentication:
 
     @property
     def _policy(self) -> str:
-        """Both limits, of all requests and of those of ingest, which are counted apart as well."""
+        """The limits of all requests and of ingest. Requests of ingest count towards both."""
         limiter = self.limiter
         return f'"api";q={limiter.limit};w={WINDOW_S}, "ingest";q={limiter.ingest_limit};w={WINDOW_S}'
 
 
 def count_more(limiter: RateLimiter, resp: falcon.Response, key: ApiKey, scores: int) -> None:
-    """Count so many scores beyond the request, which is counted already; raise `RateLimited` where they are too many.
+    """Count `scores` in addition to the request, which is already counted. Raises `RateLimited` over the limit.
 
-    `Invalid` for more than the limit ever lets through at once.
+    Raises `Invalid` for more scores than the limit of a whole minute.
     """
     if scores >= limiter.ingest_limit:
-        raise Invalid(f"scores: Send at most {limiter.ingest_limit} at once, as many as the rate limit of a minute.")
+        raise Invalid(f"scores: Send at most {limiter.ingest_limit} at once, the rate limit of a minute.")
     if scores:
         _check(resp, limiter.hit(key.id, ingest=True, amount=scores), OF_INGEST)
 
 
 def _check(resp: falcon.Response, allowance: Allowance, counted: str) -> None:
-    """Tell the caller what is left; raise `RateLimited` if it is too little."""
+    """Set the headers with the remaining allowance; raise `RateLimited` if it is used up."""
     resp.set_header("RateLimit-Limit", str(allowance.limit))
     resp.set_header("RateLimit-Remaining", str(allowance.remaining))
     resp.set_header("RateLimit-Reset", str(allowance.reset_s))

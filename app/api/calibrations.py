@@ -1,4 +1,4 @@
-"""Calibrations of test cases: started, read, and what they propose accepted."""
+"""Calibrations of test cases: start one, read it, accept its proposals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.services.replays.cases import CaseView
 
 class TestCaseCalibrations(Resource, POST="run"):
     @operation(
-        "Replay the newest version of the prompt several times to see if the test case can be relied on",
+        "Replay the newest version of the prompt several times to see whether the test case is reliable",
         body=schemas.CalibrateSchema,
         body_optional=True,
         answers={202: schemas.AcceptedCalibration},
@@ -35,7 +35,7 @@ class CalibrationResource(Resource, GET="read"):
 
 class AcceptedProposals(Resource, POST="write"):
     @operation(
-        "Check the test case's steps as a calibration proposes",
+        "Accept a calibration's proposals for the checks of the test case's steps",
         body=schemas.AcceptSchema,
         body_optional=True,
         answers={200: TestCase},

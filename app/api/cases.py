@@ -12,7 +12,7 @@ from app.services.replays.cases import CaseView
 from app.services.replays.proposals import Proposal
 from app.services.replays.stored_cases import DOCUMENT_BYTES
 
-# A file has the document and little else, indented.
+# A file is the document with indentation and little else.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
 LOCATION = "/api/v1/test-cases/{id}"
 
@@ -34,7 +34,7 @@ class SessionTestCases(Resource, POST="write"):
 
 class TestCaseProposal(Resource, GET="read"):
     @operation(
-        "The test case that a session makes without changes; nothing is stored", answers={200: schemas.TestCaseProposal}
+        "Preview the test case of a session without changes; nothing is stored", answers={200: schemas.TestCaseProposal}
     )
     def on_get(self, key: ApiKey, session_id: str) -> Proposal:
         return self.services.test_cases.proposed(project_id=key.project_id, session_id=session_id)
@@ -57,7 +57,7 @@ class PromptTestCases(Resource, GET="read", POST="write"):
 
 
 class ImportedTestCases(Resource, POST="write"):
-    """Takes an exported file, in place of a test case of the same name (200), else as a new one (201)."""
+    """Imports an exported file. It replaces the test case of the same name (200), or makes a new one (201)."""
 
     @operation(
         "Import a test case",
@@ -91,7 +91,7 @@ class TestCaseResource(Resource, GET="read", PATCH="write", DELETE="write"):
         )
         return self.services.test_cases.view(row)
 
-    @operation("Delete a test case; what its replays found stays", answers={204: None})
+    @operation("Delete a test case; the results of its replays stay", answers={204: None})
     def on_delete(self, key: ApiKey, test_case_id: int) -> None:
         self.services.test_cases.delete(project_id=key.project_id, test_case_id=test_case_id, actor=key.actor)
 

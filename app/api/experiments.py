@@ -1,4 +1,4 @@
-"""Experiments: started for a prompt, listed, read, followed, cancelled."""
+"""Experiments of a prompt: start, list, read, follow, cancel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PromptExperiments(Resource, GET="read", POST="run"):
         return Page([schemas.Shown.at(base, row) for row in page.entries], page.next_cursor)
 
     @operation(
-        "Replay a candidate and a baseline until the difference between them is decided",
+        "Replay a candidate and a baseline until their difference is decided",
         body=schemas.StartExperimentSchema,
         body_optional=True,
         answers={202: schemas.AcceptedExperiment},
@@ -50,7 +50,7 @@ class ExperimentResource(Resource, GET="read"):
 
 
 class ExperimentCancellation(Resource, POST="run"):
-    """A key that may start experiments may cancel them."""
+    """Keys that may start experiments may cancel them."""
 
     @operation("Cancel an experiment", answers={200: schemas.Experiment}, errors=(409,))
     def on_post(self, key: ApiKey, experiment_id: int) -> schemas.Shown:
@@ -59,12 +59,12 @@ class ExperimentCancellation(Resource, POST="run"):
 
 
 class ExperimentEvents(Resource, GET="read"):
-    """`progress` with the experiment as it is, now and after each change, and `done` at its end."""
+    """Events of the type `progress` with the experiment, at once and after each change; `done` at its end."""
 
     follows = frozenset({"GET"})
 
     @operation(
-        "The experiment while it goes on, as events",
+        "Follow the experiment as events",
         headers=("Last-Event-ID",),
         answers={200: None, 204: None},
         texts=(event_stream.EVENT_STREAM,),
@@ -80,7 +80,7 @@ class ExperimentEvents(Resource, GET="read"):
 
 
 def _events(seen: Iterator[ExperimentView | None], base: str) -> Iterator[bytes]:
-    """Yield events; `retry` has a client that lost the connection come back after a second."""
+    """Yield events. `retry` makes a client that lost the connection reconnect after a second."""
     yield b"retry: 1000\n\n"
     for view in seen:
         if view is None:

@@ -1,4 +1,4 @@
-"""/health: the state of this process, for load balancers and init systems; /metrics: the numbers of all processes."""
+"""/health: the state of this process, for load balancers and init systems; /metrics: metrics of all processes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Live(Resource):
 
 
 class Ready(Resource):
-    """Answers 200 when requests can be served, else 503 with a message that names what is missing.
+    """Answers 200 if requests can be served, else 503 with a message that names what is missing.
 
-    Where only a part of something is missing, 200 comes with `warnings`.
+    If the process works only in part, the answer is 200 with `warnings`.
     """
 
     access = Public({"GET"})
@@ -34,7 +34,7 @@ class Ready(Resource):
 
 
 class MetricsResource(Resource):
-    """Takes a token of its own: a monitor of the service need not be able to use it."""
+    """Requires the metrics token instead of an API key, so that monitoring needs no access to the API."""
 
     access = ByMetricsToken({"GET"})
 

@@ -1,4 +1,4 @@
-"""GET /api/v1/prompts/{id}/insight and its /comparison: how a prompt's versions do, and two of them side by side."""
+"""GET /api/v1/prompts/{id}/insight and its /comparison: figures of a prompt's versions, and two versions compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.schemas import insight as schemas
 
 class PromptInsight(Resource, tag="Insight", GET="read"):
     @operation(
-        "How sessions, runs, replays and scores did by version, label, model or day",
+        "Figures of sessions, runs, replays and scores by version, label, model or day",
         query=schemas.InsightQuery,
         answers={200: schemas.PromptInsight},
     )
@@ -22,7 +22,7 @@ class PromptInsight(Resource, tag="Insight", GET="read"):
 
 class InsightComparison(Resource, tag="Insight", GET="read"):
     @operation(
-        "Two versions side by side, with intervals, and if the later one got better",
+        "Compare two versions, with intervals, and whether the later one got better",
         query=schemas.ComparisonQuery,
         answers={200: schemas.InsightComparison},
     )

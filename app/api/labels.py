@@ -1,4 +1,4 @@
-"""/api/v1/prompts/{id}/labels: the names that point to versions of a prompt."""
+"""/api/v1/prompts/{id}/labels: names that point to versions of a prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Label(Resource, GET="read", PUT="write", DELETE="write"):
         return self.services.labels.get(project_id=key.project_id, prompt_id=prompt_id, name=_name(label))
 
     @operation(
-        "Point a label to a version, or give the version to a share of the keys",
+        "Point a label to a version, or only for a share of the callers",
         body=schemas.LabelMoveSchema,
         answers={200: schemas.Label},
         errors=(409,),
@@ -52,6 +52,6 @@ class Label(Resource, GET="read", PUT="write", DELETE="write"):
 
 
 def _name(label: str) -> str:
-    """Return the label in an address; `Invalid` for what is no label's name."""
+    """Return the label's name in an address; raises `Invalid` if it can't be one."""
     name: str = load(_PATH, {"label": label})["label"]
     return name

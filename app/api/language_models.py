@@ -1,4 +1,4 @@
-"""/api/v1/models and /api/v1/credentials: an organization's models, and the vendors' keys for calling them."""
+"""/api/v1/models and /api/v1/credentials: an organization's models, and the keys of their vendors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from app.services.language_models.service import OwnModel
 
 
 class Models(Resource, tag="Models", GET="read", POST="admin"):
-    """The base URL of a model of one's own is shown to keys with the scope `admin` alone."""
+    """The base URL of a custom model is shown only to keys with the scope `admin`."""
 
-    @operation("The models of the organization, disabled ones too", answers={200: schemas.Models})
+    @operation("The models of the organization, including disabled ones", answers={200: schemas.Models})
     def on_get(self, key: ApiKey) -> list[Json]:
         found = self.services.models.list(organization_id=key.organization_id)
         return [_shown(model, key) for model in found if not model.retired]
 
     @operation(
-        "Add a model of one's own, or change the one of that name (200)",
+        "Add a custom model, or change the one with this name (200)",
         body=schemas.OwnModelSchema,
         answers={200: schemas.Model, 201: schemas.Model},
         location="/api/v1/models/{id}",
@@ -50,7 +50,7 @@ class Model(Resource, tag="Models", GET="read", PATCH="admin", DELETE="admin"):
         self.services.models.choose(organization_id=key.organization_id, model_id=model_id, actor=key.actor, **command)
         return self.on_get(key, model_id)
 
-    @operation("Remove a model of one's own; prompts that name it can't be run", answers={204: None})
+    @operation("Remove a custom model; prompts that name it can't be run", answers={204: None})
     def on_delete(self, key: ApiKey, model_id: int) -> None:
         self.services.own_models.remove(organization_id=key.organization_id, model_id=model_id, actor=key.actor)
 
@@ -62,7 +62,7 @@ def _shown(model: LanguageModel, key: ApiKey) -> Json:
 
 
 class Credentials(Resource, tag="Credentials", GET="admin"):
-    """`source` is `instance` for a key of the instance's settings; nothing more is shown of such a key."""
+    """`source` is `instance` for a key from the instance's settings. Nothing else of such a key is shown."""
 
     @operation("The vendors that can be called", answers={200: schemas.Credentials})
     def on_get(self, key: ApiKey) -> list[StoredCredential]:
@@ -70,7 +70,7 @@ class Credentials(Resource, tag="Credentials", GET="admin"):
 
 
 class Credential(Resource, tag="Credentials", GET="admin", PUT="admin", DELETE="admin"):
-    """A credential is used by all projects of the organization."""
+    """All projects of the organization use the credential."""
 
     @operation("A vendor's credential", answers={200: schemas.StoredCredential})
     def on_get(self, key: ApiKey, vendor: str) -> StoredCredential:
@@ -87,7 +87,7 @@ class Credential(Resource, tag="Credentials", GET="admin", PUT="admin", DELETE="
 
 
 class CredentialCheck(Resource, tag="Credentials", POST="admin"):
-    """Calls the vendor's cheapest enabled model; answers 502 with the vendor's message when the vendor refuses."""
+    """Calls the vendor's cheapest enabled model. If the vendor refuses, answers 502 with the vendor's message."""
 
     waits = frozenset({"POST"})
 

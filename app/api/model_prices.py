@@ -1,4 +1,4 @@
-"""/api/v1/model-prices: an organization's prices of models that traces name."""
+"""/api/v1/model-prices: an organization's prices for models in traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.services.language_models.prices import OwnPrice
 
 class ModelPrices(Resource, tag="Models", GET="read", POST="admin"):
     @operation(
-        "The prices that the organization has set, and the models of the last 30 days without one",
+        "The prices that the organization has set, and models of the last 30 days without a price",
         answers={200: schemas.ModelPrices},
     )
     def on_get(self, key: ApiKey) -> schemas.Priced:
@@ -19,7 +19,7 @@ class ModelPrices(Resource, tag="Models", GET="read", POST="admin"):
         return schemas.Priced(own, self.services.observed.unpriced(project_id=key.project_id))
 
     @operation(
-        "Set the price of a model as traces name it, or change it (200)",
+        "Set the price of a model in traces, or change it (200)",
         body=schemas.ModelPriceSchema,
         answers={200: schemas.ModelPrice, 201: schemas.ModelPrice},
         location="/api/v1/model-prices/{id}",

@@ -1,4 +1,4 @@
-"""Online checks of a prompt: made, listed, read and removed."""
+"""Online checks of a prompt: make, list, read, change, remove."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.services.traces.online_checks import CHECKS_MAX, NewCheck
 
 
 class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
-    """To add a check of the kind `judge`, which runs a model, takes the scope `run`, too."""
+    """Adding a check of the kind `judge`, which runs a model, requires also the scope `run`."""
 
     @operation("The prompt's online checks", answers={200: listing("online_checks", schemas.OnlineCheck)})
     def on_get(self, key: ApiKey, prompt_id: int) -> list[OnlineCheck]:
         return self.services.online_checks.list(project_id=key.project_id, prompt_id=prompt_id)
 
     @operation(
-        f"Check a share of the prompt's turns that are recorded from now on; {CHECKS_MAX} checks at most",
+        f"Check a share of the prompt's newly recorded turns; a prompt has at most {CHECKS_MAX} checks",
         body=schemas.OnlineCheckSchema,
         answers={201: schemas.OnlineCheck},
         location="/api/v1/online-checks/{id}",
@@ -33,9 +33,9 @@ class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):
 
 
 class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DELETE="write"):
-    """To change a check of the kind `judge`, which runs a model, takes the scope `run`, too.
+    """Changing a check of the kind `judge`, which runs a model, requires also the scope `run`.
 
-    Without it such a check can be renamed, paused, and given a lower `share` or `maxCostPerDay`.
+    Without this scope such a check can be renamed, paused, or given a lower `share` or `maxCostPerDay`.
     """
 
     @operation("One online check", answers={200: schemas.OnlineCheck})
@@ -43,7 +43,7 @@ class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DEL
         return self.services.online_checks.get(project_id=key.project_id, check_id=check_id)
 
     @operation(
-        "Change or pause an online check; the scores that it gave stay",
+        "Change or pause an online check; its scores stay",
         body=schemas.OnlineCheckChangeSchema,
         answers={200: schemas.OnlineCheck},
     )
@@ -52,6 +52,6 @@ class OnlineCheckResource(Resource, tag="Scores", GET="read", PATCH="write", DEL
             project_id=key.project_id, check_id=check_id, values=command, actor=key.actor, may_spend=RUN in key.scopes
         )
 
-    @operation("Remove an online check; the scores that it gave stay", answers={204: None})
+    @operation("Remove an online check; its scores stay", answers={204: None})
     def on_delete(self, key: ApiKey, check_id: int) -> None:
         self.services.online_checks.remove(project_id=key.project_id, check_id=check_id, actor=key.actor)

@@ -1,4 +1,4 @@
-"""Makes the API's OpenAPI 3.1 document of the routes, their operations and schemas, and a page of the document."""
+"""Makes the OpenAPI 3.1 document of the API from routes, operations and schemas, and a page of this document."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.schemas.answer import Answer, Json, anything, integer, text
 from app.schemas.base import BIGINT_MAX
 
 API = "/api/"
-DESCRIPTION = "Run, render and manage versioned prompts; take in agents' traces and replay them."
+DESCRIPTION = "Run, render and manage versioned prompts; store and replay agents' traces."
 ERRORS, BODY_ERRORS, KEY_ERRORS = (400, 500, 503), (413, 415), (401, 403, 429)
 
 
@@ -38,24 +38,24 @@ def _count(description: str) -> Json:
 
 
 REQUEST_HEADERS = {
-    "If-Match": _header("The ETag of the draft to change; 412 when it has changed since."),
-    "If-None-Match": _header("ETags that the caller has; 304 when the answer's is one of them."),
+    "If-Match": _header("The ETag of the draft to change; 412 if the draft has changed since."),
+    "If-None-Match": _header("ETags that the caller has; 304 if the ETag of the answer is one of them."),
     "Idempotency-Key": _header(
-        "The same key and body within 24 hours give the same run; with another body 409.",
+        "The same key with the same body within 24 hours returns the same run; with another body 409.",
         minLength=1,
         maxLength=255,
         pattern="^[!-~]+$",
     ),
     "Prefer": _header("`respond-async` answers 202 at once."),
-    "Last-Event-ID": _header("The id of the last event that was seen."),
+    "Last-Event-ID": _header("The id of the last event that the caller received."),
 }
 RESPONSE_HEADERS = {
     "Location": _header("The address of the new resource."),
-    "ETag": _header("That of the answer, for If-None-Match; a draft's is also for If-Match."),
+    "ETag": _header("The ETag of the answer, for If-None-Match. A draft's ETag is also for If-Match."),
     "X-Run-Id": _header("The run's id, for GET /api/v1/runs/{run_id}."),
-    "X-Request-Id": _header("The caller's, or a random one."),
-    "RateLimit-Policy": _header("The limits of all requests and of ingest's own, as `q` requests in `w` seconds."),
-    "RateLimit-Limit": _count("Requests per minute and key; of ingest for a request of ingest."),
+    "X-Request-Id": _header("The request id that the caller sent, or a random one."),
+    "RateLimit-Policy": _header("The limits of all requests and of ingest requests, as `q` requests in `w` seconds."),
+    "RateLimit-Limit": _count("The limit of requests per minute and key; for ingest requests the limit of ingest."),
     "RateLimit-Remaining": _count("Requests left."),
     "RateLimit-Reset": _count("Seconds until the minute of the rate limit ends."),
     "Retry-After": _count("Seconds to wait before the next try."),
@@ -84,7 +84,7 @@ class Document(Answer):
 
 @dataclass(frozen=True)
 class OpenApi:
-    """The document at /api/openapi.json, made when it is first requested: then all routes are known."""
+    """The document at /api/openapi.json. It is made on the first request, when all routes are known."""
 
     tag: ClassVar = "Openapi"
     access: ClassVar = Public({"GET"})
@@ -124,7 +124,7 @@ def build_document(routes: Sequence[Route]) -> Json:
 
 
 def _describe_fields(converter: Any) -> None:
-    """Make an apispec converter read the attributes `documented` and `alternatives` of fields."""
+    """Make an apispec converter use the attributes `documented` and `alternatives` of fields."""
 
     def alternatives(field: Any, **_kwargs: Any) -> Json:
         found = getattr(field, "alternatives", ())
@@ -135,22 +135,22 @@ def _describe_fields(converter: Any) -> None:
         return dict(getattr(field, "documented", {}))
 
     def pattern(_field: Any, ret: Json, **_kwargs: Any) -> Json:
-        r"""Python matches from the beginning, and its `\Z` is written `$` in other languages."""
+        r"""Convert a pattern for `re.match` to JSON Schema: anchor it with `^`, and replace `\Z` by `$`."""
         found = str(ret.get("pattern", ""))
         return {"pattern": "^" + found.removesuffix(r"\Z") + "$"} if found.endswith(r"\Z") else {}
 
     def default(_field: Any, ret: Json, **_kwargs: Any) -> Json:
-        """A query string has the text of a boolean."""
+        """Write a boolean default as text, as in a query string."""
         value = ret.get("default")
         return {"default": str(value).lower()} if isinstance(value, bool) and ret.get("type") == "string" else {}
 
-    # Right after the type, so that validators have the last word on bounds.
+    # Directly after the type, so that validators can override bounds.
     converter.attribute_functions[1:1] = [documented, alternatives]
     converter.attribute_functions += [pattern, default]
 
 
 def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
-    """Return the function that names schemas: by their classes, and `…Request` where an answer has the same name."""
+    """Return a function that names a schema by its class; with `Request` appended if an answer has the same name."""
     described = (operation_of(method) for route in routes for method in route.responders.values())
     answers = [schema for about in described if about for schema in about.answers.values() if schema]
     answered = {each.__name__ for schema in answers for each in (schema, *getattr(schema, "alternatives", ()))}
@@ -174,7 +174,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
     scope = route.access.needed(method) if isinstance(route.access, ByKey) else None
     paragraphs = [
         inspect.cleandoc(vars(type(route.resource)).get("__doc__") or ""),
-        scope and f"Takes a key with the scope `{scope}`.",
+        scope and f"Requires an API key with the scope `{scope}`.",
     ]
     found: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
@@ -220,12 +220,12 @@ def _responses(route: Route, about: Operation) -> Json:
 
 
 def _messages(about: Operation) -> Json:
-    """Return the content of a message of OTLP in protobuf, where the operation takes and gives some."""
+    """Return the content of an OTLP message in protobuf, if the operation supports protobuf."""
     return {PROTOBUF: {"schema": {"type": "string", "format": "binary"}}} if about.protobuf else {}
 
 
 def _json_of(schema: type[Schema]) -> Json:
-    """Return the content that a schema describes, or one of its `alternatives`."""
+    """Return the JSON content of a schema, or of any of its `alternatives`."""
     alternatives = getattr(schema, "alternatives", ())
     return {falcon.MEDIA_JSON: {"schema": {"anyOf": list(alternatives)} if alternatives else schema}}
 
@@ -240,7 +240,7 @@ def _answer(status: int, schema: type[Schema] | None, headers: set[str], texts: 
 
 @dataclass(frozen=True)
 class ApiDocsPage:
-    """`page` makes the HTML of the document, once."""
+    """The document as a page. `page` makes the HTML once."""
 
     tag: ClassVar = "Docs"
     access: ClassVar = Public({"GET"})

@@ -1,15 +1,15 @@
-"""Resources of the API and their operations, each with one description of its request and its answer.
+"""Resources of the API, and operations with a description of their requests and answers.
 
     class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
         @operation("Make a project", body=ProjectSchema, answers={201: Project}, location="/api/v1/projects/{id}")
         def on_post(self, key: ApiKey, command: Command) -> ProjectRow: ...
 
-The method takes by name what it needs: `key`, the caller's API key; `command`, what the schema of `body` or of
-`query` loaded; `call` (a `Call`), where the request's headers matter or the answer is not JSON; and the parameters
-of the path. What it returns is dumped by the schema in `answers` of the success status, which is the first one, or
-by the one of a `Reply`. A method that returns None answers without a body, or has answered through its `call`.
+The method declares the arguments that it needs: `key`, the caller's API key; `command`, loaded by the schema of `body`
+or `query`; `call` (a `Call`), if it reads headers or its answer is not JSON; and parameters of the path. The schema of
+the first status in `answers` dumps the returned object. A `Reply` chooses another status. A method that returns None
+answers without a body, or has answered through its `call`.
 
-`app/api/routes.py` gives Falcon the `Responder` of each method.
+`app/api/routes.py` registers the `Responder` of each method with Falcon.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from app.schemas.base import load
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Answers = Mapping[int, type[Schema] | None]
-# The result of a schema without a `command`: keywords for the service's method.
+# A schema without a `command` loads to keyword arguments for the service's method.
 Command = dict[str, Any]
 Limit = Literal["json", "run", "traces", "import"]
 Limits = Mapping[Limit, int]
@@ -40,15 +40,16 @@ Limits = Mapping[Limit, int]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The description of a method, by which the document is made and its `Responder` works.
+    """The description of a method, used by the OpenAPI document and the method's `Responder`.
 
-    `answers` are those of success, None for one without a body; `errors` are statuses beyond what all operations of
-    the kind may answer. `headers` and `answer_headers` are names in `app/api/openapi.py`; with "ETag" among
-    the latter the answer has one, which begins with the result's `etag` where it has one. With "If-None-Match" among
-    the former a caller that has the answer gets 304. `location` is the address of what was made, with the
-    path's parameters and the answer's fields in braces. `limit` names the bound of the body's bytes. `texts` are media
-    types other than JSON that 200 may have: a CSV, a page, a stream of events. With `protobuf` the request may be a
-    message of OTLP as well, and its answer then is one.
+    - `answers`: the schema of each success status; None for an answer without a body.
+    - `errors`: error statuses in addition to the common ones of this kind of operation.
+    - `headers`, `answer_headers`: names in `app/api/openapi.py`. With "If-None-Match" in `headers`, a caller that has
+      the answer gets 304. With "ETag" in `answer_headers`, the answer has an ETag; it begins with the result's `etag`.
+    - `location`: the address of the new resource, with path parameters and answer fields in braces.
+    - `limit`: the name of the limit for the body's bytes.
+    - `texts`: media types of 200 other than JSON: CSV, a page, a stream of events.
+    - `protobuf`: the request may be an OTLP message in protobuf; then the answer is protobuf, too.
     """
 
     summary: str
@@ -82,7 +83,7 @@ def operation_of(method: object) -> Operation | None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A result with the status that it has among several of success; `location` replaces the operation's."""
+    """A result with one of several success statuses. `location` replaces the operation's."""
 
     status: int
     result: Any
@@ -91,7 +92,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request and its answer, for methods that need more than key, command and path."""
+    """A request and its answer, for methods that need more than key, command and path."""
 
     req: falcon.Request
     resp: falcon.Response
@@ -105,9 +106,9 @@ class Call:
 
     @property
     def if_match(self) -> frozenset[str] | None:
-        """The drafts (or "*") of which one must be the present one; None when the caller asks for no check.
+        """The drafts, or "*", one of which must be the present draft. None if the caller requests no check.
 
-        Of the strong ETags of answers that is what they begin with: the rest changes with a commit, too.
+        Only the beginning of a strong ETag names the draft. The rest changes with a commit, too.
         """
         tags = self.req.if_match
         if tags is None:
@@ -115,7 +116,7 @@ class Call:
         return frozenset(str(tag).partition(".")[0] for tag in tags if not getattr(tag, "is_weak", False))
 
     def read_bytes(self) -> bytes:
-        """Return the body as it was sent, within the operation's limit."""
+        """Return the body's bytes, within the operation's limit."""
         return read_capped(self.req, self.body_bytes)
 
     def read_json(self) -> Any:
@@ -124,9 +125,9 @@ class Call:
 
 
 class Resource:
-    """The base of the API's resources. The class's keywords name the scope of an API key that each method takes.
+    """The base of the API's resources. Keywords of the class name the API key scope that each HTTP method requires.
 
-    `tag` is the resource's group in the document, by default the noun of its module.
+    `tag` is the resource's group in the OpenAPI document, by default the noun of its module.
     """
 
     access: ClassVar[Access]
@@ -142,7 +143,7 @@ class Resource:
 
 
 class Responder:
-    """Stands for a method in Falcon's router: parses the request, calls the method, dumps its result."""
+    """Falcon's responder for a method: parses the request, calls the method, dumps its result."""
 
     def __init__(self, method: Callable[..., Any], about: Operation, limits: Limits) -> None:
         self._method = method
@@ -188,12 +189,12 @@ class Responder:
 
 
 def _has(req: falcon.Request, tag: str) -> bool:
-    """Return whether the caller has the answer with this ETag; it compares weakly, and "*" is any answer."""
+    """Return whether the caller has the answer with this ETag, by weak comparison. "*" matches any answer."""
     return any(str(one) in (tag, "*") for one in req.if_none_match or ())
 
 
 def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any]:
-    """Return the function that loads a request's command; its schema is made once."""
+    """Return a function that loads a request's command. The schema is made only once."""
     if about.body:
         body = about.body()
         return lambda req: load(body, read_json(req, body_bytes, optional=about.body_optional))
@@ -202,6 +203,6 @@ def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any
 
 
 def bound(method: Callable[..., Any], limits: Limits) -> Callable[..., Any]:
-    """Return the `Responder` of a method; the method itself where it is no operation and has Falcon's signature."""
+    """Return the `Responder` of an operation. Return any other method unchanged: it has Falcon's signature."""
     about = operation_of(method)
     return method if about is None else Responder(method, about, limits)

@@ -19,7 +19,7 @@ class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
         return self.services.projects.of([key.organization_id])
 
     @operation(
-        f"Make another project, of at most {PROJECTS_OF_ORGANIZATION}",
+        f"Make a project; an organization has at most {PROJECTS_OF_ORGANIZATION}",
         body=schemas.ProjectSchema,
         answers={201: schemas.Project},
         location="/api/v1/projects/{id}",
@@ -36,16 +36,16 @@ class Project(Resource, tag="Projects", GET="admin", PATCH="admin"):
 
     @operation("Rename a project", body=schemas.ProjectSchema, answers={200: schemas.Project})
     def on_patch(self, key: ApiKey, command: Command, project_id: int) -> organizations.Project:
-        self.on_get(key, project_id)  # NotFound for another organization's
+        self.on_get(key, project_id)  # raises NotFound for a project of another organization
         self.services.projects.rename(project_id=project_id, actor=key.actor, **command)
         return self.on_get(key, project_id)
 
 
 class ProjectApiKeys(Resource, tag="Projects", POST="admin"):
-    """A project's further keys can be managed at /api/v1/api-keys with a key made here."""
+    """With a key made here, further keys of the project can be managed at /api/v1/api-keys."""
 
     @operation(
-        "Make an API key of any project of the organization; its secret is shown this once",
+        "Make an API key of any project of the organization; its secret is shown only once",
         body=schemas.NewKeySchema,
         answers={201: schemas.CreatedApiKey},
         location="/api/v1/api-keys/{id}",
@@ -57,14 +57,14 @@ class ProjectApiKeys(Resource, tag="Projects", POST="admin"):
 
 
 class ApiKeys(Resource, tag="Keys", GET="write", POST="write"):
-    """Reading takes the scope `write`, too: a list of keys is only of use to callers that make and revoke them."""
+    """Reading requires the scope `write`, too: only callers that make and revoke keys need the list."""
 
-    @operation("The project's API keys, revoked and expired ones too", answers={200: schemas.ApiKeys})
+    @operation("The project's API keys, including revoked and expired ones", answers={200: schemas.ApiKeys})
     def on_get(self, key: ApiKey) -> list[ApiKey]:
         return self.services.keys.list(project_id=key.project_id)
 
     @operation(
-        "Make an API key; its secret is shown this once",
+        "Make an API key; its secret is shown only once",
         body=schemas.NewKeySchema,
         answers={201: schemas.CreatedApiKey},
         location="/api/v1/api-keys/{id}",
@@ -79,7 +79,7 @@ class ApiKeyResource(Resource, tag="Keys", GET="write", DELETE="write"):
     def on_get(self, key: ApiKey, key_id: int) -> ApiKey:
         return self.services.keys.get(project_id=key.project_id, key_id=key_id)
 
-    @operation("Revoke an API key, everywhere within 5 seconds", answers={204: None})
+    @operation("Revoke an API key; it stops working everywhere within 5 seconds", answers={204: None})
     def on_delete(self, key: ApiKey, key_id: int) -> None:
         self.services.keys.revoke_with(key, key_id=key_id)
 
@@ -91,7 +91,7 @@ class Members(Resource, tag="Members", GET="admin"):
 
 
 class Member(Resource, tag="Members", GET="admin", PATCH="admin", DELETE="admin"):
-    """An organization keeps an admin: taking the last one's role is 409."""
+    """An organization keeps at least one admin. Removing the last one or their role answers 409."""
 
     @operation("One member", answers={200: schemas.Member})
     def on_get(self, key: ApiKey, user_id: int) -> organizations.Member:
@@ -103,18 +103,18 @@ class Member(Resource, tag="Members", GET="admin", PATCH="admin", DELETE="admin"
         self.services.accounts.change_role(organization_id=organization_id, user_id=user_id, actor=key.actor, **command)
         return self.services.accounts.member(organization_id=organization_id, user_id=user_id)
 
-    @operation("Remove a member and end their sign-ins; what they made stays", answers={204: None}, errors=(409,))
+    @operation("Remove a member and sign them out; everything that they made stays", answers={204: None}, errors=(409,))
     def on_delete(self, key: ApiKey, user_id: int) -> None:
         self.services.accounts.remove(organization_id=key.organization_id, user_id=user_id, actor=key.actor)
 
 
 class Invitations(Resource, tag="Members", GET="admin", POST="admin"):
-    @operation("Invitations that nobody has followed yet, newest first", answers={200: schemas.Invitations})
+    @operation("Open invitations, newest first", answers={200: schemas.Invitations})
     def on_get(self, key: ApiKey) -> list[organizations.Invitation]:
         return self.services.accounts.invitations(organization_id=key.organization_id)
 
     @operation(
-        "Invite somebody; the path of the link is shown this once",
+        "Invite somebody; the path of the link is shown only once",
         body=schemas.NewInvitationSchema,
         answers={201: schemas.CreatedInvitation},
         location="/api/v1/invitations/{id}",
@@ -137,7 +137,7 @@ class Invitation(Resource, tag="Members", GET="admin", DELETE="admin"):
 
 
 class AuditLog(Resource, tag="Audit log", GET="admin"):
-    """It takes the scope `admin`, as it names members and covers all projects."""
+    """Requires the scope `admin`, because it names members and covers all projects."""
 
     @operation("The organization's audit log, newest first", query=PageQuerySchema, answers={200: schemas.AuditLog})
     def on_get(self, key: ApiKey, command: Command) -> Page[AuditEntry]:
@@ -145,12 +145,12 @@ class AuditLog(Resource, tag="Audit log", GET="admin"):
 
 
 class DataPolicyResource(Resource, tag="Data policy", GET="read", PUT="write"):
-    @operation("How long the project keeps what, and what it masks", answers={200: schemas.DataPolicy})
+    @operation("The data policy: how long the project keeps data, and what it masks", answers={200: schemas.DataPolicy})
     def on_get(self, key: ApiKey) -> DataPolicy:
         return self.services.data_policies.get(project_id=key.project_id)
 
     @operation(
-        "Set how long the project keeps what, and what it masks",
+        "Set the data policy: how long the project keeps data, and what it masks",
         body=schemas.DataPolicySchema,
         answers={200: schemas.DataPolicy},
     )

@@ -13,7 +13,7 @@ from app.services.prompts.service import RenderedPrompt
 
 class Prompts(Resource, GET="read", POST="write"):
     @operation(
-        "All prompts of the project, or the archived ones, newest first",
+        "The project's prompts, or its archived prompts, newest first",
         query=schemas.PageQuery,
         answers={200: schemas.PromptList},
     )
@@ -24,7 +24,7 @@ class Prompts(Resource, GET="read", POST="write"):
         )
 
     @operation(
-        "Create a prompt and commit it, or with `commit` false leave it a draft",
+        "Create a prompt and commit it; with `commit` false it stays a draft",
         body=schemas.NewPromptSchema,
         answers={201: schemas.CreatedPrompt},
         location="/api/v1/prompts/{prompt[id]}",
@@ -67,14 +67,14 @@ class Prompt(Resource, GET="read", PATCH="write", DELETE="write"):
 
 
 class Unarchive(Resource, POST="write"):
-    @operation("Make an archived prompt usable again", answers={200: schemas.Prompt}, answer_headers=("ETag",))
+    @operation("Unarchive a prompt", answers={200: schemas.Prompt}, answer_headers=("ETag",))
     def on_post(self, key: ApiKey, prompt_id: int) -> schemas.Published:
         view = self.services.prompt_editor.unarchive(project_id=key.project_id, prompt_id=prompt_id, actor=key.actor)
         return schemas.Published.at(self.container.settings.public_url, view)
 
 
 class Render(Resource, POST="read"):
-    """Rendering changes nothing, so that a key that may read may render."""
+    """Rendering changes nothing, so keys that may read may render."""
 
     @operation(
         "The instruction that the model would receive",
@@ -87,10 +87,10 @@ class Render(Resource, POST="read"):
 
 
 class Preview(Resource, POST="read"):
-    """The text that an editor shows during an edit. Nothing is stored, so that a key that may read may preview."""
+    """A preview for editors. Nothing is stored, so keys that may read may preview."""
 
     @operation(
-        "The instruction that the draft would give after an edit",
+        "The instruction that an edited draft would give",
         body=schemas.PreviewSchema,
         answers={200: schemas.RenderedPrompt},
     )
@@ -130,7 +130,7 @@ class Restore(Resource, tag="Versions", POST="write"):
     base: str
 
     @operation(
-        "Make a version the draft again",
+        "Restore a version as the draft",
         headers=("If-Match",),
         answers={200: schemas.Prompt},
         answer_headers=("ETag",),

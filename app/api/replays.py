@@ -1,4 +1,4 @@
-"""Replays: started for a test case or a whole prompt, listed, read, cancelled, judged."""
+"""Replays of a test case or a whole prompt: start, list, read, cancel, judge."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ReplayResource(Resource, GET="read"):
 
 
 class ReplayCancellation(Resource, POST="run"):
-    """A key that may start replays may cancel them."""
+    """Keys that may start replays may cancel them."""
 
     @operation("Cancel a replay", answers={200: schemas.Replay}, errors=(409,))
     def on_post(self, key: ApiKey, replay_id: int) -> ReplayView:
@@ -67,7 +67,7 @@ class ReplayCancellation(Resource, POST="run"):
 
 
 class ReplayStep(Resource, PATCH="write"):
-    """A person's verdict; steps count over all turns, from 0."""
+    """A person's verdict on a step. Steps count from 0 over all turns."""
 
     @operation(
         "Decide a step that needs review, or that a judge decided",
@@ -82,9 +82,9 @@ class ReplayStep(Resource, PATCH="write"):
 
 
 class AcceptedStep(Resource, POST="write"):
-    """The test case expects from now on what the draft produced; the replay keeps its verdict."""
+    """Changes the test case: it expects what the draft produced. The replay keeps its verdict."""
 
-    @operation("Accept what a step produced as expected", answers={200: TestCase})
+    @operation("Accept a step's outcome as expected", answers={200: TestCase})
     def on_post(self, key: ApiKey, replay_id: int, step: str) -> CaseView:
         produced = self.services.replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
         row = self.services.test_cases.accept(
@@ -97,14 +97,14 @@ class AcceptedStep(Resource, POST="write"):
 
 
 class BatchAcceptance(Resource, GET="read", POST="write"):
-    """The replays that were started with this one, and what accepting all of their outcomes would change."""
+    """The batch of replays that this one was started with, and the changes if all its outcomes are accepted."""
 
     @operation("The failed steps of the batch that can be accepted as expected", answers={200: schemas.AcceptableSteps})
     def on_get(self, key: ApiKey, replay_id: int) -> list[AcceptableStep]:
         return self.services.acceptance.of_batch(project_id=key.project_id, replay_id=replay_id)
 
     @operation(
-        "Accept what the failed steps of the batch produced as expected",
+        "Accept the outcomes of failed steps of the batch as expected",
         body=schemas.AcceptBatchSchema,
         body_optional=True,
         answers={200: schemas.AcceptedSteps},
@@ -123,7 +123,7 @@ def _number(step: str) -> int:
 
 class JudgeAgreementResource(Resource, GET="read"):
     @operation(
-        "How many steps both a judge and a person decided, and on how many they agree",
+        "The number of steps that both a judge and a person decided, and on how many they agree",
         answers={200: schemas.JudgeAgreement},
     )
     def on_get(self, key: ApiKey, prompt_id: int) -> JudgeAgreement:

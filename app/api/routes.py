@@ -139,7 +139,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
 
 
 def install(app: RoutedApp, container: Container, docs_page: Callable[[Mapping[str, Any]], str]) -> None:
-    """Add the API, with `/health`, `/metrics` and the document of it all, which `docs_page` makes a page of."""
+    """Add the API, `/health`, `/metrics`, the OpenAPI document, and the page that `docs_page` makes of it."""
     settings, openapi = container.settings, OpenApi(app)
     limits: Limits = {
         "json": settings.json_body_bytes,

@@ -27,7 +27,7 @@ _REQUEST = schemas.RunRequest()
 
 
 class RunPrompt(Resource, POST="run"):
-    """Answers with the model's answer: whole, as events while it is written, or with the accepted run (202)."""
+    """Answers with the model's whole answer, with events while it is written, or with the accepted run (202)."""
 
     waits = frozenset({"POST"})
 
@@ -51,7 +51,7 @@ class RunPrompt(Resource, POST="run"):
             resp.set_header("Preference-Applied", "respond-async")
             return Reply(202, self.services.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
-            # An event of another run means nothing for a run that begins here.
+            # Last-Event-ID belongs to another run if this request begins a new run.
             _send_events(self.container, key, call, started.run_id, last_seen(req) if started.joined else None)
             return None
         row = self.container.run_delivery.finished(started)
@@ -59,9 +59,10 @@ class RunPrompt(Resource, POST="run"):
         return row
 
     def _start(self, key: ApiKey, call: Call) -> Started:
-        """Read the body and start the run; a method of its own, so that no frame holds the files while a caller waits.
+        """Read the body and start the run.
 
-        Decoded, files are smaller than the body that brings them: its limit holds for both.
+        This is a separate method, so that no frame keeps the files in memory while a caller waits. Decoded files are
+        smaller than the body, so the body's limit bounds both.
         """
         body = call.read_json()
         return self.services.runs.start(
@@ -74,18 +75,18 @@ class RunPrompt(Resource, POST="run"):
 
 
 class RunResource(Resource, GET="read"):
-    @operation("One run with all that is known of it", answers={200: schemas.Run})
+    @operation("One run with all details", answers={200: schemas.Run})
     def on_get(self, key: ApiKey, run_id: int) -> RunRow:
         return self.services.runs.get(project_id=key.project_id, run_id=run_id)
 
 
 class RunEvents(Resource, GET="read"):
-    """The events of a run that an earlier request began."""
+    """The events of a run that an earlier request started."""
 
     waits = frozenset({"GET"})
 
     @operation(
-        "The events of a run, from its beginning or after the last one seen",
+        "The events of a run, from the beginning or after the last received event",
         headers=("Last-Event-ID",),
         answers={200: None, 204: None},
         texts=(EVENT_STREAM,),
@@ -98,13 +99,13 @@ class RunEvents(Resource, GET="read"):
 
 
 def _prefers_async(req: falcon.Request) -> bool:
-    """Read the header by RFC 7240: preferences are separated by commas, and their names ignore case."""
+    """Return whether the header asks for 202 (RFC 7240): commas separate preferences, and case is ignored."""
     preferences = (req.get_header("Prefer") or "").split(",")
     return any(preference.partition(";")[0].strip().lower() == "respond-async" for preference in preferences)
 
 
 def _idempotency(req: falcon.Request, api_key_id: int, body: Any) -> Idempotency | None:
-    """Return the request's Idempotency-Key with a digest of its body, in which white space and order don't count."""
+    """Return the Idempotency-Key with a digest of the body. White space and order of keys do not change the digest."""
     key = req.get_header("Idempotency-Key")
     if key is None:
         return None
@@ -124,7 +125,7 @@ def _send_events(container: Container, key: ApiKey, call: Call, run_id: int, aft
 
 class ObservedUsage(Resource, tag="Usage", GET="read"):
     @operation(
-        "The model calls of traces by day, prompt, model: none of them is in the usage",
+        "The model calls of traces by day, prompt and model, which usage does not include",
         query=usage_schemas.ObservedQuery,
         answers={200: usage_schemas.ObservedUsage},
     )
@@ -136,7 +137,7 @@ class ObservedUsage(Resource, tag="Usage", GET="read"):
 
 class Usage(Resource, tag="Usage", GET="read"):
     @operation(
-        "Usage by day, prompt, version, model, key, source",
+        "Usage by day, prompt, version, model, key or source",
         query=usage_schemas.UsageQuery,
         answers={200: usage_schemas.Usage},
         texts=(CSV,),

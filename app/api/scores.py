@@ -1,4 +1,4 @@
-"""/api/v1/scores: the scores that people and programs give to sessions, turns, steps and runs."""
+"""/api/v1/scores: scores that people and programs give to sessions, turns, steps and runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCORES = "/api/v1/scores"
 
 class Scores(Resource, GET="read", POST="ingest"):
     @operation(
-        "The project's scores, the last one stored first",
+        "The project's scores, last stored first",
         query=schemas.ScoreQuerySchema,
         answers={200: listing("scores", schemas.Score, paged=True)},
     )
@@ -24,7 +24,7 @@ class Scores(Resource, GET="read", POST="ingest"):
         return self.services.scores.list(project_id=key.project_id, **command)
 
     @operation(
-        "Score a session, turn, step or run, or replace the score that has this id (200); or a batch of scores (200)",
+        "Score a session, turn, step or run, or replace the score with this id (200); or store a batch of scores (200)",
         body=schemas.GivenScoresSchema,
         answers={200: schemas.ScoreOrScores, 201: schemas.Score},
         location=f"{SCORES}/{{id}}",

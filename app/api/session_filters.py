@@ -1,4 +1,4 @@
-"""/api/v1/session-filters: saved filters of the project's list of sessions."""
+"""/api/v1/session-filters: saved filters of the list of a project's sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.services.traces.saved_filters import NewFilter
 
 
 class SessionFilters(Resource, tag="Sessions", GET="read", POST="write"):
-    @operation("The project's saved filters, in the order of their names", answers={200: schemas.SavedFilters})
+    @operation("The project's saved filters, sorted by name", answers={200: schemas.SavedFilters})
     def on_get(self, key: ApiKey) -> list[models.SavedFilter]:
         return self.services.saved_filters.list(project_id=key.project_id)
 

@@ -1,4 +1,4 @@
-"""GET /api/v1/sessions: the sessions of the whole project, and their export."""
+"""GET /api/v1/sessions: the sessions of a project, and their export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.schemas import sessions as schemas
 
 class Sessions(Resource, tag="Sessions", GET="read"):
     @operation(
-        "The sessions of the project; a search that takes too long ends its page early: go on with nextCursor",
+        "The project's sessions; a slow search ends its page early: continue with nextCursor",
         query=schemas.SessionQuerySchema,
         answers={200: schemas.Sessions},
     )
@@ -26,12 +26,12 @@ class Sessions(Resource, tag="Sessions", GET="read"):
 
 
 class SessionExport(Resource, tag="Sessions", GET="read"):
-    """A line for each session that matches, as the list has it: JSON, or CSV where the caller prefers that."""
+    """A line for each matching session, in the order of the list: JSON, or CSV if the caller prefers it."""
 
     exports = frozenset({"GET"})
 
     @operation(
-        "Export the sessions of the project that match",
+        "Export the project's matching sessions",
         query=schemas.SessionExportSchema,
         answers={200: None},
         texts=(NDJSON, CSV),

@@ -1,4 +1,4 @@
-"""The addresses that take spans, and the sessions, logs, rejected spans and exports that traces and runs make."""
+"""Addresses that receive spans and log records; sessions, prompt logs, rejected spans and exports."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/"
 
 
 class Traces(Resource, POST="ingest"):
-    """Answers 200 when the batch is committed: what is acknowledged is stored."""
+    """Answers 200 once the batch is committed, so acknowledged spans are stored."""
 
     stores = frozenset({"POST"})
 
     @operation(
-        "Take in a batch of spans (OTLP over HTTP with JSON)",
+        "Store a batch of spans (OTLP over HTTP with JSON)",
         body=schemas.TraceExportSchema,
         limit="traces",
         answers={200: schemas.TracesStored},
@@ -47,12 +47,12 @@ class Traces(Resource, POST="ingest"):
 
 
 class Logs(Resource, POST="ingest"):
-    """Takes what was said in model calls, each record joined to its span; others are ignored without an error."""
+    """Stores the messages of model calls with their spans. Other records are ignored without an error."""
 
     stores = frozenset({"POST"})
 
     @operation(
-        "Take in a batch of log records (OTLP over HTTP with JSON)",
+        "Store a batch of log records (OTLP over HTTP with JSON)",
         body=schemas.LogExportSchema,
         limit="traces",
         answers={200: schemas.LogsStored},
@@ -62,16 +62,16 @@ class Logs(Resource, POST="ingest"):
 
 
 class PromptTraces(Resource, POST="ingest"):
-    """The address of one prompt, so that spans need not name it; a span that names a prompt keeps that.
+    """The address of one prompt, so that spans need not name it. A span that names another prompt belongs to that one.
 
-    Takes what exporters send unless they are told otherwise: protobuf, or JSON. The answer has the same media type, and
-    so have errors, as google.rpc.Status.
+    Accepts protobuf, the default of exporters, and JSON. Answers and errors (google.rpc.Status) have the media type of
+    the request.
     """
 
     stores = frozenset({"POST"})
 
     @operation(
-        "Take in a batch of a prompt's spans (OTLP over HTTP)",
+        "Store a batch of a prompt's spans (OTLP over HTTP)",
         body=schemas.TraceExportSchema,
         limit="traces",
         answers={200: schemas.TracesStored},
@@ -82,12 +82,12 @@ class PromptTraces(Resource, POST="ingest"):
 
 
 class PromptOtelLogs(Resource, POST="ingest"):
-    """Takes what was said in a prompt's model calls, in protobuf or JSON, as the address of its spans does."""
+    """Stores the messages of a prompt's model calls, sent as protobuf or JSON like the prompt's spans."""
 
     stores = frozenset({"POST"})
 
     @operation(
-        "Take in a batch of a prompt's log records (OTLP over HTTP)",
+        "Store a batch of a prompt's log records (OTLP over HTTP)",
         body=schemas.LogExportSchema,
         limit="traces",
         answers={200: schemas.LogsStored},
@@ -98,7 +98,7 @@ class PromptOtelLogs(Resource, POST="ingest"):
 
 
 def _deliver_to_prompt(container: Container, key: ApiKey, call: Call, prompt_id: int, signal: Signal) -> Receipt | None:
-    """Return the receipt of JSON; answer protobuf in protobuf."""
+    """Return the receipt of a JSON batch. Answer a protobuf batch in protobuf and return None."""
     container.services.ingest.known_prompts.check(key.project_id, prompt_id)
     form = _form(call.req, prompt_id, signal)
     receipt = _deliver(container, key, call, form)
@@ -110,7 +110,7 @@ def _deliver_to_prompt(container: Container, key: ApiKey, call: Call, prompt_id:
 
 
 def _deliver(container: Container, key: ApiKey, call: Call, form: BatchForm) -> Receipt:
-    """Return the receipt of a batch that was stored, or in part; raises what is wrong with another."""
+    """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
     receipt = container.batch_delivery.deliver(key.project_id, call.read_bytes(), form)
     if error := ERRORS.get(receipt.outcome):
         raise error(receipt.message)
@@ -122,7 +122,7 @@ def _json_form(req: falcon.Request, signal: Signal) -> BatchForm:
         raise UnsupportedMediaType(
             "Only OTLP over HTTP with JSON is accepted here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json, which "
             f"sends Content-Type: {JSON} (this request has {media_type[:100] or 'none'}), or send to the address "
-            f"of one prompt, which takes protobuf too: {PROMPT_ADDRESS}{signal}."
+            f"of one prompt, which accepts protobuf too: {PROMPT_ADDRESS}{signal}."
         )
     return BatchForm(_encoding(req), signal=signal)
 
@@ -137,7 +137,7 @@ def _form(req: falcon.Request, prompt_id: int, signal: Signal) -> BatchForm:
 
 
 def _encoding(req: falcon.Request) -> str:
-    """Return the content encoding; raises `UnsupportedMediaType` for one that is not taken."""
+    """Return the content encoding; raises `UnsupportedMediaType` for an unsupported one."""
     encoding = (req.get_header("Content-Encoding") or "").strip().lower()
     if encoding not in ENCODINGS:
         raise UnsupportedMediaType("Content-Encoding must be gzip, deflate or identity.")
@@ -149,14 +149,14 @@ class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
     def on_get(self, key: ApiKey, session_id: str) -> Session:
         return self.services.sessions.get(project_id=key.project_id, session_id=session_id)
 
-    @operation("Delete a session with its spans; test cases made from it stay", answers={204: None})
+    @operation("Delete a session and its spans; test cases made from it stay", answers={204: None})
     def on_delete(self, key: ApiKey, session_id: str) -> None:
         self.services.deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
 
 
 class PromptLogs(Resource, tag="Logs", GET="read"):
     @operation(
-        "The prompt's log; a search that takes too long ends its page early: go on with nextCursor",
+        "The prompt's log; a slow search ends its page early: continue with nextCursor",
         query=prompt_log.LogQuerySchema,
         answers={200: prompt_log.Log},
     )
@@ -173,10 +173,10 @@ class RejectedSpans(Resource, tag="Logs", GET="read"):
 
 
 class Exports(Resource, tag="Exports", GET="read"):
-    """`kind` is sessions, runs or test-cases: one JSON object a line, newest first, each as its own address answers.
+    """`kind` is sessions, runs or test-cases. Each line is a JSON object like the answer of its address, newest first.
 
-    It is one request to the rate limit. A body that ends without its last chunk was cut off: ask again, from the
-    last record's time on.
+    An export counts as one request for the rate limit. If the body ends without its last chunk, it was cut off: request
+    the rest from the time of the last record.
     """
 
     exports = frozenset({"GET"})

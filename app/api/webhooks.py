@@ -1,6 +1,6 @@
-"""/api/v1/webhooks: the addresses that receive the events of a project, and the log of deliveries.
+"""/api/v1/webhooks: addresses that receive the events of a project, and the log of deliveries.
 
-All routes take the scope `admin`: anyone who knows the address of a Slack webhook can post to its channel.
+All routes require the scope `admin`: anyone who knows the address of a Slack webhook can post to its channel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Webhooks(Resource, GET="admin", POST="admin"):
         return self.services.webhooks.list(project_id=key.project_id)
 
     @operation(
-        f"Make a webhook, of at most {WEBHOOKS_MAX} of the project; its secret is shown this once",
+        f"Make a webhook; a project has at most {WEBHOOKS_MAX}; its secret is shown only once",
         body=schemas.NewWebhookSchema,
         answers={201: schemas.KnownSecret},
         location="/api/v1/webhooks/{id}",
@@ -43,14 +43,14 @@ class Webhook(Resource, GET="admin", PATCH="admin", DELETE="admin"):
             project_id=key.project_id, webhook_id=webhook_id, values=command, actor=key.actor
         )
 
-    @operation("Remove a webhook with the log of its deliveries", answers={204: None})
+    @operation("Remove a webhook and the log of its deliveries", answers={204: None})
     def on_delete(self, key: ApiKey, webhook_id: int) -> None:
         self.services.webhooks.remove(project_id=key.project_id, webhook_id=webhook_id, actor=key.actor)
 
 
 class WebhookSecret(Resource, POST="admin"):
     @operation(
-        "Rotate the secret, and show the new one this once; the old one signs, too, for 24 hours",
+        "Rotate the secret; the new one is shown only once; for 24 hours the old one signs, too",
         answers={200: schemas.KnownSecret},
     )
     def on_post(self, key: ApiKey, webhook_id: int) -> KnownSecret:
@@ -85,7 +85,7 @@ class WebhookDelivery(Resource, GET="admin"):
 
 
 class Redelivery(Resource, POST="admin"):
-    @operation("Make a delivery again, as the same event", answers={202: schemas.WebhookDelivery}, location=DELIVERY)
+    @operation("Repeat a delivery with the same event", answers={202: schemas.WebhookDelivery}, location=DELIVERY)
     def on_post(self, key: ApiKey, webhook_id: int, delivery_id: int) -> Delivery:
         return self.services.webhooks.deliver_again(
             project_id=key.project_id, webhook_id=webhook_id, delivery_id=delivery_id

@@ -11,19 +11,19 @@ from app.http.middleware import BODILESS
 MEDIA_TYPES = frozenset(
     {"text/html", "text/css", "text/csv", "text/javascript", "application/javascript", "image/svg+xml"}
 )
-# Below it, what gzip adds is about what it takes off.
+# Below this size gzip adds about as many bytes as it saves.
 BYTES_MIN = 1000
 LEVEL = 5
-# Browsers name the site that asks; other callers, and browsers without TLS, name none.
+# Browsers name the site that caused a request. Other callers, and browsers without TLS, do not.
 OWN_REQUESTS = frozenset({"", "same-origin", "none"})
 
 
 class Compression:
-    """Compresses text for callers that take gzip, unless another site made the browser ask.
+    """Compresses text for callers that accept gzip, unless another site caused the request.
 
-    The length of a compressed page tells whether text in the address is also on the page. A site that sends a
-    visitor's browser here, and can see the length on the line, could guess a page's text letter by letter (BREACH).
-    So the requests that it causes get pages as they are.
+    The length of a compressed page reveals whether text in the address is also on the page. A site that sends a
+    visitor's browser here and sees the length on the network could guess a page's text letter by letter (BREACH).
+    So requests from other sites get uncompressed pages.
     """
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
@@ -41,7 +41,7 @@ class Compression:
 
 
 def _takes_gzip(req: falcon.Request) -> bool:
-    """True if the caller names gzip and does not refuse it with a quality of zero."""
+    """Return whether the caller names gzip without refusing it by a quality of zero."""
     for entry in (req.get_header("Accept-Encoding") or "").lower().split(","):
         name, _, quality = entry.partition(";")
         if name.strip() == "gzip":

@@ -1,4 +1,4 @@
-"""Maps errors to HTTP: the status of each, its headers, and the body `{"error": message}`."""
+"""Maps errors to HTTP: status, headers and the body `{"error": message}`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ STATUS: dict[type[errors.RepriseError], str] = {
     errors.Unavailable: falcon.HTTP_503,
 }
 
-# The paths of the signals that an address of OTLP takes.
+# The paths of the signals that an OTLP address accepts.
 SIGNALS = ("/v1/traces", "/v1/logs")
 _FIRST_PATH = re.compile(r"/v1/[^/]*")
-# google.rpc.Code, which OTLP requires in error bodies of the trace ingest.
+# google.rpc.Code: OTLP requires it in error bodies.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
 
 
@@ -52,7 +52,7 @@ def status_of(error: errors.RepriseError) -> str:
 
 
 def bug_message(error: Exception, path: str) -> str:
-    """Log a bug, and return a message for the caller with the id under which the log has it."""
+    """Log a bug with an id, and return a message with this id for the caller."""
     error_id = uuid.uuid4().hex
     log.error("unhandled_error", error_id=error_id, path=path, exc_info=error)
     return f"Something is broken on our side. The log has more under the id {error_id}."
@@ -82,7 +82,7 @@ def _http_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPEr
 
 def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
     if error.status_code == 405:
-        return f"{req.path} does not take {req.method}."
+        return f"{req.path} does not support {req.method}."
     if error.status_code != 404:
         return error.description or error.title or "The request can't be answered."
     base = base_address(req.path)
@@ -93,11 +93,11 @@ def _otlp_path_message(base: str, signal: str) -> str:
     if signal.count("/v1/") > 1:
         return (
             f"The path {_FIRST_PATH.findall(signal)[0]} is doubled: "
-            "OTEL_EXPORTER_OTLP_ENDPOINT takes the base address without it, the exporter appends it."
+            "OTEL_EXPORTER_OTLP_ENDPOINT is the base address without it; the exporter appends it."
         )
     if signal.rstrip("/") in SIGNALS:
         return "There is no such prompt."
-    return f"Only traces and log records are taken here, at {base}/v1/traces and {base}/v1/logs."
+    return f"Only traces and log records are accepted here, at {base}/v1/traces and {base}/v1/logs."
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:

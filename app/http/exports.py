@@ -21,15 +21,15 @@ from app.services.data.export import ExportService
 from app.services.traces.session_list import ListedSession
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
-# Exports of one organization at once, in each web process: a slow reader keeps a thread as long as it reads.
+# Concurrent exports of one organization per web process. A slow reader occupies a thread while it reads.
 AT_ONCE = 8
-# A caller that takes no piece for so long is gone. Records are cut, as one may be too long for a slow line.
+# A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
 PIECE = 64 * 1024
 
 
 class ExportQuerySchema(StrictSchema):
-    """Selects records that began in [since, until)."""
+    """Selects records that began from `since` until before `until`."""
 
     since = Moment()
     until = Moment()
@@ -44,10 +44,10 @@ def records(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Return the records, newest first, each as the API answers it and read when it is taken.
+    """Return the records in the API's form, newest first. Each record is read when the iterator reaches it.
 
-    Raises at once `NotFound` for an unknown kind and for a prompt that the project does not have, and `Invalid` for
-    times of test cases, which have none.
+    Raises immediately `NotFound` for an unknown kind or a prompt outside the project, and `Invalid` for times with
+    test cases, which have none.
     """
     if kind not in ("sessions", "runs", "test-cases"):
         raise NotFound("There is no such export: it is of sessions, runs or test-cases.")
@@ -67,7 +67,7 @@ def line(record: dict[str, Any]) -> bytes:
 
 
 def send_lines(req: falcon.Request, resp: falcon.Response, found: Iterable[dict[str, Any]], *, name: str) -> None:
-    """Answer with the records as a file called `name`.jsonl, each read when the caller has taken those before it."""
+    """Answer with the records as a file `name`.jsonl. A record is read after the caller received the previous ones."""
     send_file(req, resp, map(line, found), media_type=NDJSON, name=f"{name}.jsonl")
 
 
@@ -83,13 +83,13 @@ def send_sessions(req: falcon.Request, resp: falcon.Response, found: Iterable[Li
 def send_file(
     req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, media_type: str, name: str
 ) -> None:
-    """Answer with a file of lines, each made when the caller has taken those before it."""
+    """Answer with a file of lines. A line is made after the caller received the previous ones."""
     caller = req.env.get("gunicorn.socket")
     if isinstance(caller, socket.socket):
         caller.settimeout(STALLED_S)
     resp.content_type = media_type
     resp.downloadable_as = name
-    resp.set_header("X-Accel-Buffering", "no")  # nginx would keep it in a file
+    resp.set_header("X-Accel-Buffering", "no")  # otherwise nginx buffers it in a file
     resp.stream = _pieces(lines)
 
 

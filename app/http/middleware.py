@@ -39,7 +39,7 @@ SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-# For a year browsers send no unencrypted request.
+# Browsers send no unencrypted request for a year.
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _CONVERTER = re.compile(r":[a-z]+(\([^)]*\))?}")
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -49,7 +49,7 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 class Deadlines:
     """Lets a request wait for the database and Redis until `within_s` after its beginning.
 
-    A streamed answer has no deadline. It comes first, so that it covers all that the other middleware does.
+    A streamed answer has no deadline. This middleware comes first, so that the deadline covers all others.
     """
 
     within_s: float
@@ -64,9 +64,9 @@ class Deadlines:
 
 
 class Forwarded:
-    """Sets `req.remote_addr` and `req.scheme` to the client's, and removes the headers that name them.
+    """Sets `req.remote_addr` and `req.scheme` to the client's, and removes the headers of proxies that name them.
 
-    It comes first, so that nothing else reads those headers.
+    This middleware comes first, so that nothing else reads these headers.
     """
 
     def __init__(self, proxies: TrustedProxies) -> None:
@@ -78,7 +78,7 @@ class Forwarded:
         forwarded_for = env.get("HTTP_X_FORWARDED_FOR", "")
         if self._proxies.trusts(peer):
             env["REMOTE_ADDR"] = self._proxies.client(peer, forwarded_for)
-            # Of several proxies the last one is the nearest.
+            # The last of several proxies is the nearest.
             scheme = env.get("HTTP_X_FORWARDED_PROTO", "").rpartition(",")[2].strip().lower()
             if scheme in ("http", "https"):
                 env["wsgi.url_scheme"] = scheme
@@ -88,7 +88,7 @@ class Forwarded:
             env.pop(name, None)
 
     def _warn(self, peer: str) -> None:
-        """Say once that a proxy seems to be in front: to Reprise all of its clients have one address."""
+        """Warn once about a proxy that is not configured: all of its clients seem to have one address."""
         address = parse_address(peer)
         if address is not None and address.is_private:
             self._warned = True
@@ -97,9 +97,9 @@ class Forwarded:
 
 @dataclass(frozen=True, slots=True)
 class RequestMetrics:
-    """Counts every request by its route's template and status, and times it.
+    """Counts and times every request, by route template and status.
 
-    It comes first, so that it counts requests that the other middleware refuses, too.
+    This middleware comes first, so that it also counts requests that others refuse.
     """
 
     metrics: Metrics
@@ -108,7 +108,7 @@ class RequestMetrics:
         req.context.counted_from = time.perf_counter()
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        # Only known methods and routes become labels, since callers can make up others without end.
+        # Only known methods and routes become labels: callers can invent unlimited others.
         method = req.method if req.method in falcon.HTTP_METHODS else "OTHER"
         route = _route(req.uri_template or "unmatched")
         self.metrics.count(HTTP_REQUESTS, method, route, str(resp.status_code))
@@ -123,7 +123,7 @@ def _route(template: str) -> str:
 
 
 class RequestId:
-    """Gives every request an id, the caller's own when it is sane, for the answer and for every log line."""
+    """Sets the id of a request for the answer and log lines: the caller's id if it is well-formed, else a new one."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         sent = req.get_header("X-Request-Id") or ""
@@ -133,7 +133,7 @@ class RequestId:
         req.context.started = time.monotonic()
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        # Checked first, as the fields of the line take time for every request.
+        # Checked first, because collecting the fields costs time in every request.
         if not logging.getLogger(REQUEST_LOGGER).isEnabledFor(logging.DEBUG):
             return
         request_log.debug(
@@ -146,16 +146,16 @@ class RequestId:
 
 
 def path_for_log(req: falcon.Request) -> str:
-    """Return the path, or its template where the path is a secret: an invitation's token lets its bearer join."""
+    """Return the path, or its template if the path is a secret: anyone with an invitation's token can join."""
     template = req.uri_template or ""
     return template if "{token}" in template else req.path
 
 
 class SecurityHeaders:
-    """Keeps browsers from showing answers of the API as pages, and caches from keeping them.
+    """Prevents browsers from showing answers of the API as pages, and caches from storing them.
 
     The headers are set before a request is answered, so that pages can replace them (see `app/web/errors.py`).
-    With an https `public_url` browsers are told to use https alone, whichever proxy is in front.
+    If `public_url` is https, browsers are instructed to use only https, independent of proxies.
     """
 
     def __init__(self, public_url: str = "") -> None:
@@ -166,7 +166,7 @@ class SecurityHeaders:
 
 
 class HeadLength:
-    """Answers HEAD with the length that GET would answer with. It comes first, so that it sees the whole answer."""
+    """Answers HEAD with the length of GET's answer. This middleware comes first, so that it sees the whole answer."""
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         if req.method == "HEAD" and resp.stream is None and resp.status_code not in BODILESS:
@@ -174,26 +174,26 @@ class HeadLength:
 
 
 class OneSpelling:
-    """Refuses, as an unknown path (404), one that does not begin with exactly one slash.
+    """Answers 404 to a path that does not begin with exactly one slash.
 
-    Falcon's router skips leading slashes: `//api/v1/prompts` would be answered by the resource of `/api/v1/prompts`.
-    So would a path that lost its slash to a `SCRIPT_NAME`. Who may call is decided by the resource all the same.
+    Falcon's router skips leading slashes: the resource of `/api/v1/prompts` would also answer `//api/v1/prompts`, and
+    a path that lost its slash to a `SCRIPT_NAME`. Access does not depend on this check: the resource decides it.
     """
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        # As it was sent: of `req.path` a slash at the end is gone, and with it one of "//".
+        # The path as sent. `req.path` has lost a trailing slash, so that "//" is "/" there.
         path = req.env["PATH_INFO"] or "/"
         if not path.startswith("/") or path.startswith("//"):
             raise falcon.HTTPRouteNotFound
 
 
 class Bulkhead:
-    """Limits the requests of a kind that are in work in one process, of all organizations and of each.
+    """Limits the concurrent requests of a kind in one process, in total and per organization.
 
-    Slow requests so never take the last threads of those that are answered at once.
-    A request beyond `quota` gets 503, and `on_refused` is called. A resource names its methods of the kind in an
-    attribute of that name, e.g. `waits = {"POST"}`; a stream is in work until it is closed. `noun` names the kind to
-    callers. This comes after the middleware that finds the organization of a request.
+    So slow requests never occupy the last threads, which fast requests need. A request above `quota` gets 503, and
+    `on_refused` is called. A resource names its methods of the kind in an attribute, e.g. `waits = {"POST"}`. A stream
+    counts until it is closed. `noun` names the kind in messages. This middleware comes after the one that finds the
+    organization of a request.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Bulkhead:
             admitted = self._shares.take(organization_id)
         if not admitted:
             self._on_refused()
-            raise Unavailable(f"As many {self._noun} as this process takes are in work; send this one again.")
+            raise Unavailable(f"This process is working on as many {self._noun} as it can; send the request again.")
         req.context.bulkhead = self, organization_id
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
@@ -240,7 +240,7 @@ def _organization_of(req: falcon.Request) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A stream that counts as in work until the server closes it, at its end or when the caller is gone before."""
+    """A stream that occupies its place until the server closes it: at its end, or when the caller is gone."""
 
     stream: ReadableIO | Iterable[bytes]
     release: Callable[[], None]

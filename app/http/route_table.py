@@ -1,4 +1,4 @@
-"""The app that takes only routes with a declared access, and remembers them for the document that is made of them."""
+"""The Falcon app. It accepts only routes with declared access, and keeps them for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARAMETER = re.compile(r"{(?P<name>\w+)(?::(?P<converter>\w+)(?:\([^)]*\))?)?}"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`parameters` are the path's, each with its converter, "" where it takes any text."""
+    """A route of the app. `parameters` maps names in the path to converters; "" means any text."""
 
     path: str
     parameters: Mapping[str, str]
@@ -28,7 +28,7 @@ class Route:
 
 
 class Digits(IntConverter):
-    """Takes ASCII digits alone: of "1_0", "+1" and other scripts' digits each would be one more address of a thing."""
+    """Accepts only ASCII digits. "1_0", "+1" and digits of other scripts would be further addresses of one thing."""
 
     def convert(self, value: str) -> int | None:
         return super().convert(value) if value.isascii() and value.isdigit() else None
@@ -39,9 +39,9 @@ def _as_it_is(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Router(CompiledRouter):
-    """Answers HEAD wherever it answers GET, by the same responder; Falcon leaves the body out.
+    """Answers HEAD with the responder of GET; Falcon omits the body.
 
-    `adapt` makes Falcon's responder of a resource's method.
+    `adapt` turns a resource's method into Falcon's responder.
     """
 
     def map_http_methods(self, resource: object, *, adapt: Adapt = _as_it_is, **options: Any) -> Any:

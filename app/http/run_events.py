@@ -1,4 +1,4 @@
-"""The events of a run, as the API and the pages answer with them while a model writes."""
+"""The events of a run. The API and the pages send them while a model writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
 
 
 def last_seen(req: falcon.Request) -> str | None:
-    """Return the id of the last event that the caller received; None for a caller that received none."""
+    """Return the id of the last event that the caller received; None if it received none."""
     seen = (req.get_header("Last-Event-ID") or "").strip()
     if seen and seen != LAST_ID and not _ID.fullmatch(seen):
         raise Invalid("Last-Event-ID: Must be the id of an event of this run.")
@@ -38,7 +38,7 @@ def send_run_events(
     after: str | None,
     api_key_id: int | None = None,
 ) -> None:
-    """Answer with the run's events after `after`; with 204, which stops an EventSource, where there can be none."""
+    """Answer with the run's events after `after`. If none can follow, answer 204, which stops an EventSource."""
     if after == LAST_ID:
         resp.status = falcon.HTTP_204
         return

@@ -1,1 +1,1 @@
-"""Marshmallow schemas, one file per noun: JSON to dataclass, dataclass to JSON."""
+"""Marshmallow schemas, one file per noun. They load JSON into dataclasses and dump dataclasses as JSON."""

@@ -24,20 +24,20 @@ class _AlertRuleFields(StrictSchema):
 
 
 class NewAlertRuleSchema(_AlertRuleFields):
-    """`threshold` is a share from 0 to 1, or USD; costs take whole days as `windowMinutes`."""
+    """`threshold` is a share from 0 to 1, or USD. For costs `windowMinutes` must be a number of whole days."""
 
     command: ClassVar = NewAlertRule
 
 
 class AlertRuleChangeSchema(_AlertRuleFields):
-    """Fields that are left out stay. A rule that changes starts anew; one that is not `enabled` is paused."""
+    """Omitted fields keep their values. A changed rule starts again; a rule that is not `enabled` is paused."""
 
     def __init__(self) -> None:
         super().__init__(partial=True)
 
 
 class AlertRule(Answer):
-    """`firingSince` is null while the rule does not fire; `value` was found last, null for too few sessions."""
+    """`firingSince` is null while the rule does not fire. `value` was measured last, null for too few sessions."""
 
     row = fields_of(alert_rules.AlertRule, "id", "prompt_id")
     metric = choice(*METRICS)

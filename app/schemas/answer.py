@@ -1,7 +1,7 @@
-"""Answers: one class per noun names the fields of its JSON, to dump them and to describe them.
+"""Schemas of answers: a class names the fields of its JSON. It dumps objects and describes them in OpenAPI.
 
     class ApiKey(Answer):
-        row = fields_of(api_keys.ApiKey, "id", "last_four", "expires_at")  # as its dataclass annotates them
+        row = fields_of(api_keys.ApiKey, "id", "last_four", "expires_at")  # types come from its dataclass
         scopes = many(choice("read", "write"), get=lambda key: sorted(key.scopes))
 
     dump(ApiKey, key)  # {"id": 1, "lastFour": "9fQ2", "expiresAt": None, "scopes": ["read"]}
@@ -9,7 +9,7 @@
 A field is read from the attribute of its name, from the path in `attribute` (`attribute="head.id"`), or by calling
 `get` with the object. Its key is its name in camel case, or `data_key`. A field is in every answer unless it has
 `required=False`; such a field is left out when its value is `marshmallow.missing`, and, without `allow_none`, when it
-is None. A dict is JSON already and is passed on unchanged.
+is None. A dict is already JSON and is returned unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 
 class Part(fields.Field[Any]):
-    """Stands for several fields, read from the attribute `path`; see `part` and `fields_of`."""
+    """A placeholder for several fields, which are read from the attribute `path`; see `part` and `fields_of`."""
 
     def __init__(self, members: Mapping[str, Field], path: str, stored: bool) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def camel_case(name: str) -> str:
 
 
 class Answer(Schema, metaclass=CamelCaseMeta):
-    """An answer has the fields that it names and no others."""
+    """The base of answers. An answer has only the fields that its class names."""
 
     class Meta:
         unknown = RAISE
@@ -93,7 +93,7 @@ class Answer(Schema, metaclass=CamelCaseMeta):
 
 
 def _field(kind: type[Field], **metadata: Any) -> Callable[..., Field]:
-    """Return the function that makes a field of a kind, with marshmallow's options and `get`."""
+    """Return a function that makes fields of this kind. It accepts marshmallow's options and `get`."""
     return lambda **options: kind(**_options(options, **metadata))
 
 
@@ -115,7 +115,7 @@ def many(inner: Field | type[Schema], **options: Any) -> Field:
 
 
 def mapping(inner: Field | None = None, **options: Any) -> Field:
-    """Return an object whose keys callers choose; its values are JSON already."""
+    """Return a field for an object with keys chosen by callers; its values are already JSON."""
     return fields.Dict(keys=fields.String(), values=inner, **_options(options))
 
 
@@ -124,26 +124,26 @@ def one(inner: type[Schema], **options: Any) -> Field:
 
 
 def part(schema: type[Schema], path: str, *, stored: bool = False) -> Field:
-    """Include the fields of `schema` here, read from the attribute `path`, which is JSON already if `stored`."""
+    """Include the fields of `schema`, read from the attribute `path`. If `stored`, that attribute is already JSON."""
     return Part(schema._declared_fields, path, stored)
 
 
 def fields_of(kind: type, *names: str, path: str = "") -> Field:
-    """Include here the named fields of a dataclass or struct, which the answer is made of or has at `path`."""
+    """Include the named fields of a dataclass or struct: of the dumped object, or of its attribute `path`."""
     hints = get_type_hints(kind)
     members = {name: _described(hints[name], allow_none=NoneType in get_args(hints[name])) for name in names}
     return Part(members, path, stored=False)
 
 
 def listing(key: str, entry: type[Schema] | Field, *, name: str = "", paged: bool = False) -> type[Schema]:
-    """Return the answer, called `name` or as `key`, for a list of entries; for a `Page` of them if `paged`."""
+    """Return the answer for a list of entries, or a `Page` of them if `paged`. It is named `name`, or by `key`."""
     listed = many(entry, attribute="entries") if paged else many(entry, get=itself)
     cursor = {"next_cursor": text(allow_none=True)} if paged else {}
     return Answer.from_dict({key: listed, **cursor}, name=name or key.title().replace("_", ""))
 
 
 class Either(fields.Field[Any]):
-    """One of several answers: by the type of the object where `alternatives` is a mapping of types."""
+    """One of several answers. If `types` is given, the type of the object selects the answer."""
 
     def __init__(self, alternatives: tuple[type[Schema], ...], types: Mapping[type, type[Schema]], **options: Any):
         super().__init__(**options)
@@ -152,13 +152,13 @@ class Either(fields.Field[Any]):
 
 
 def either(*alternatives: type[Schema], by_type: Mapping[type, type[Schema]] | None = None, **options: Any) -> Field:
-    """Return a field: one of `alternatives`, for objects that are JSON already, or that of their type in `by_type`."""
+    """Return a field with several schemas: `alternatives` for objects that are already JSON, else `by_type`."""
     types = by_type or {}
     return Either((*alternatives, *types.values()), types, **_options(options))
 
 
 def itself(value: Any) -> Any:
-    """Return the object: as `get` of a field whose value it is, such as the list of a listing."""
+    """Return the object unchanged: the `get` of a field that has the whole object as its value, such as a list."""
     return value
 
 
@@ -170,7 +170,7 @@ def _options(options: Json, **metadata: Any) -> Json:
 
 
 def dump(schema: type[Schema], value: Any) -> Json:
-    """Return the JSON of `value`, as `schema` names its fields."""
+    """Return the JSON of `value` with the fields of `schema`."""
     dumped: Json = dumper(schema)(value)
     return dumped
 
@@ -188,13 +188,13 @@ def dumper(schema: type[Schema]) -> Dump:
     names["without"] = _without(optional)
     source = "{" + ", ".join(entries) + "}"
     source = f"without({source})" if optional else source
-    # Made of names in our schemas alone.
+    # The source contains only names from our schemas.
     found: Dump = eval(f"lambda one: one if one.__class__ is dict else {source}", names)  # noqa: S307
     return found
 
 
 def _expression(name: str, field: Field, names: Json, number: int) -> str:
-    """Return the expression of a field's value in the object `one`; add to `names` the functions that it calls."""
+    """Return the source that reads a field of the object `one`. Add the functions that it calls to `names`."""
     owner = ".".join(filter(None, ("one", field.metadata.get("of"))))
     value = f"{owner}.{field.attribute or name}"
     if field.metadata.get("stored"):
@@ -214,7 +214,7 @@ def _expression(name: str, field: Field, names: Json, number: int) -> str:
 
 
 def _converter(field: Field) -> Dump | None:
-    """Return the function that makes JSON of a field's value; None where the value is JSON already."""
+    """Return the function that converts a field's value to JSON; None where the value is already JSON."""
     if isinstance(field, fields.DateTime):
         return iso
     if isinstance(field, fields.Nested):
@@ -241,7 +241,7 @@ _answers: dict[Any, type[Schema]] = {}
 
 
 def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
-    """Return the answer with the fields of a struct, called `name` or as the struct; each struct has one."""
+    """Return the answer with the fields of a struct. Its name is `name` or the struct's; it is made once per struct."""
     if struct not in _answers:
         config = struct.__struct_config__
         tag = {str(config.tag_field): choice(str(config.tag))} if config.tag_field else {}
@@ -251,7 +251,7 @@ def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
 
 
 def _member(field: structs.FieldInfo, omit_defaults: bool) -> Field:
-    """Return an optional field for a value which msgspec leaves out where it is the default; not for a factory's."""
+    """Return the field of a struct's member. It is optional if msgspec omits its default, which no factory makes."""
     if field.default is UNSET or (omit_defaults and field.default is not NODEFAULT):
         return _described(field.type, required=False)
     return _described(field.type, allow_none=NoneType in get_args(field.type))

@@ -1,4 +1,4 @@
-"""The base of requests' schemas: strict fields, and errors that name the field by its path."""
+"""The base of request schemas: strict fields, and errors that name the field by its path."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from app.errors import Invalid
 from app.schemas.answer import CamelCaseMeta
 
 BIGINT_MAX = 2**63 - 1
-# The whole years that nanoseconds since 1970 in 63 bits can count.
+# Nanoseconds since 1970 in 63 bits can represent these whole years.
 FIRST_YEAR, LAST_YEAR = 1970, 2261
-# Entries of a listing's page.
+# Entries on one page of a listing.
 PAGE_MAX = 200
-# A body can have a million errors, of which the answer names the first few.
+# A body can have a million errors. The answer names only the first few.
 MESSAGES = 10
 MESSAGE_LENGTH = 500
-# Each unknown field costs a message: of more fields than any schema has, none is looked at.
+# Each unknown field costs a message. Objects with more fields than any schema has are refused unread.
 FIELDS_MAX = 100
 
 
 class StrictSchema(Schema, metaclass=CamelCaseMeta):
-    """A request's body or query: unknown fields are errors.
+    """The base of a request's body or query. Unknown fields are errors.
 
-    It loads to `command`, called with the fields by their names in Python, or to a dict of them. Keys in JSON are the
-    names in camel case, or `data_key`.
+    Loading calls `command` with the fields as keyword arguments, or returns a dict of them. A key in JSON is the name
+    in camel case, or `data_key`.
     """
 
     class Meta:
@@ -50,9 +50,9 @@ class StrictSchema(Schema, metaclass=CamelCaseMeta):
 
 
 class Text(fields.String):
-    """Any Unicode text but NUL; `minimum` and `maximum` count characters.
+    """Any Unicode text without NUL; `minimum` and `maximum` count characters.
 
-    Here and below `documented` is what JSON Schema says of a field beyond what its class and validators say.
+    Here and below `documented` adds to the JSON Schema of a field what its class and validators do not describe.
     """
 
     documented: ClassVar = {"pattern": "^[^\\u0000]*$"}
@@ -69,7 +69,7 @@ class Text(fields.String):
 
 
 class StrictBoolean(fields.Boolean):
-    """JSON's true and false alone: the string "false" is never true."""
+    """JSON's true or false only. The string "false" is an error, not true."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
         if not isinstance(value, bool):
@@ -78,7 +78,7 @@ class StrictBoolean(fields.Boolean):
 
 
 class QueryBoolean(fields.Boolean):
-    """A boolean of a query string: `true`, `false`, `1` or `0`, in any case."""
+    """A boolean in a query string: `true`, `false`, `1` or `0`, upper or lower case."""
 
     documented: ClassVar = {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|0|1)$"}
 
@@ -90,7 +90,7 @@ class QueryBoolean(fields.Boolean):
 
 
 class Moment(fields.AwareDateTime):
-    """A time with its zone; loads to UTC. Spans count nanoseconds in 63 bits, which bounds the years."""
+    """A time with a time zone; loads to UTC. The years are bounded because spans count nanoseconds in 63 bits."""
 
     _first, _end = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC), datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC)
 
@@ -105,7 +105,7 @@ class Moment(fields.AwareDateTime):
 
 
 class Day(fields.Date):
-    """A day, YYYY-MM-DD, of the same years, so that days can be added and subtracted without an overflow."""
+    """A day, YYYY-MM-DD. Its years are bounded too, so that adding and subtracting days never overflows."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="%Y-%m-%d", **kwargs)
@@ -118,7 +118,7 @@ class Day(fields.Date):
 
 
 class JsonNumber(fields.Float):
-    """A JSON number; one without a fraction loads to an integer, so that 1 and 1.0 are equal."""
+    """A JSON number. Without a fraction it loads to an integer, so that 1 and 1.0 are equal."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -128,7 +128,7 @@ class JsonNumber(fields.Float):
 
 
 class BoundedList(fields.List[Any]):
-    """A list that loads to an `into`; its length is checked before its entries, so that a long one costs little."""
+    """A list that loads to an `into`. Its length is checked before its entries, so refusing a long list is cheap."""
 
     def __init__(
         self, inner: Any, *, minimum: int = 0, maximum: int, into: Callable[[Any], Any] = list, **kwargs: Any
@@ -166,14 +166,14 @@ class Identifier(fields.Integer):
 
 
 class PageQuerySchema(StrictSchema):
-    """A page of a listing; `cursor` is the `nextCursor` of the page before."""
+    """A page of a listing. `cursor` is the `nextCursor` of the previous page."""
 
     limit = fields.Integer(validate=validate.Range(1, PAGE_MAX))
     cursor = Text(maximum=1000)
 
 
 def load(schema: Schema, data: Any) -> Any:
-    """Load data by a schema; `Invalid` names each wrong field by its path: `placeholders.0.values: …`."""
+    """Load data with a schema. `Invalid` names each wrong field by its path: `placeholders.0.values: …`."""
     try:
         return schema.load(data)
     except ValidationError as error:
@@ -188,7 +188,7 @@ def _short(message: str) -> str:
 def _messages(messages: Any, path: str = "") -> Iterator[str]:
     if isinstance(messages, Mapping):
         for key, inner in messages.items():
-            # "_schema" is marshmallow's name for the object itself, "value" and "key" are parts of a mapping.
+            # marshmallow uses "_schema" for the object itself, and "value" and "key" for the parts of a mapping.
             yield from _messages(inner, path if key == "_schema" else f"{path}.{key}" if path else str(key))
         return
     for message in messages if isinstance(messages, list) else [messages]:

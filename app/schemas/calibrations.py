@@ -1,4 +1,4 @@
-"""Calibrations: what requests say of them, and how answers show them."""
+"""Calibrations: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CalibrateSchema(JudgeSchema):
 
 
 class AcceptSchema(StrictSchema):
-    """`proposals` are indexes from 0; without them all are accepted."""
+    """`proposals` are indexes from 0. If they are omitted, all proposals are accepted."""
 
     proposals = BoundedList(fields.Integer(strict=True), maximum=MOST_PROPOSALS, load_default=None)
 
@@ -37,7 +37,7 @@ class AcceptedCalibration(Answer):
 
 
 class Calibration(AcceptedCalibration):
-    """A `CalibrationView`; until it has finished, no step has a rate, and it is neither usable nor known to fail."""
+    """A `CalibrationView`. Until it has finished, steps have no rate, and `usable` and `canFail` are false."""
 
     repeats = integer(attribute="row.repeats")
     steps = many(answer_of(StepRate), attribute="outcome.steps")

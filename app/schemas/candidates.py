@@ -1,4 +1,4 @@
-"""Candidates of replays and experiments: what requests say of them, and how answers show them."""
+"""Candidates of replays and experiments: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CommittedSchema(StrictSchema):
 
 
 class OverlaySchema(ContentSchema):
-    """The draft or a version with changes, which replace its fields as a change of the draft does."""
+    """The draft or a version with changes. They replace its fields like an edit of the draft."""
 
     base = Text(load_default="draft")
     value = Text(maximum=VALUE)
@@ -38,7 +38,7 @@ class OverlaySchema(ContentSchema):
 
 
 class Candidate(fields.Field[Command]):
-    """The draft as `"draft"`, a version as `{commitHash}`, or `{base, …}` with the fields that replace the base's."""
+    """`"draft"`, a version as `{commitHash}`, or `{base, …}` with the fields that replace fields of the base."""
 
     alternatives: ClassVar = ({"type": "string", "const": "draft"}, CommittedSchema, OverlaySchema)
     _committed: Schema = CommittedSchema()
@@ -55,7 +55,7 @@ class Candidate(fields.Field[Command]):
 
 
 class CandidateAnswer(Answer):
-    """`commitHash` is the version's or that of an overlay's base, null for the draft and overlays on it."""
+    """`commitHash` is the hash of the version or of an overlay's base. It is null for the draft and overlays on it."""
 
     kind = choice(*get_args(CandidateKind), attribute="candidate_kind")
     commit_hash = text(attribute="candidate_commit", allow_none=True)

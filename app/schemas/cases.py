@@ -1,4 +1,4 @@
-"""Test cases: what requests say of them, and how answers show them."""
+"""Test cases: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
 class CaseField(fields.Raw):
-    """A field of a test case with its shape in the document; `app.replay` checks it and says what it may be.
+    """A field of a test case with its description for the OpenAPI document. `app.replay` checks its value.
 
     A list or an object has at most `maximum` entries.
     """
@@ -59,7 +59,7 @@ def _one_of(texts: Any, **options: Any) -> CaseField:
 
 
 MATCHERS = {"type": "object", "maxProperties": MATCHERS_MAX}
-# `app.replay.types` has the rest of what these may be.
+# `app.replay.types` has the other rules for these fields.
 CHECK = {"type": "object", "properties": {"arguments": {"anyOf": [{"type": "string"}, MATCHERS]}}, "maxProperties": 5}
 STEP_CHANGE = {
     "type": "object",
@@ -72,14 +72,14 @@ RULES = {
     "properties": {"arguments": {**MATCHERS, "type": ["object", "null"]}},
     "maxProperties": 9,
 }
-# A file of one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
+# A file with one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
 FILE = {
     "type": "object",
     "properties": {
         "turns": {
             "type": "array",
             "maxItems": TURNS_MAX,
-            "description": f"At most {STEPS_MAX} steps in all, and {COMPARED_MAX} matchers and patterns.",
+            "description": f"At most {STEPS_MAX} steps and {COMPARED_MAX} matchers and patterns in total.",
         },
         "tools": {"type": "object", "maxProperties": TOOLS_MAX},
     },
@@ -87,7 +87,7 @@ FILE = {
 
 
 class CaseChangeSchema(StrictSchema):
-    """A new test case of a session, or a change of one; `app.replay.changes.change_case` checks all but the name."""
+    """A new test case of a session, or a change of one. `app.replay.changes.change_case` checks all but the name."""
 
     command: ClassVar = CaseChange.of
 
@@ -119,7 +119,7 @@ class CopySchema(StrictSchema):
 
 
 class ImportSchema(StrictSchema):
-    """A file that an export wrote; one of version 1 keeps the defaults that test cases had then."""
+    """A file that an export wrote. A file of version 1 keeps the defaults that test cases had in that version."""
 
     format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
@@ -138,7 +138,7 @@ CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 
 
 class ToolSettings(Answer):
-    """The rules of a tool, defaults included."""
+    """The rules of a tool, including defaults."""
 
     effect = choice(*get_args(types.Effect))
     effect_from = choice(*get_args(EffectFrom))
@@ -179,9 +179,9 @@ class TestCaseProposal(Answer):
 
 
 class TestCaseExport(Answer):
-    """A file for a repository: nothing in it depends on when, or from which instance, it was written.
+    """A file for a repository. Its content does not depend on the time or the instance of the export.
 
-    Its tools have the rules that the test case sets, and not those that follow from the prompt.
+    Its tools have only the rules that the test case sets, without rules that follow from the prompt.
     """
 
     format = choice(FORMAT, get=lambda _: FORMAT)

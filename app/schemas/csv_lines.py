@@ -1,4 +1,4 @@
-"""Answers as lines of CSV (RFC 4180), which spreadsheets read."""
+"""Answers as lines of CSV (RFC 4180) for spreadsheets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
-    """Yield the header, and a line for each record; a nested field has its path as the column's name."""
+    """Yield the header, then a line for each record. The column of a nested field is named by its path."""
     out = io.StringIO()
     writer = csv.DictWriter(out, names)
     writer.writeheader()
@@ -20,7 +20,7 @@ def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterat
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record without nested objects; the names of lists are joined by semicolons."""
+    """Return the record with nested objects flattened. The names in a list are joined by semicolons."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
@@ -38,5 +38,5 @@ def _taken(out: io.StringIO) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """Quote texts that spreadsheets would take for formulas: others choose the names of models and what was said."""
+    """Quote texts that spreadsheets would run as formulas: strangers choose the names of models and users' messages."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

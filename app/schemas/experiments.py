@@ -1,4 +1,4 @@
-"""Experiments: what requests say of them, and how answers show them."""
+"""Experiments: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.services.experiments.service import Baseline, ExperimentView, NewExperi
 from app.services.replays.frozen import AT_ONCE
 
 MODELS_MAX = 10
-# Far more than any experiment; it keeps infinity out.
+# Far more than any experiment costs; it excludes infinity.
 AMOUNT_MAX = 1_000_000
 
 
@@ -33,14 +33,14 @@ def _repeats() -> fields.Integer:
 
 
 class RepeatsSchema(StrictSchema):
-    """Replays of a test case with one side, at least and at most."""
+    """The fewest and the most replays of a test case with one side."""
 
     min = _repeats()
     max = _repeats()
 
 
 class BaselineField(fields.Field[Baseline]):
-    """The newest version as `"latest"`, another one as `{commitHash}`, none as null."""
+    """`"latest"` for the newest version, `{commitHash}` for another version, null for no baseline."""
 
     alternatives: ClassVar = ({"type": "string", "const": "latest"}, {"type": "null"}, CommittedSchema)
     _committed = CommittedSchema()
@@ -55,7 +55,7 @@ class BaselineField(fields.Field[Baseline]):
 
 
 class StartExperimentSchema(StartSchema):
-    """An experiment; the defaults are those of `NewExperiment`."""
+    """A new experiment. `NewExperiment` has the defaults."""
 
     baseline = BaselineField(allow_none=True, load_default="latest")
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
@@ -90,7 +90,7 @@ class RepeatsAnswer(Answer):
 
 
 class Shown(NamedTuple):
-    """An experiment with the address of its page, a path when the instance has no public base URL."""
+    """An experiment with the address of its page; the address is a path if the instance has no public base URL."""
 
     row: ExperimentRow
     url: str
@@ -126,7 +126,7 @@ def _summary(name: str) -> Any:
 
 
 class ExperimentSummary(Answer):
-    """An experiment as lists show it. `detect` is a share of failures, `maxCost` USD, `maxSlowdown` a ratio."""
+    """An experiment in a list. `detect` is a share of failures, `maxCost` is in USD, `maxSlowdown` is a ratio."""
 
     id = integer(attribute="row.id")
     prompt_id = integer(attribute="row.prompt_id")
@@ -156,7 +156,7 @@ class ExperimentSummary(Answer):
 
 
 class Experiment(ExperimentSummary):
-    """A whole experiment; `models` are those that were compared besides."""
+    """A whole experiment. `models` are the additional models that were compared."""
 
     test_cases = many(answer_of(CaseFindings), get=lambda shown: shown.findings.get("testCases", []))
     models = many(answer_of(ModelFindings), get=lambda shown: shown.findings.get("models", []))

@@ -11,14 +11,14 @@ from app.chat import Message, ToolCall
 from app.schemas.base import BoundedList, StrictSchema, Text
 from app.schemas.json_schemas import check_values
 
-# Each call has a message with its result, so there are no more calls than messages.
+# The result of each call is a message, so there are at most as many calls as messages.
 MESSAGES_MAX = 2_000
 ID_MAX = 255
 ROLES = ("user", "assistant", "tool")
 
 
 class SentToolCallSchema(StrictSchema):
-    """A call of a tool that the model asked for; loads to `app.chat.ToolCall`."""
+    """A tool call that the model requested; loads to `app.chat.ToolCall`."""
 
     command: ClassVar = ToolCall
 
@@ -39,7 +39,7 @@ class SentMessageSchema(StrictSchema):
 
 
 class History(BoundedList):
-    """The messages of a conversation in their order; every call of a tool is answered before anybody speaks again."""
+    """The messages of a conversation in order. Each tool call has its result before the next other message."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
@@ -47,7 +47,7 @@ class History(BoundedList):
         )
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        """Count the calls before they are read, of which a body has room for a million."""
+        """Count the calls before loading them: a body has room for a million."""
         if isinstance(value, list) and sum(map(_calls_in, value[: MESSAGES_MAX + 1])) > MESSAGES_MAX:
             raise ValidationError(f"Must have at most {MESSAGES_MAX} calls of tools.")
         return super()._deserialize(value, attr, data, **kwargs)
@@ -72,9 +72,10 @@ def _check_order(messages: Sequence[Message]) -> None:
 
 
 def _misplaced(message: Message, unanswered: Mapping[str, None], *, first: bool) -> tuple[str, str] | None:
-    """Return the field by which a message can't follow those before it, and why; their calls `unanswered` come first.
+    """Return the field that makes a message invalid after the messages before it, and the reason; None if it is valid.
 
-    Two messages of one role may follow each other: recorded conversations have questions without an answer.
+    The calls in `unanswered` need their results first. Two messages of the same role may follow each other, because
+    recorded conversations have questions without an answer.
     """
     if first and message.role != "user":
         return "role", "The first message must be the user's."

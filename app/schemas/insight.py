@@ -1,4 +1,4 @@
-"""Insight: the queries and the answers."""
+"""Insight: schemas of queries and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.sessions.figures import Figures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsightQuestion:
-    """`since` and `until` are None where the caller leaves them out, `version` and `model` for all of them."""
+    """`since` and `until` are None if the caller omits them. `version` and `model` are None for all of them."""
 
     since: date | None
     until: date | None
@@ -35,7 +35,7 @@ class InsightQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonQuestion(InsightQuestion):
-    """`before` and `after` are versions as runs and traces name them, None for the newest one and the one before."""
+    """`before` and `after` are versions as runs and traces name them. By default they are the two newest versions."""
 
     before: str | None = None
     after: str | None = None
@@ -66,7 +66,7 @@ class ComparisonQuery(_Days):
 
 
 class Estimate(Answer):
-    """A value and the bounds of its 95 % interval; null where there is too little to tell it."""
+    """A value and the bounds of its 95 % interval. They are null where there are too few data."""
 
     value = number(allow_none=True)
     low = number(allow_none=True)
@@ -81,10 +81,10 @@ class Quantiles(Answer):
 
 
 class InsightSessions(Answer):
-    """`failed` and `failedTools` are shares of the sessions: with errors, and with a tool call that failed.
+    """`failed` is the share of sessions with errors, `failedTools` the share with a failed tool call.
 
-    `cost` is in US dollars; of the sessions that are `unpriced` it has what is known, and `costPerSession` has none of
-    them. Quantiles are within 5 %.
+    `cost` is in US dollars. It includes the known cost of `unpriced` sessions; `costPerSession` excludes them.
+    Quantiles are within 5 %.
     """
 
     counts = fields_of(Figures, "sessions", "turns", "errors", "tool_calls", "tool_errors", path="sessions")
@@ -97,7 +97,7 @@ class InsightSessions(Answer):
 
 
 class InsightRuns(Answer):
-    """Times are in milliseconds, of the newest 2,000 runs of all groups together."""
+    """Times are in milliseconds. They are computed from the newest 2,000 runs of all groups together."""
 
     runs = integer()
     failed = one(Estimate, attribute="failed_runs")
@@ -119,12 +119,12 @@ class InsightScore(Answer):
 
 
 def _key(name: str, shown: Callable[[Any], Any] = lambda key: key) -> Callable[[Insight], Any]:
-    """Return the function that reads the key of a group; `missing` where it is not one of these."""
+    """Return a function that reads the key `name` of a group; it returns `missing` for groups without this key."""
     return lambda group: shown(group.key) if group.group_by == name else missing
 
 
 class InsightGroup(Answer):
-    """`version` is null for sessions that name none or several, and for runs and replays of the draft."""
+    """`version` is null for sessions that name no version or several, and for runs and replays of the draft."""
 
     version = text(required=False, allow_none=True, get=_key("version"))
     label = text(required=False, get=_key("label"))
@@ -148,9 +148,9 @@ class PromptInsight(OfDays):
 
 
 class Finding(Answer):
-    """`change` is null where an interval is not known, and "unclear" where the two overlap.
+    """`change` is null if an interval is not known, and "unclear" if the two intervals overlap.
 
-    `improved` is null without a clear change, and for scores, of which more may be better or worse.
+    `improved` is null without a clear change. It is also null for scores, where more can be better or worse.
     """
 
     name = text()
@@ -167,7 +167,7 @@ class ComparedReport(NamedTuple):
 
 
 class InsightComparison(OfDays):
-    """`summary` says in one or two sentences if the later version got better."""
+    """`summary` explains in one or two sentences whether the later version got better."""
 
     summary = text(attribute="comparison.summary")
     findings = many(Finding, attribute="comparison.findings")

@@ -1,4 +1,4 @@
-"""JSON Schemas that callers send: a tool's parameters, an answer's shape."""
+"""JSON Schemas that callers send: the parameters of tools, and the formats of answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.json_schema.check import schema_breach
 from app.values.budget import OverBudget, WorkBudget
 
 MAX_DEPTH = 64
-# Objects, arrays, keys and scalars. Vendors take far less: OpenAI 5,000 properties, Anthropic fewer.
+# Counts objects, arrays, keys and scalars. Vendors accept far fewer: OpenAI 5,000 properties, Anthropic less.
 MAX_VALUES = 20_000
-# Twice what a valid schema of so many takes.
+# Twice the steps that checking a valid schema of this size needs.
 STEPS_MAX = 200_000
 
 
 class JsonSchemaObject(fields.Field[dict[str, Any]]):
-    """A valid JSON Schema of type object, as a dict."""
+    """A valid JSON Schema of the type object, as a dict."""
 
     documented: ClassVar = {
         "type": "object",
@@ -42,14 +42,14 @@ def _check_schema(value: dict[str, Any]) -> None:
     try:
         breach = schema_breach(value, WorkBudget(STEPS_MAX))
     except OverBudget:
-        raise ValidationError("Takes too many steps to check.") from None
+        raise ValidationError("Needs too many steps to check.") from None
     if breach:
         where = "/".join(map(str, breach.path)) or "the top"
         raise ValidationError(f"Is not a valid JSON Schema, at {where[:200]}: {breach.message()}")
 
 
 def check_size(value: Any, maximum: int) -> None:
-    """Raise `ValidationError` for more than `maximum` values and keys, counting the value itself and all in it."""
+    """Raise `ValidationError` for more than `maximum` values and keys. The value itself counts, too."""
     count, to_do = 1, [value]
     while to_do:
         inside = list(_inside(to_do.pop()))
@@ -60,7 +60,7 @@ def check_size(value: Any, maximum: int) -> None:
 
 
 def check_values(value: Any) -> None:
-    """Raise `ValidationError` for a NUL in any text, and for more levels than every reader of the value can walk."""
+    """Raise `ValidationError` for a NUL in a text, and for more levels than all readers of the value can handle."""
     level = [value]
     for _ in range(MAX_DEPTH):
         if any(isinstance(each, str) and "\0" in each for each in level):

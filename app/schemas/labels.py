@@ -13,10 +13,10 @@ from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema
 from app.services.prompts.labels import LabelMove
 from app.services.prompts.splits import ByLabel
 
-# No client can name the last two in an address: it would resolve them, and ask for another resource.
+# Clients resolve the last two names within an address, and so would request another resource.
 RESERVED = ("draft", "latest", "productive", ".", "..")
 REASON = 500
-# Those of an experiment that names none.
+# The defaults of an experiment.
 DETECT, ALPHA = 0.5, 0.05
 REPEATS = default_repeats(DETECT)[0]
 
@@ -38,16 +38,16 @@ def _not_reserved(name: str) -> None:
 
 
 class LabelPath(StrictSchema):
-    """The name of a label in an address."""
+    """A label's name in an address."""
 
     label = LabelName(required=True)
 
 
 class ChosenVersion(StrictSchema):
-    """A version by label or commit hash. With either of them `productive` is ignored.
+    """A version, chosen by label or commit hash. With either of them `productive` is ignored.
 
-    At a split of the label `placeholders.memory_key` decides which version it is, else `memoryKey`, which is another
-    name of it, else `splitKey`.
+    If the label is split between versions, `placeholders.memory_key` decides which version is used. Without it, its
+    alias `memoryKey` decides, else `splitKey`.
     """
 
     commit_hash = Text(load_default=None, allow_none=True)
@@ -71,7 +71,7 @@ class ChosenVersion(StrictSchema):
 
 
 class EvidenceSchema(StrictSchema):
-    """The least that an experiment of all test cases, as they are now, must be to move a guarded label."""
+    """What an experiment must have at least to move a guarded label. It must cover all present test cases."""
 
     command: ClassVar = labels.EvidenceRule
 
@@ -81,7 +81,7 @@ class EvidenceSchema(StrictSchema):
 
 
 class LabelMoveSchema(StrictSchema):
-    """`evidence` null lets any passed experiment of both versions move the guarded label."""
+    """With `evidence` null, any passed experiment of both versions can move the guarded label."""
 
     command: ClassVar = LabelMove
 

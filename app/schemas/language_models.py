@@ -1,4 +1,4 @@
-"""Language models, vendors' credentials, and the configs with which prompts call models."""
+"""Language models, credentials of vendors, and the model configs of prompts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.services.language_models.service import NAME_MAX, PRICE_MAX, TOKENS_MAX
 
 
 class OwnModelSchema(StrictSchema):
-    """A model behind OpenAI's API; prices in USD per million tokens; base URL "" stands for the credential's."""
+    """A model with OpenAI's API. Prices are in USD per million tokens. For "" the credential's base URL is used."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
@@ -35,7 +35,7 @@ class OwnModelSchema(StrictSchema):
 
 
 class ModelChangeSchema(StrictSchema):
-    """The organization's choices about a model; a new default takes the place of the old one."""
+    """The organization's settings of a model. A new default replaces the old one."""
 
     enabled = StrictBoolean()
     is_default = StrictBoolean()
@@ -66,7 +66,7 @@ class LanguageModel(ModelName):
 
 
 class Model(LanguageModel):
-    """`baseUrl`, which may name machines of the company's own, is for those who may change it."""
+    """`baseUrl` may name internal machines, so only callers who may change it see it."""
 
     enabled = boolean(attribute="usable")
     is_default = boolean()
@@ -81,7 +81,7 @@ KEY_MAX = 4096
 
 
 class CredentialSchema(StrictSchema):
-    """The whole credential: a key is never sent to a base URL that came without it."""
+    """The whole credential. A stored key is never sent to a base URL that was given without the key."""
 
     api_key = Text(maximum=KEY_MAX, trim=True, load_default="")
     base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
@@ -97,7 +97,7 @@ Credentials = listing("credentials", StoredCredential)
 
 
 class CheckedCredential(Answer):
-    """The model that answered the check."""
+    """`model` answered the check."""
 
     model = text(attribute="name")
 
@@ -110,7 +110,7 @@ EFFECTS = ("read", "write")
 
 
 class AnnotationsSchema(StrictSchema):
-    """Hints of the Model Context Protocol on what a tool does."""
+    """Hints of the Model Context Protocol about what a tool does."""
 
     camel_case: ClassVar = False
 
@@ -130,13 +130,13 @@ class ToolSchema(StrictSchema):
     description = Text()
     parameters = JsonSchemaObject()
     strict = StrictBoolean()
-    # For replays; neither is sent to the model.
+    # Replays use both; neither is sent to the model.
     effect = fields.String(validate=validate.OneOf(EFFECTS))
     annotations = fields.Nested(AnnotationsSchema)
 
 
 class OpenAIToolSchema(StrictSchema):
-    """A tool in OpenAI's form, which has no room for what replays read of it: that stands here or in `function`."""
+    """A tool in OpenAI's form. The additional fields for replays can be here or in `function`."""
 
     type = fields.String(required=True, validate=validate.Equal("function"))
     function = fields.Nested(ToolSchema, required=True)
@@ -146,7 +146,7 @@ class OpenAIToolSchema(StrictSchema):
     @validates_schema
     def _each_stands_once(self, data: dict[str, Any], **_kwargs: Any) -> None:
         if twice := [*(data.keys() & data["function"].keys())]:
-            raise ValidationError("Must not stand in function, too.", min(twice))
+            raise ValidationError("Must not also be in function.", min(twice))
 
     @post_load
     def make_command(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class OpenAIToolSchema(StrictSchema):
 
 
 class Tool(fields.Field[dict[str, Any]]):
-    """A tool, plain or in OpenAI's form; loads to the plain form."""
+    """A tool, in the plain form or OpenAI's; loads to the plain form."""
 
     alternatives: ClassVar = (ToolSchema, OpenAIToolSchema)
     _plain: Schema = ToolSchema()
@@ -173,11 +173,11 @@ def _names_differ(tools: list[dict[str, Any]]) -> None:
 
 
 class Tools(BoundedList):
-    """The tools of a config, of bounded size in all; their names differ."""
+    """The tools of a config. Their names differ, and their total size is bounded."""
 
     def __init__(self) -> None:
         super().__init__(Tool(), maximum=MAX_TOOLS, validate=_names_differ)
-        self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in all."}
+        self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in total."}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         check_size(value, MAX_TOOLS_VALUES)
@@ -185,7 +185,7 @@ class Tools(BoundedList):
 
 
 class ModelConfigSchema(StrictSchema):
-    """Loads to a dict with just the keys that were sent."""
+    """Loads to a dict with only the keys that were sent."""
 
     camel_case: ClassVar = False
 

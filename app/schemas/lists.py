@@ -1,4 +1,4 @@
-"""The common parts of lists that are searched and sorted: the ranges of queries, and how much an answer sorted."""
+"""Common parts of lists that can be searched and sorted: ranges in queries, and the number of sorted entries."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from app.schemas.answer import Answer, fields_of
 
 
 class SortedEntries(Answer):
-    """The number of the newest entries that match and were sorted; there are more unless that is `complete`."""
+    """The number of matching entries that were sorted, the newest ones. There are more unless this is `complete`."""
 
     sorted = fields_of(Sorted, "entries", "complete")
 
 
 def with_ranges(data: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the loaded fields with a `Range` in the place of `min_` and `max_` of each name, and of the score's."""
+    """Return the loaded fields. A `Range` replaces `min_` and `max_` of each name, and of the score."""
     bounds = {name: (data.pop(f"min_{name}", None), data.pop(f"max_{name}", None)) for name in ("score", *names)}
     of_score, score = bounds.pop("score"), data.pop("score", None)
     ranges = {name: Range(*each) for name, each in bounds.items()}

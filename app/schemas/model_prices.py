@@ -1,4 +1,4 @@
-"""Prices of models that traces name: those that an organization has set, and the models that have none."""
+"""Prices of models that traces name: the prices that an organization has set, and the models without a price."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _price(**options: Any) -> JsonNumber:
 
 
 class ModelPriceSchema(StrictSchema):
-    """Prices in USD per million tokens; the caches cost as much as the prompt for null, reasoning as the completion."""
+    """Prices in USD per million tokens. If null, cached tokens cost the prompt's price, reasoning the completion's."""
 
     command: ClassVar = OwnPrice
 
@@ -35,7 +35,7 @@ class ModelPriceSchema(StrictSchema):
 
 
 class ModelPrice(Answer):
-    """`provider` is "" where the price holds at every provider."""
+    """`provider` is "" if the price applies to every provider."""
 
     called = fields_of(model_prices.ModelPrice, "id", "provider", "model")
     prices = fields_of(model_prices.ModelPrice, "prompt_price", "completion_price")
@@ -44,7 +44,7 @@ class ModelPrice(Answer):
 
 
 class UnpricedModel(Answer):
-    """A model as traces name it, and what its calls used in the last 30 days."""
+    """A model as traces name it, with the usage of its calls in the last 30 days."""
 
     called = part(CalledModel, "called")
     calls = integer(attribute="sums.calls")
@@ -58,7 +58,7 @@ class Priced(NamedTuple):
 
 
 class ModelPrices(Answer):
-    """`unpricedModels` are those of the key's project: at most 100, the ones with the most tokens first."""
+    """`unpricedModels` are models in the key's project: at most 100, the models with the most tokens first."""
 
     model_prices = many(ModelPrice, attribute="own")
     unpriced_models = many(UnpricedModel, attribute="unpriced")

@@ -1,4 +1,4 @@
-"""Online checks: those that are made, and the answers that show them."""
+"""Online checks: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class _OnlineCheckFields(StrictSchema):
 
 
 class OnlineCheckSchema(_OnlineCheckFields):
-    """A check of the last answer of recorded turns: it has a text, matches a pattern or holds to an assertion.
+    """A check of the last answer in recorded turns: for a text, by a pattern, or by a judge model with an assertion.
 
-    `judgeModelName` is the model that a judge asks; `maxCostPerDay` is what it may cost in US dollars, by days of UTC.
-    `share` of the turns are checked, those of one `version` or `model` where these are given.
+    `judgeModelName` is the judge model; `maxCostPerDay` limits its cost in US dollars per day in UTC. `share` of the
+    turns are checked. With `version` or `model` only turns of this version or model are.
     """
 
     command: ClassVar = NewCheck
 
 
 class OnlineCheckChangeSchema(_OnlineCheckFields):
-    """Fields that are left out stay as they are. A check that is not `enabled` is paused."""
+    """Omitted fields keep their values. A check that is not `enabled` is paused."""
 
     def __init__(self) -> None:
         super().__init__(partial=True)
 
 
 class OnlineCheck(Answer):
-    """`scored` turns have a score of the check; judges cost `spentUsd` on the day `spentOn`, "" before the first one.
+    """`scored` is the number of turns with a score of the check. Judges cost `spentUsd` on the day `spentOn`, or "".
 
-    `problem` is why the last turn that a judge was asked about has no score.
+    `problem` explains why the last turn that a judge looked at has no score.
     """
 
     row = fields_of(online_checks.OnlineCheck, "id", "prompt_id", "name")

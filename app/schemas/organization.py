@@ -1,4 +1,4 @@
-"""An organization's projects with their API keys and data policies, its members, invitations and audit log."""
+"""An organization: projects with API keys and data policies, members, invitations and the audit log."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ AuditLog = listing("entries", AuditEntry, name="AuditLog", paged=True)
 
 
 class NewKeySchema(StrictSchema):
-    """Without `scopes` the new key has the scopes of the key that makes it, except `admin`."""
+    """Without `scopes` the new key gets the scopes of the key that makes it, except `admin`."""
 
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     scopes = BoundedList(
@@ -121,7 +121,7 @@ def _days(**options: Any) -> fields.Integer:
 
 
 class RetentionSchema(StrictSchema):
-    """Days; null, or left out, for ever."""
+    """Days. Null or omitted: kept forever."""
 
     spans_days = _days(data_key="spans")
     runs_days = _days(data_key="runs")
@@ -130,7 +130,7 @@ class RetentionSchema(StrictSchema):
 
 
 class DataPolicySchema(StrictSchema):
-    """The whole policy: what is left out is what it was by default."""
+    """The whole policy. Omitted fields get their defaults."""
 
     retention_days = fields.Nested(RetentionSchema, load_default=dict)
     masking = BoundedList(fields.Nested(RuleSchema), maximum=RULES_MAX, load_default=list)

@@ -1,4 +1,4 @@
-"""Placeholders of prompts, and the selections of their values."""
+"""Placeholders of prompts, and selections of their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 
 MAX_PLACEHOLDERS = 100
 MAX_VALUES = 100
-# Keys that a prompt does not have are ignored, so callers may send those of many prompts.
+# Unknown keys are ignored, so callers may send the keys of many prompts at once.
 MAX_SELECTIONS = 1_000
 
 
@@ -57,14 +57,14 @@ def _keys_differ(placeholders: Sequence[Placeholder]) -> None:
 
 
 class Placeholders(BoundedList):
-    """All placeholders of a prompt; their keys differ."""
+    """All placeholders of a prompt. Their keys differ."""
 
     def __init__(self) -> None:
         super().__init__(fields.Nested(PlaceholderSchema), maximum=MAX_PLACEHOLDERS, into=tuple, validate=_keys_differ)
 
 
 class Selections(fields.Field[dict[str, str]]):
-    """The name of a value for each key: {"tone": "formal"}."""
+    """The name of the selected value for each key: {"tone": "formal"}."""
 
     documented: ClassVar = {
         "type": "object",
@@ -91,5 +91,5 @@ class PlaceholdersUsed(Answer):
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return a name that occurs more than once; None if there is none."""
+    """Return a name that occurs more than once; None if all differ."""
     return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""A prompt's log: its query, and its entries with what a search found in them."""
+"""A prompt's log: the schemas of its query, and of its entries with the hits of a search."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from app.services.traces.prompt_log import LogSort
 from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 
-# Characters shown of a text.
+# Shown characters of a text.
 EXCERPT = 300
 STATUSES = ("running", "ok", "nok", "failed")
 
 
 class LogFilters(StrictSchema):
-    """Conditions on the entries of a prompt's log, and its order.
+    """Conditions on the entries of a prompt's log, and their order.
 
-    `q` is what is all said in one turn of a session, tools included, or in the question and the answer of a run: words,
-    "phrases", beginnings of words as in `refund*`, and with a minus what must not be there. `search` is a part of a
+    `q` searches one turn of a session, including tools, or the question and answer of a run. All of it must match:
+    words, "phrases" and beginnings of words as in `refund*`; a minus excludes what follows it. `search` is a part of a
     question, an answer or a conversation's id.
     """
 
@@ -49,7 +49,7 @@ class LogFilters(StrictSchema):
 
 
 def log_page(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords of `LogService.page`, where those of `LogFilter` become its filter."""
+    """Return the keyword arguments of `LogService.page`. The fields of `LogFilter` become its filter."""
     page = {name: data.pop(name) for name in ("limit", "cursor", "order") if name in data}
     return page | {"filters": LogFilter(**with_ranges(data, "cost", "duration_ms"))}
 
@@ -57,8 +57,8 @@ def log_page(data: dict[str, Any]) -> dict[str, Any]:
 class LogQuerySchema(LogFilters, PageQuerySchema):
     """A page of the log; see `LogFilter` for the conditions.
 
-    The log begins with the latest entry (`sort=time`) or the `oldest`. By `duration`, `cost` and `errors` it begins
-    with the highest of the newest 1,000 entries that match, or of those that were found in half a second.
+    The log begins with the latest entry (`sort=time`) or the `oldest`. With `duration`, `cost` or `errors` it begins
+    with the highest value, and has the newest 1,000 matching entries, or as many as are found in half a second.
     """
 
     from_ = Moment(attribute="from_at")
@@ -72,7 +72,7 @@ class LogQuerySchema(LogFilters, PageQuerySchema):
 
 
 class SessionEntry(Answer):
-    """`cost` is the sum in US dollars; null for sessions that were stored before costs were told apart by model."""
+    """`cost` is the sum in US dollars. It is null for sessions that were stored before costs were kept by model."""
 
     type = choice("otel", get=lambda _: "otel")
     session = fields_of(logs.SessionSummary, "id", "conversation_id")
@@ -108,7 +108,7 @@ class RunEntry(Answer):
 
 
 class RunHit(Answer):
-    """The first text of the run that has words of `q`: a part of it around these words, and their places in it."""
+    """The first text of the run with words of `q`: an excerpt around these words, and their places in the excerpt."""
 
     kind = choice("question", "answer")
     text = text()
@@ -116,13 +116,13 @@ class RunHit(Answer):
 
 
 class FoundRunEntry(RunEntry):
-    """A run of a log that was asked for `q`."""
+    """A run in a log that was searched with `q`."""
 
     hit = one(RunHit, required=False)
 
 
 class FoundSessionEntry(SessionEntry):
-    """A session of a log that was asked for `q`."""
+    """A session in a log that was searched with `q`."""
 
     hit = one(SearchHit, required=False)
 
@@ -138,7 +138,7 @@ LogEntry = either(
 
 
 class Log(Answer):
-    """`sorted` is there where the sort is by duration, cost or errors; `hit` of an entry where there is `q`."""
+    """`sorted` is present if the log is sorted by duration, cost or errors; entries have `hit` if `q` was sent."""
 
     entries = many(LogEntry)
     next_cursor = text(allow_none=True)

@@ -27,7 +27,7 @@ FORMATS = ("XML", "RAW")
 
 
 class ContentSchema(StrictSchema):
-    """Fields of new prompts, changes of drafts, and overlays; placeholders have the name of answers, too."""
+    """Fields of new prompts, edits of drafts, and overlays. Placeholders may also have the key that answers use."""
 
     model_name = Text(data_key="languageModelName", minimum=1, maximum=128)
     config = fields.Nested(ModelConfigSchema, data_key="languageModelConfig")
@@ -36,7 +36,7 @@ class ContentSchema(StrictSchema):
 
     @validates_schema
     def _take_either_name(self, data: dict[str, Any], **_kwargs: Any) -> None:
-        """Validators run before the command is made of `data`, whichever schema makes it."""
+        """A validator, because validators of every schema run before `data` becomes the command."""
         if "placeholder_definitions" in data:
             if "placeholders" in data:
                 raise ValidationError("Must not be sent together with placeholders.", "placeholderDefinitions")
@@ -44,7 +44,7 @@ class ContentSchema(StrictSchema):
 
 
 class _PromptSchema(ContentSchema):
-    # null, and "", stand for none.
+    # null and "" mean no value.
     fallback_name = Text(data_key="fallbackModelName", maximum=128, allow_none=True)
 
 
@@ -89,7 +89,7 @@ class PageQuery(StrictSchema):
 
 
 class PreviewSchema(StrictSchema):
-    """`draft` is a change of the draft, which is not stored."""
+    """`draft` is an edit of the draft. It is not stored."""
 
     change = fields.Nested(DraftChangeSchema, data_key="draft", load_default=DraftChange)
     selections = Selections(data_key="placeholders", load_default=dict)
@@ -100,7 +100,7 @@ class CommitSchema(StrictSchema):
 
 
 class Published(NamedTuple):
-    """A prompt with the address of its page, which is "" when the instance has no public base URL."""
+    """A prompt with the address of its page; the address is "" if the instance has no public base URL."""
 
     prompt: PromptView | PromptListing
     public_url: str
@@ -116,7 +116,7 @@ class Published(NamedTuple):
 
 
 class Content(Answer):
-    """Fields of both versions and drafts, read from a `PromptContent`."""
+    """Fields that versions and drafts have in common, read from a `PromptContent`."""
 
     value = text()
     language_model_id = integer(attribute="model.id")
@@ -128,7 +128,7 @@ class Content(Answer):
 
 
 def _draft_author(published: Published) -> str | None:
-    """Return the name of the person or API key that wrote the draft; None, which is left out, for a version."""
+    """Return the name of the person or API key that wrote the draft. For a version return None, which is omitted."""
     view = published.prompt
     return view.head.changed_by if isinstance(view, PromptView) and view.content.commit_hash is None else None
 
@@ -169,7 +169,7 @@ Versions = listing("versions", ListedVersion)
 
 
 class Branch(Answer):
-    """The only branch of a prompt; lists show its newest version."""
+    """The only branch of a prompt. Lists show its newest version."""
 
     name = text(get=lambda _version: "master")
     prompt_versions = many(VersionEntry, get=lambda version: [version])
@@ -195,7 +195,7 @@ class ListedPrompts(NamedTuple):
 
 
 def _next_cursor(listed: ListedPrompts) -> Any:
-    """Return `missing` for a list without a limit, None on the last page."""
+    """Return the next cursor: `missing` for a list without a limit, None on the last page."""
     last_id = listed.page.next_before_id
     return missing if listed.page.limit is None else None if last_id is None else str(last_id)
 

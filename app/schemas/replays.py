@@ -1,4 +1,4 @@
-"""Replays: what requests say of them, and how answers show them."""
+"""Replays: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
 
 class JudgeSchema(StrictSchema):
-    """`judgeModelName` judges in the place of the prompt's own model."""
+    """`judgeModelName` judges instead of the prompt's model."""
 
     judge_model = Text(data_key="judgeModelName", minimum=1, maximum=128, load_default=None)
 
 
 class StartSchema(JudgeSchema):
-    """`candidate` is replayed, by default the draft; `judgeModelName` judges in the place of its own model."""
+    """`candidate` is replayed, by default the draft. `judgeModelName` judges instead of the candidate's model."""
 
     candidate = Candidate(load_default=DRAFT, metadata={"default": "draft"})
 
@@ -61,7 +61,7 @@ class VerdictSchema(StrictSchema):
 
 
 class AcceptBatchSchema(StrictSchema):
-    """`steps` are keys of acceptable steps; without them all of these are accepted."""
+    """`steps` are keys of acceptable steps. If they are omitted, all acceptable steps are accepted."""
 
     keys = BoundedList(Text(minimum=1, maximum=64), data_key="steps", maximum=STEPS_MAX, load_default=None)
 
@@ -88,7 +88,7 @@ class ReplayProgress(Answer):
 
 
 class ProducedStep(Answer):
-    """The JSON of `app.replay.findings.ProducedStep`: an answer has a text, a call the other fields."""
+    """The JSON of `app.replay.findings.ProducedStep`. An answer has `text`, a call has the other fields."""
 
     kind = choice(*get_args(StepKind))
     text_ = text(required=False)
@@ -100,7 +100,7 @@ class ProducedStep(Answer):
 
 
 class StepVerdict(Answer):
-    """The JSON of `app.replay.findings.StepVerdict`; `judged` is the verdict of a judge that a person replaced."""
+    """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced."""
 
     kind = choice(*get_args(StepKind))
     result = choice(*get_args(StepResult))
@@ -114,7 +114,7 @@ class StepVerdict(Answer):
 
 
 class AcceptableStep(Answer):
-    """A failed step whose outcome its test case can expect; `turn` and `step` count from 0, steps within their turn."""
+    """A failed step with an outcome that its test case can expect. `turn` and `step` count from 0, steps by turn."""
 
     key = text()
     replay_id = integer()
@@ -134,7 +134,7 @@ class AcceptedSteps(Answer):
 
 
 class ReplayTurn(Answer):
-    """The JSON of `app.replay.findings.TurnResult` without its tokens and violations, which the replay has."""
+    """The JSON of `app.replay.findings.TurnResult`. Its tokens and violations are left out: the replay has them."""
 
     user = text(allow_none=True)
     steps = many(StepVerdict)
@@ -155,7 +155,7 @@ class AcceptedReplays(Answer):
 
 
 class ReplaySummary(Answer):
-    """A `ReplayView` as lists show it; `commitHash` is the newest version with the same content, if any."""
+    """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one."""
 
     id = integer(attribute="row.id")
     status = choice(*STATUSES, attribute="row.status")
@@ -186,7 +186,7 @@ def _found(name: str, default: Any = None) -> Callable[[ReplayView], Any]:
 
 
 class Replay(ReplaySummary):
-    """A whole replay; `turns` are there once it has ended. `judgeTokens` are a part of `tokens`."""
+    """A whole replay. `turns` are present once it has ended. `tokens` include `judgeTokens`."""
 
     turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
     stop_reason = choice(*get_args(StopReason), allow_none=True, get=_found("stopReason"))
@@ -216,7 +216,7 @@ class ReplayHistory(Answer):
 
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn as it is shown; those that were stored before steps had facts have none."""
+    """Return a turn for the answer. Steps that earlier releases stored lack some details."""
     shown = {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
     return shown | {"steps": [NO_STEP_DETAILS | step for step in turn["steps"]]}
 

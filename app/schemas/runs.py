@@ -1,4 +1,4 @@
-"""Runs: Run Prompt's body and answer, and the record of a run."""
+"""Runs: the body and the answer of Run Prompt, and the record of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.schemas.placeholders import PlaceholdersUsed, Selections
 from app.services.runs import RunCommand
 
 FILES_MAX = 3
-# Bytes of UTF-8. More than any model reads, and with its escapes less than a database takes in one packet.
+# Bytes of UTF-8. Longer than any model reads, yet with escapes it still fits in one packet of a database.
 QUESTION_MAX = 4_000_000
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(\s*;.{0,200})?", re.ASCII)
 _DATA_URL = re.compile(r"data:([^,]{0,500}?)(;base64)?,", re.IGNORECASE)
@@ -31,7 +31,7 @@ _SPACES = str.maketrans("", "", " \t\r\n")
 
 
 class FileSchema(StrictSchema):
-    """One entry of `files`; loads to `app.chat.File`."""
+    """An entry of `files`; loads to `app.chat.File`."""
 
     file_name = Text(maximum=255, load_default="")
     content_type = Text(maximum=255, load_default="")
@@ -68,11 +68,11 @@ class RunRequest(ChosenVersion):
 
 
 def _decode(text: str) -> tuple[str, bytes]:
-    """Return (media type or "", content) of base64, raw or as a data URL."""
+    """Return (media type or "", content) of plain base64 or a data URL."""
     media_type = ""
     if url := _DATA_URL.match(text):
         if not url[2]:
-            raise ValidationError("A data URL must say ;base64.", "base64")
+            raise ValidationError("A data URL must contain ;base64.", "base64")
         media_type, text = url[1], text[url.end() :]
     try:
         content = b64decode(text.translate(_SPACES).encode("ascii"), validate=True)
@@ -91,7 +91,7 @@ HistoryMessage = answer_of(StoredMessage, "HistoryMessage")
 
 
 def _outcome(name: str) -> Callable[[RunRow], Any]:
-    """Return the function that reads a field of a run's outcome; None for an empty field and without an outcome."""
+    """Return a function that reads a field of a run's outcome. It returns None for "", and without an outcome."""
     return lambda row: getattr(row.outcome, name, None) or None
 
 
@@ -109,12 +109,12 @@ def _fallback(row: RunRow) -> dict[str, Any] | None:
 
 
 def _model(row: RunRow) -> dict[str, Any]:
-    """Return the model that answered: the prompt's own or its fallback."""
+    """Return the model that answered: the prompt's model or its fallback."""
     return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
 class RunAnswer(Answer):
-    """Run Prompt's answer, of a run that is done."""
+    """The answer of Run Prompt for a finished run."""
 
     answer = text()
     tokens = one(Tokens, get=_tokens)
@@ -139,7 +139,7 @@ class RunError(Answer):
 
 
 class Run(Answer):
-    """The record of a run; `nok` is the `status` of Run Prompt's answer."""
+    """The record of a run. `nok` is `status` in the answer of Run Prompt."""
 
     row = fields_of(RunRow, "id", "prompt_id", "commit_hash", "source", "status", "question")
     history = many(HistoryMessage, get=lambda row: row.request.history or [])

@@ -1,4 +1,4 @@
-"""Scores: those that programs give, and the answers that have scores."""
+"""Scores: schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _finite(value: float) -> float:
 
 
 class Hexadecimal(fields.String):
-    """A text of `digits` hexadecimal digits in any case, which is loaded in lower case."""
+    """A text of `digits` hexadecimal digits, upper or lower case; loads to lower case."""
 
     def __init__(self, digits: int, **kwargs: Any) -> None:
         super().__init__(validate=validate.Regexp(rf"[0-9a-fA-F]{{{digits}}}\Z"), **kwargs)
@@ -67,7 +67,7 @@ class Hexadecimal(fields.String):
 
 
 class ScoredSchema(StrictSchema):
-    """The scored thing: a session (`sessionId`, or `promptId` and `conversationId`), turn (`traceId`), step or run.
+    """What is scored: a session (`sessionId`, or `promptId` and `conversationId`), turn (`traceId`), step or run.
 
     A step is named by `traceId` and `spanId`.
     """
@@ -93,7 +93,7 @@ class ScoredSchema(StrictSchema):
 
 
 class ScoreSchema(StrictSchema):
-    """A score; one with the `id` of a score that is stored replaces that."""
+    """A score. If a score with this `id` is stored already, the new one replaces it."""
 
     command: ClassVar = GivenScore
 
@@ -105,7 +105,7 @@ class ScoreSchema(StrictSchema):
 
 
 class ScoreBatchSchema(StrictSchema):
-    """Scores that are stored all or not at all; no two of them have the same `id`."""
+    """Scores. Either all of them are stored or none. Their `id`s differ."""
 
     scores = BoundedList(fields.Nested(ScoreSchema), minimum=1, maximum=BATCH_MAX, required=True)
 
@@ -124,7 +124,7 @@ class ScoreBatchSchema(StrictSchema):
 
 
 class GivenScoresSchema(ScoreSchema):
-    """A score, or several of them as `scores`; loads to a `GivenScore` or a list of them."""
+    """A score, or several as `scores`; loads to a `GivenScore` or a list of them."""
 
     alternatives = (ScoreSchema, ScoreBatchSchema)
 
@@ -135,7 +135,7 @@ class GivenScoresSchema(ScoreSchema):
 
 
 class ScoreQuerySchema(PageQuerySchema):
-    """The scores of a name, or of a run."""
+    """The scores with a name, or of a run."""
 
     name = Text(minimum=1, maximum=NAME_MAX)
     run_id = Identifier()
@@ -157,9 +157,9 @@ class ScoreTarget(Answer):
 class SessionScore(Answer):
     """A score of a session, of one of its turns or of a step.
 
-    `source` is `otlp` for an evaluation that telemetry brought, `api` for a program's score, `person` for one that was
-    given on a page, `check` for one of an online check. A score that is true or false has the value 1 or 0, and that
-    word as its label.
+    `source` is `otlp` for an evaluation from telemetry, `api` for a program's score, `person` for a score from a page,
+    `check` for the score of an online check. A score that is true or false has the value 1 or 0, and the label "true"
+    or "false".
     """
 
     id = text(required=False, get=lambda score: None if score.source == "otlp" else score.id)
@@ -169,7 +169,7 @@ class SessionScore(Answer):
 
 
 class Score(SessionScore):
-    """A score of anything; that of telemetry has an id, too."""
+    """A score of a session, turn, step or run. Scores from telemetry have an id, too."""
 
     id = text()
     scored_at = time(get=lambda score: of_unix_ns(score.time_ns))
@@ -179,6 +179,6 @@ StoredScores = listing("scores", Score, name="StoredScores")
 
 
 class ScoreOrScores(Score):
-    """A score, or those of a batch."""
+    """A score, or the scores of a batch."""
 
     alternatives = (Score, StoredScores)

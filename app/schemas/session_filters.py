@@ -1,4 +1,4 @@
-"""Saved filters of a project's list of sessions."""
+"""Saved filters of the list of a project's sessions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from app.timestamps import iso
 
 
 class FilterQuerySchema(Filters):
-    """The filters of an address, which load to what is stored of them: JSON by the names of the query."""
+    """The filters in an address. They load to their stored form: JSON with the names of the query."""
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
         if not data:
-            raise ValidationError("Choose one filter at least.")
+            raise ValidationError("Choose at least one filter.")
         names = {field.attribute or name: str(field.data_key) for name, field in self.load_fields.items()}
         return {names[name]: iso(value) if isinstance(value, datetime) else value for name, value in data.items()}
 
 
 class ChosenFilters(FilterQuerySchema):
-    """Fields of the query of GET /api/v1/sessions that choose and sort sessions, one of them at least."""
+    """Fields of the query of GET /api/v1/sessions that filter and sort sessions; at least one is required."""
 
     errors = StrictBoolean()
 
 
 class SavedFilterSchema(StrictSchema):
-    """`name` is the filter's own in the project."""
+    """`name` is unique in the project."""
 
     command: ClassVar = NewFilter
 
@@ -42,7 +42,7 @@ class SavedFilterSchema(StrictSchema):
 
 
 class SavedFilter(Answer):
-    """`filters` can be sent as the query of GET /api/v1/sessions as they are."""
+    """`filters` can be sent unchanged as the query of GET /api/v1/sessions."""
 
     row = fields_of(session_filters.SavedFilter, "id", "name")
     filters = one(ChosenFilters)

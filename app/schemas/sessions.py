@@ -1,4 +1,4 @@
-"""The list of a project's sessions: its query, and its answer as JSON, as JSON lines and as CSV."""
+"""The list of a project's sessions: its query, and its answer as JSON, JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _name(maximum: int = MAX_NAME) -> Text:
 
 
 class Filters(StrictSchema):
-    """Conditions on sessions. All that are given hold of each session that is listed.
+    """Conditions on sessions. Listed sessions meet all of them.
 
-    `errors` is true for sessions in which a span has an error, false for those without. `tool` was called, `failedTool`
-    failed; `label` points to a version that the session ran with, now. `score` is the name of a score of it, or of one
-    of its turns or spans, whose value is between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars by
-    the prices of now; a session without any price meets neither. `q` is what is all said in one turn of the session,
-    tools included: words, "phrases", beginnings of words as in `refund*`, and with a minus what the turn must not have.
-    `since` is the last hour, day, 7 or 30 days, or yesterday in UTC, in which the session started.
+    `errors` is true for sessions with an error in a span, false for sessions without. `tool` was called, `failedTool`
+    failed; `label` now points to a version that the session ran with. `score` is the name of a score of the session, of
+    a turn or a span, with a value between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars at current
+    prices; sessions without any price meet neither. `q` searches the turns, including tools. All of it must match in
+    one turn: words, "phrases" and beginnings of words as in `refund*`; a minus excludes what follows it. `since` is
+    when the session started: in the last hour, day, 7 or 30 days, or yesterday in UTC.
     """
 
     q = Text(attribute="words", minimum=1, maximum=200)
@@ -74,42 +74,42 @@ class Filters(StrictSchema):
 
 
 def _with_filters(data: dict[str, Any], *others: str) -> dict[str, Any]:
-    """Return the other fields as they are, and the rest as `filters`."""
+    """Return the fields in `others` unchanged, and the rest as `filters`."""
     kept = {name: data.pop(name) for name in others if name in data}
     return kept | {"filters": SessionFilter(**with_ranges(data, "tokens", "duration_ms", "turns", "cost"))}
 
 
 class SessionQuerySchema(Filters, PageQuerySchema):
-    """A page of the list, which begins with the latest (`sort=time`), the longest or those with the most errors.
+    """A page of the list. It begins with the latest sessions (`sort=time`), the longest, or the ones with most errors.
 
-    Or it begins with the `oldest`, the `shortest`, or those with the `fewestErrors`. With `sort=cost` it begins with
-    those that cost the most of the newest 1,000 that match, or of those that were found in half a second: no index has
-    costs, which are those of the prices of now.
+    `oldest`, `shortest` and `fewestErrors` reverse the order. With `sort=cost` the list begins with the most expensive
+    sessions. Costs depend on current prices, so no index has them: only the newest 1,000 matching sessions are sorted,
+    or as many as are found in half a second.
     """
 
     count = QueryBoolean()
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-        """Return the keywords of `SessionListService.page`, and `count`."""
+        """Return the keyword arguments of `SessionListService.page`, and `count`."""
         return _with_filters(data, "order", "limit", "cursor", "count")
 
 
 class SessionExportSchema(Filters):
-    """All sessions that match, as the list has them; they are in no order by cost."""
+    """All matching sessions, in the order of the list. They can't be sorted by cost."""
 
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(Order)))
 
     @post_load
     def build(self, data: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-        """Return the keywords of `SessionListService.all`."""
+        """Return the keyword arguments of `SessionListService.all`."""
         return {"order": "time"} | _with_filters(data, "order")
 
 
 class ListedSession(Answer):
-    """`errors` is null until a session that an earlier release stored has been added up.
+    """`errors` is null for a session of an earlier release until its totals have been computed.
 
-    `cost` is in US dollars by the prices of now, null where no model call has a price.
+    `cost` is in US dollars at current prices. It is null if no model call has a price.
     """
 
     id = text()
@@ -130,10 +130,10 @@ class ListedSession(Answer):
 
 
 class SearchHit(Answer):
-    """The first text of the session that has words of `q`: a part of it around these words.
+    """The first text of the session with words of `q`, as an excerpt around these words.
 
-    `turn` is the number of the turn in the session, `spanId` is null for what the user said. `places` are the beginning
-    and the end of each word in the part, counted in characters.
+    `turn` is the number of the turn in the session. `spanId` is null for the user's message. `places` has the beginning
+    and the end of each word within the excerpt, in characters.
     """
 
     found = fields_of(search.Hit, "turn", "trace_id", "span_id")
@@ -143,13 +143,13 @@ class SearchHit(Answer):
 
 
 class FoundSession(ListedSession):
-    """`hit` is there where the query has `q`."""
+    """`hit` is present if the query has `q`."""
 
     hit = one(SearchHit, required=False)
 
 
 class SessionCount(Answer):
-    """There are more sessions than were counted unless it is `complete`."""
+    """The number of counted sessions. There are more unless it is `complete`."""
 
     count = fields_of(session_list.Count, "sessions", "complete")
 
@@ -163,7 +163,7 @@ class SessionPage:
 
 
 class Sessions(Answer):
-    """`count` is there where the query asks for it, `sorted` where the sort is by cost."""
+    """`count` is present if the query requests it, `sorted` if the list is sorted by cost."""
 
     sessions = many(FoundSession, attribute="entries")
     next_cursor = text(allow_none=True)
@@ -190,4 +190,4 @@ COLUMNS = [
         else [str(field.data_key)]
     )
 ]
-"""The columns of CSV: the keys of the JSON, with those of nested objects behind a point."""
+"""Return the columns of CSV: the keys of the JSON. Keys of nested objects follow a dot."""

@@ -1,4 +1,4 @@
-"""Traces: their ingest, the sessions made of them, a prompt's log and the rejected spans."""
+"""Traces: schemas of ingest, sessions and rejected spans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LogExportSchema(Schema):
 
 
 class LogsPartialSuccess(Answer):
-    """Empty when no record was rejected; OTLP writes the count, an int64, as a string."""
+    """Empty if no record was rejected. OTLP writes the count, an int64, as a string."""
 
     rejected_log_records = text(required=False, get=lambda receipt: str(receipt.rejected) if receipt.rejected else None)
     error_message = text(required=False, get=lambda receipt: receipt.message if receipt.rejected else None)
@@ -63,7 +63,7 @@ class LogsStored(Answer):
 
 
 class PartialSuccess(Answer):
-    """Empty when all spans were stored; OTLP writes the count, an int64, as a string."""
+    """Empty if all spans were stored. OTLP writes the count, an int64, as a string."""
 
     rejected_spans = text(required=False, get=lambda receipt: str(receipt.rejected) if receipt.rejected else None)
     error_message = text(required=False, get=lambda receipt: receipt.message if receipt.rejected else None)
@@ -74,7 +74,7 @@ class TracesStored(Answer):
 
 
 class TokenUsage(Answer):
-    """Tokens of caches are parts of the input, those of reasoning of the output; left out where there are none."""
+    """Input tokens include cached tokens, output tokens include reasoning tokens. Counts of zero are omitted."""
 
     usage = fields_of(types.Usage, "input_tokens", "output_tokens")
     cache_read_tokens = integer(required=False, get=lambda usage: usage.cache_read_tokens or None)
@@ -83,7 +83,7 @@ class TokenUsage(Answer):
 
 
 class ModelCost(Answer):
-    """US dollars, by the prices that hold now."""
+    """US dollars at current prices."""
 
     prompt = number(get=lambda cost: float(cost.prompt))
     completion = number(get=lambda cost: float(cost.completion))
@@ -91,7 +91,7 @@ class ModelCost(Answer):
 
 
 class CalledModel(Answer):
-    """A model and its provider as the instrumentation names them; "" for what it does not name."""
+    """A model and its provider as the instrumentation names them; "" where it names none."""
 
     called = fields_of(price_types.CalledModel, "provider", "model")
 
@@ -101,13 +101,13 @@ class Unpriced(Answer):
 
 
 class Billed(Unpriced):
-    """`cost` is null where no call has both tokens and a price; the calls of `unpricedModels` are not in it."""
+    """`cost` excludes the calls of `unpricedModels`. It is null if no call has both tokens and a price."""
 
     cost = one(ModelCost, allow_none=True)
 
 
 class AnswerStep(Answer):
-    """`usage`, `cost` and times are those of the model call that answered."""
+    """`usage`, `cost` and times belong to the model call that answered."""
 
     kind = choice("answer", get=lambda _: "answer")
     step = fields_of(types.Step, "span_id", "text", path="step")
@@ -118,7 +118,7 @@ class AnswerStep(Answer):
 
 
 class ToolCallStep(Answer):
-    """`durationMs` is null for a call that stands only in messages."""
+    """`durationMs` is null for a call that occurs only in messages, without a span."""
 
     kind = choice("tool_call", get=lambda _: "tool_call")
     step = fields_of(types.Step, "span_id", "name", "arguments", "result", "error", "source", "answered", path="step")
@@ -133,7 +133,7 @@ def _steps(turn: types.Turn) -> list[Any]:
 
 
 class Span(Answer):
-    """`convention` is the one by which the span was understood; `attributes` are complete, as they came."""
+    """`convention` is the semantic convention that the span was read by. `attributes` are complete and unchanged."""
 
     head = fields_of(types.ShownSpan, "span_id", "parent_span_id", "name", "operation")
     origin = fields_of(types.ShownSpan, "convention", "provider", "model", "served_model")
@@ -187,7 +187,7 @@ class Session(Answer):
 
 
 class RejectedQuerySchema(PageQuerySchema):
-    """A page of rejected spans; `code` is that of their cause."""
+    """A page of rejected spans. `code` is the code of the cause."""
 
     prompt_id = Identifier()
     code = Text(maximum=32)

@@ -1,4 +1,4 @@
-"""Usage: the query, and the answer as JSON and as CSV."""
+"""Usage: the query, and the answer as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAYS_MAX = 3660
 
 @dataclass(frozen=True, slots=True)
 class UsageQuestion:
-    """`since` and `until` are None where the caller leaves them out."""
+    """`since` and `until` are None if the caller omits them."""
 
     since: date | None
     until: date | None
@@ -35,12 +35,12 @@ class UsageQuestion:
     prompt_id: int | None
 
     def days(self, today: date) -> UsageFilter:
-        """Return the requested days, by default the last 30 with today; `Invalid` for more than `DAYS_MAX`."""
+        """Return the requested days, by default the last 30 including today. `Invalid` for more than `DAYS_MAX`."""
         return UsageFilter(*days_of(self.since, self.until, today), self.prompt_id)
 
 
 def days_of(since: date | None, until: date | None, today: date) -> tuple[date, date]:
-    """Return the first and the last of the requested days; see `UsageQuestion.days`."""
+    """Return the first and the last requested day; see `UsageQuestion.days`."""
     last = until or max(today, since or today)
     first = since or last - timedelta(days=DAYS - 1)
     if not 0 <= (last - first).days <= DAYS_MAX:
@@ -49,7 +49,7 @@ def days_of(since: date | None, until: date | None, today: date) -> tuple[date, 
 
 
 class Groups(fields.Field[tuple[str, ...]]):
-    """Some of `known`, separated by commas, at which Falcon may have split them; the day by default."""
+    """Names out of `known`, separated by commas; Falcon may have split them already. The default is the day."""
 
     def __init__(self, known: Collection[str]) -> None:
         super().__init__(load_default=("day",))
@@ -78,12 +78,12 @@ class ObservedQuery(UsageQuery):
 
 
 def _group(name: str, shown: Callable[[Any], Any] = itself) -> Callable[[usage.UsageRow | ObservedGroup], Any]:
-    """Return the function that reads a column of a group; `missing` where rows are not grouped by it."""
+    """Return a function that reads the column `name`. It returns `missing` if rows are not grouped by this column."""
     return lambda row: shown(row.group[name]) if name in row.group else missing
 
 
 def _or_none(value: Any) -> Any:
-    """Return None for the hash of a draft and for the key of a run without one."""
+    """Return None for an empty value: the hash of a draft, or the key of a run without one."""
     return value or None
 
 
@@ -126,7 +126,7 @@ class UsageReport(NamedTuple):
 
 
 class OfDays(Answer):
-    """An answer about days, both included."""
+    """An answer about days. The first and the last day are included."""
 
     from_ = text(get=lambda report: report.filters.since.isoformat())
     to = text(get=lambda report: report.filters.until.isoformat())
@@ -143,7 +143,7 @@ class ObservedTokens(Answer):
 
 
 class ObservedSums(Answer):
-    """`cost` is by the prices that hold now."""
+    """`cost` is at current prices."""
 
     calls = integer()
     tokens = one(ObservedTokens, attribute="usage.tokens")
@@ -158,7 +158,7 @@ class ObservedRow(Answer):
 
 
 class ObservedUsage(OfDays):
-    """The model calls of traces; none of them is in the project's usage."""
+    """The model calls of traces. The project's usage does not include them."""
 
     group_by = many(text())
     rows = many(ObservedRow)
@@ -166,7 +166,7 @@ class ObservedUsage(OfDays):
 
 
 def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:
-    """Return the rows as CSV (RFC 4180) with a header; a nested field has its path as the column's name."""
+    """Return the rows as CSV (RFC 4180) with a header. The column of a nested field is named by its path."""
     records = [dump(UsageRow, row) for row in rows]
     names = list(flat(records[0])) if records else [*group_by, *flat(dump(UsageSums, Spent(runs=0)))]
     return "".join(csv_lines(records, names))

@@ -1,4 +1,4 @@
-"""Webhooks of a project, and the log of their deliveries."""
+"""Webhooks of a project and the log of their deliveries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS, FORMATS = [str(event) for event in webhooks.Event], ["json", "slack"]
 
 
 def _in_order(names: list[str]) -> tuple[str, ...]:
-    """Return the events that are named, each once."""
+    """Return the named events in their usual order, without repetition."""
     return tuple(event for event in EVENTS if event in names)
 
 
@@ -38,7 +38,7 @@ class NewWebhookSchema(StrictSchema):
 
 
 class WebhookChangeSchema(StrictSchema):
-    """Fields that are left out stay as they are."""
+    """Omitted fields keep their values."""
 
     url = _url()
     events = _events()
@@ -54,14 +54,14 @@ class Webhook(Answer):
 
 
 class KnownSecret(Answer):
-    """A webhook with its secret, which is shown this once."""
+    """A webhook with its secret. The secret is shown only once."""
 
     webhook = part(Webhook, "webhook")
     secret = text()
 
 
 class WebhookDelivery(Answer):
-    """`attempts` counts those that began; the next one is made at `dueAt`, while the status is `waiting`."""
+    """`attempts` counts attempts that began. While the status is `waiting`, the next one is made at `dueAt`."""
 
     row = fields_of(webhook_deliveries.Delivery, "id", "event_id", "event")
     data = mapping()

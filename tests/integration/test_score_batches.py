@@ -112,7 +112,7 @@ def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_each_score_of_a_batch_counts_toward_the_limit_of_ingest(limited: World) -> None:
     too_many = give_all(limited, [score() for _ in range(6)], 400)
-    assert too_many["error"] == "scores: Send at most 5 at once, as many as the rate limit of a minute."
+    assert too_many["error"] == "scores: Send at most 5 at once, the rate limit of a minute."
     taken = limited.post(URL, json={"scores": [score() for _ in range(3)]})
     refused = limited.post(URL, json={"scores": [score(), score()]})
 

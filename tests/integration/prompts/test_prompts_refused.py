@@ -100,7 +100,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         config(tools=[{"type": "function", "function": {"name": "t", "effect": "read"}, "effect": "read"}]),
-        "languageModelConfig.tools.0.effect: Must not stand in function, too.",
+        "languageModelConfig.tools.0.effect: Must not also be in function.",
     ),
     ({"placeholders": {}}, "placeholders: "),
     ({"placeholders": [1]}, "placeholders.0: "),

@@ -39,7 +39,7 @@ def file(**fields):
         (file(base64="aGVsbG8"), "files.0.base64: Not valid base64."),
         (file(base64="ü"), "files.0.base64: Not valid base64."),
         (file(base64=""), "files.0.base64: The file is empty."),
-        (file(base64="data:text/plain,hello"), "files.0.base64: A data URL must say ;base64."),
+        (file(base64="data:text/plain,hello"), "files.0.base64: A data URL must contain ;base64."),
         (file(contentType=""), "files.0.contentType: Must be given here or in the data URL."),
         (file(contentType="text"), "files.0.contentType: Must be a media type, such as image/png."),
     ],

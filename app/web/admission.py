@@ -1,4 +1,4 @@
-"""The middleware of the pages: it finds out whose a request is, and lets it through or refuses it."""
+"""Middleware of the pages: identifies the viewer of a request, and admits or refuses it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 from app.web.visit import Visit
 
-# The largest form of those who may not be signed in: an e-mail address, a password, a name.
+# The largest form for visitors who are not signed in: an e-mail address, a password, a name.
 PUBLIC_FORM_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Lets a request through to a page: signed in, a member of the project, with the role and the form it takes.
+    """Admits a request to a page if the viewer is signed in, a member of the project, and has the required role.
 
-    Puts the `Visit` at `req.context.visit`. Browsers that are not signed in are sent to do so, and come back after it.
-    Requests are counted by user, in however many sessions, or by the client's address where nobody is signed in.
-    `form_bytes` and `files_bytes` bound forms without and with files.
+    Sets `req.context.visit` to the `Visit`. Browsers that are not signed in are redirected to the sign-in, and back
+    afterwards. Requests are counted by user over all sessions, or by the client's address without a sign-in.
+    `form_bytes` limits forms without files, `files_bytes` forms with files.
     """
 
     sign_ins: SignInService
@@ -64,7 +64,7 @@ class Admission:
             projects=projects,
             project=_chosen(projects, params.get("project_id")),
             operators=self.projects.operators() if viewer else None,
-            # A form's answer can be a preview, which nobody reads for its messages: the page that follows shows them.
+            # A form's answer can be a preview, and the viewer would miss messages in it. The next page shows them.
             flash=read_flash(req) if req.method == "GET" else None,
             once=req.cookies.get(ONCE_COOKIE, ""),
         )
@@ -107,7 +107,7 @@ def _require_role(visit: Visit, access: ByRole, method: str) -> None:
 
 
 def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
-    """Return the viewer's project of that id, the first without an id; `NotFound` for one that is not the viewer's."""
+    """Return the viewer's project with this id, or the first without an id. Raises `NotFound` for others' projects."""
     if project_id is None:
         return projects[0] if projects else None
     found = next((project for project in projects if project.id == project_id), None)
@@ -115,7 +115,7 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
 
 
 def sign_in_path(req: falcon.Request) -> str:
-    """Return the sign-in page, which redirects to the requested page after it; a form that was sent is lost."""
+    """Return the address of the sign-in, which redirects to the requested page. A sent form is lost."""
     if req.method not in {"GET", "HEAD"} or req.path == "/":
         return "/sign-in"
     query = f"?{req.query_string}" if req.query_string else ""

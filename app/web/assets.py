@@ -1,4 +1,4 @@
-"""Static files under addresses with a fingerprint of their content, so that browsers may cache them for good."""
+"""Static files. Their addresses contain a fingerprint of their content, so that browsers may cache them forever."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Asset:
 
 
 class Assets:
-    """The resource of the files in `folder`, which are read into memory when the process starts."""
+    """The resource of the files in `folder`. They are read into memory at the start of the process."""
 
     access = Public({"GET"})
 

@@ -1,4 +1,4 @@
-"""Bar charts as shapes, scales and words; the macros `chart` and `sparkline` draw them."""
+"""Shapes, scales and labels of bar charts. The macros `chart` and `sparkline` draw them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-# The upper end of a scale is one of these times a power of ten, so that its half is a short number, too.
+# The upper end of a scale is one of these times a power of ten, so that half of it is a short number, too.
 ROUND = (1, 2, 4, 6, 8, 10)
 
 
@@ -21,7 +21,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval in pixels, and the place of its value."""
+    """An interval and its value, in pixels."""
 
     x: float
     width: float
@@ -30,7 +30,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A series drawn on a scale from 0 to `top`; `peak` is the label and the value of the highest bar."""
+    """A series on a scale from 0 to `top`. `peak` is the label and the value of the highest bar."""
 
     bars: Sequence[Bar]
     top: float
@@ -43,7 +43,7 @@ class Chart:
 
 
 def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: float = 80) -> Chart:
-    """Return the chart of one or more pairs of a label and a value, which is 0 or more."""
+    """Return the chart of one or more (label, value) pairs. Values must not be negative."""
     values = [value for _, value in points]
     top = scale_top(max(values))
     peak = max(points, key=lambda point: point[1])
@@ -53,7 +53,7 @@ def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: fl
 def intervals(
     known: Sequence[tuple[float | None, float | None, float | None]], *, width: float = 160
 ) -> list[Interval]:
-    """Draw (value, low, high) on one scale; nothing unless all are known."""
+    """Draw each (value, low, high) on one scale. Return nothing unless all are known."""
     bounds = [bound for each in known for bound in each if bound is not None]
     if len(bounds) < 3 * len(known):
         return []
@@ -66,7 +66,7 @@ def intervals(
 
 
 def scale_top(largest: float) -> float:
-    """Return a round number that is the value or a little more; 1 for 0."""
+    """Return the next round number from the value upwards; 1 for 0."""
     if largest <= 0:
         return 1
     power = 10.0 ** floor(log10(largest))
@@ -76,7 +76,7 @@ def scale_top(largest: float) -> float:
 def bars(
     values: Sequence[float], *, width: float = 84, height: float = 22, gap: float = 2, top: float | None = None
 ) -> list[Bar]:
-    """Return a bar for each value, in pixels; `top`, or the largest, is as high as the chart, 0 is a hairline."""
+    """Return a bar for each value, in pixels. `top`, or the largest value, fills the chart; 0 is a hairline."""
     if not values:
         return []
     gap = min(gap, width / (2 * len(values)))

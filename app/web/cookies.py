@@ -1,4 +1,4 @@
-"""The cookies of the pages: the session, the device, the secret of forms, and what the next page shows once."""
+"""The cookies of the pages: session, device, form secret, and messages and secrets that the next page shows once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SESSION_COOKIE = "reprise_session"
 DEVICE_COOKIE = "reprise_device"
 FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
-# A secret that was just made, such as an API key: only the page that shows it gets the cookie.
+# A new secret, such as an API key. Only the page that shows it receives the cookie.
 ONCE_COOKIE = "reprise_once"
 FLASH_LENGTH = 1000
-# Seconds; None until the browser is closed. Once the device has signed in, its failed tries are counted apart.
+# Seconds; None: until the browser is closed. Failed tries of a device that has signed in are counted separately.
 LIFETIMES = {
     SESSION_COOKIE: int(SESSION.total_seconds()),
     DEVICE_COOKIE: int(REMEMBERED.total_seconds()),
@@ -32,7 +32,7 @@ LIFETIMES = {
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """A message that the next page shows once; `undo` is the address whose form takes the change back, or ""."""
+    """A message that the next page shows once. A form to the address `undo` reverts the change; "" if none does."""
 
     text: str
     kind: Literal["done", "problem"] = "done"
@@ -41,9 +41,9 @@ class Flash:
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """Writes cookies that no script can read and no other site can send along with a form.
+    """Writes cookies that scripts can't read and that other sites' forms do not send.
 
-    A `public_url` of https makes them secure even when the proxy in front does not forward the scheme.
+    With an https `public_url` they are secure even if the proxy does not forward the scheme.
     """
 
     public_url: str
@@ -63,7 +63,7 @@ class Cookies:
 
 
 def read_flash(req: falcon.Request) -> Flash | None:
-    """Return the message that the page before left, None for a cookie that can't be read."""
+    """Return the message of the previous page; None if the cookie can't be read."""
     packed = req.cookies.get(FLASH_COOKIE)
     if not packed:
         return None

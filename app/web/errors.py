@@ -1,4 +1,4 @@
-"""Errors as pages, and the headers that restrict pages to content of this site."""
+"""Errors as pages, and headers that restrict pages to content of this site."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class PageAnswers:
-    """Outside /api errors become pages for clients that read HTML, and every answer gets its security headers."""
+    """Turns errors outside /api into pages for clients that accept HTML, and adds security headers to answers."""
 
     templates: Environment
 
@@ -61,5 +61,5 @@ class PageAnswers:
 
 
 def _reads_html(req: falcon.Request) -> bool:
-    # The first of equally good types wins: curl and probes accept */* and get JSON, browsers name HTML.
+    # The first of equally good types wins. curl and probes accept */* and get JSON; browsers name HTML.
     return req.client_prefers([falcon.MEDIA_JSON, "text/html"]) == "text/html"

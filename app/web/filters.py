@@ -1,4 +1,4 @@
-"""The filters of the templates, which format values for people: each with its unit, times relative and exact."""
+"""Filters of the templates. They format values with their units for people; times are relative and exact."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGES = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def size(count: int) -> str:
-    """Formats a number of bytes: 1234 → 1.2 kB."""
+    """Format a number of bytes: 1234 → 1.2 kB."""
     amount, unit = float(count), 0
     while amount >= 999.5 and unit < len(_BYTES) - 1:
         amount, unit = amount / 1000, unit + 1
@@ -33,12 +33,12 @@ def exact(when: datetime) -> str:
 
 
 def from_ns(ns: int) -> datetime:
-    """Converts Unix nanoseconds to a time, cut to milliseconds."""
+    """Convert Unix nanoseconds to a time, truncated to milliseconds."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ns // 1_000_000)
 
 
 def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
-    """Make the filter that formats a time as its distance from now: 5 minutes ago, in 2 days."""
+    """Return a filter that formats a time relative to now: 5 minutes ago, in 2 days."""
 
     def relative(when: datetime) -> str:
         seconds = (now() - when).total_seconds()
@@ -57,12 +57,12 @@ def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
 
 
 def pretty(value: Any) -> str:
-    """Formats a JSON value as indented text; text stays as it is."""
+    """Format a JSON value as indented text; text is returned unchanged."""
     return value if isinstance(value, str) else indented(value)
 
 
 def indented(value: Any, *, sort_keys: bool = False) -> str:
-    """Return a JSON value as text, also one that orjson refuses: an integer over 64 bits, half a surrogate pair."""
+    """Return a JSON value as text. Works also for values that orjson refuses: large integers, lone surrogates."""
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2 | (orjson.OPT_SORT_KEYS if sort_keys else 0)).decode()
     except orjson.JSONEncodeError:
@@ -70,17 +70,17 @@ def indented(value: Any, *, sort_keys: bool = False) -> str:
 
 
 def model(used: LanguageModel) -> str:
-    """Formats a model as its name and its vendor's."""
+    """Format a model with its vendor's name."""
     return labels.model(used.name, used.vendor)
 
 
 def tool_name(tool: str | Mapping[str, object]) -> str:
-    """Finds the name of a recorded tool, which is a name or a definition."""
+    """Return the name of a recorded tool, given as a name or a definition."""
     return tool if isinstance(tool, str) else str(tool.get("name", ""))
 
 
 def host(url: str) -> str:
-    """Finds the host of an address, whose path may be a secret."""
+    """Return the host of an address. The path is left out: it may be a secret."""
     return urlsplit(url).hostname or url
 
 

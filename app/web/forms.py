@@ -1,4 +1,4 @@
-"""Form bodies: read up to a limit, decoded strictly, and checked to come from a page of this site."""
+"""Form bodies: read with a limit, decode strictly, and check that they come from a page of this site."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from app.http.bodies import read_capped
 FIELD = "csrf"
 PROOF_BYTES = 32
 FIELDS_MAX = 1000
-# Room for a hundred placeholders with a hundred values each, which have two fields a value.
+# Room for a hundred placeholders with a hundred values each, and two fields per value.
 PARTS_MAX = 25_000
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form's fields, each with all of its values, and its files; texts have `\\n` line ends and no NUL."""
+    """The fields of a form with all their values, and its files. Texts have `\\n` line ends and no NUL."""
 
     fields: Mapping[str, list[str]]
     files: tuple[File, ...] = ()
 
     def text(self, name: str, default: str = "") -> str:
-        """Return the last value of a field; `default` when the form has no such field."""
+        """Return the last value of a field, or `default` if the form lacks the field."""
         return self.fields.get(name, [default])[-1]
 
     def texts(self, name: str) -> list[str]:
-        """Return all values of a field that may be there several times."""
+        """Return all values of a field that may occur several times."""
         return self.fields.get(name, [])
 
     def choice(self, name: str, choices: Container[str]) -> str:
-        """Return the value; `Invalid` when it is none of the choices."""
+        """Return the value; raises `Invalid` unless it is one of the choices."""
         return checked_choice(name, self.text(name), choices)
 
     def flag(self, name: str) -> bool:
-        """True if a checkbox was ticked."""
+        """Return whether a checkbox was ticked."""
         return name in self.fields
 
     def selections(self) -> dict[str, str]:
-        """Return the values chosen for placeholders, by their keys; keys left at their default are not in it."""
+        """Return the values chosen for placeholders, by key. Keys left at their default are omitted."""
         chosen = {name.removeprefix("use."): self.text(name) for name in self.fields if name.startswith("use.")}
         return {key: name for key, name in chosen.items() if name}
 
     def number(self, name: str, label: str) -> float:
-        """Return the value, which may be written as 32,768; `Invalid` names the field by its label."""
+        """Return the value of a field, also if written as 32,768. `Invalid` names the field by its label."""
         try:
             number = float(self.text(name).replace(",", ""))
         except ValueError as error:
@@ -62,11 +62,11 @@ class Form:
         return int(number) if number.is_integer() else number
 
     def number_if_given(self, name: str, label: str) -> float | None:
-        """Return the value, None for an empty field; `Invalid` as `number`."""
+        """Return the value of a field, None for an empty field; raises `Invalid` like `number`."""
         return self.number(name, label) if self.text(name).strip() else None
 
     def integer(self, name: str) -> int:
-        """Return the value as an integer; `Invalid` when it is none."""
+        """Return the value of a field as an integer; raises `Invalid` for anything else."""
         try:
             return int(self.text(name))
         except ValueError as error:
@@ -74,7 +74,7 @@ class Form:
 
 
 def checked_choice(name: str, value: str, choices: Container[str]) -> str:
-    """Return the value; `Invalid` when it is none of the choices."""
+    """Return the value; raises `Invalid` unless it is one of the choices."""
     if value not in choices:
         raise Invalid(f"{name}: There is no such choice.")
     return value
@@ -83,7 +83,7 @@ def checked_choice(name: str, value: str, choices: Container[str]) -> str:
 def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> Form:
     """Return the fields of a body of at most `limit` bytes, and its files if it is multipart.
 
-    `UnsupportedMediaType` for anything but a URL-encoded form, or a multipart one `with_files`; `Invalid` for one that
+    Raises `UnsupportedMediaType` unless the form is URL-encoded, or multipart `with_files`. Raises `Invalid` if it
     can't be decoded.
     """
     media_type = (req.content_type or "").partition(";")[0].strip().lower()
@@ -100,7 +100,7 @@ def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> F
 
 
 def _read_parts(req: falcon.Request, limit: int) -> Form:
-    """Read a multipart form: parts with a file name are files, empty files are dropped."""
+    """Read a multipart form. Parts with a file name are files; empty files are ignored."""
     handler = MultipartFormHandler()
     handler.parse_options.max_body_part_count = PARTS_MAX
     body = read_capped(req, limit)
@@ -125,17 +125,17 @@ def _texts(fields: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def csrf_token(cookie: str) -> str:
-    """Return a token that forms carry: it can only be made with the cookie's token, and does not reveal it.
+    """Return a token for forms. Making it requires the cookie's token, which it does not reveal.
 
-    Each is another one, masked by random bytes that come with it, so that the length of a compressed page tells nothing
-    about the next.
+    Each call returns a different token, masked by random bytes that it contains. So the length of a compressed page
+    reveals nothing about the token.
     """
     proof, mask = _proof(cookie), secrets.token_bytes(PROOF_BYTES)
     return (mask + _xor(mask, proof)).hex()
 
 
 def check_csrf(form: Form, cookie: str) -> None:
-    """Raise `Forbidden` unless the form came from a page made for the same browser."""
+    """Raise `Forbidden` unless the form comes from a page that was made for the same browser."""
     try:
         sent = bytes.fromhex(form.text(FIELD))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The texts and the colours that pages show for statuses, and the names of vendors; templates see them as `labels`."""
+"""Texts and colours of statuses, and names of vendors. Templates see this module as `labels`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reprise_client.experiments.summary import CLASSES
 
 from app.providers import vendors
 
-# Text and kind of a badge: ok, bad, warn, accent or "".
+# The text and the kind of a badge. Kinds: ok, bad, warn, accent or "".
 Badge = tuple[str, str]
 
 RUNS: dict[str, Badge] = {
@@ -50,7 +50,7 @@ CALIBRATIONS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
-# By the verdict of an experiment, or by its status where it has none; "same" is a candidate that is its baseline.
+# By the verdict of an experiment, or its status without a verdict. "same": the candidate equals its baseline.
 EXPERIMENTS: dict[str, Badge] = {
     "same": ("nothing compared", ""),
     "passed": ("passed", "ok"),
@@ -77,7 +77,7 @@ STOPS = {
     "provider_error": "The model's vendor failed.",
     "cancelled": "Somebody cancelled it.",
 }
-# What each kind of violation says of a tool, after its name.
+# The text of each kind of violation, to follow the tool's name.
 VIOLATIONS = {
     "extra_write": "acted on the world beyond the recording",
     "extra_read": "was called beyond the recording",
@@ -140,10 +140,10 @@ AUDIT_DETAILS = {
 
 
 def vendor(code: str) -> str:
-    """Return the name of a vendor; a code that is not known stays as it is."""
+    """Return the name of a vendor. An unknown code is returned unchanged."""
     return VENDORS.get(code, code)
 
 
 def model(name: str, vendor_code: str) -> str:
-    """Return a model's name with its vendor's."""
+    """Return the names of a model and its vendor."""
     return f"{name}, {vendor(vendor_code)}"

@@ -1,4 +1,4 @@
-"""The base of all pages: a resource that answers with a template or redirects."""
+"""The base of all pages: resources that answer with a template or a redirect."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from app.services.accounts.sign_ins import Started
 from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
 
-# Where a template marks it with `data-base-url`, the browser's script puts its own address in its place.
+# In elements with `data-base-url` the browser's script replaces this text by the address of the site.
 UNKNOWN_BASE_URL = "$BASE_URL"
-# Entries of a list on one page.
+# Entries on one page of a list.
 PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The dependencies of every page."""
+    """Dependencies of every page."""
 
     container: Container
     templates: Environment
@@ -37,7 +37,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer of HTML: the template sees `values` as attributes of `page`; a `problem` decides the status."""
+    """An HTML answer. The template sees `values` as attributes of `page`. A `problem` determines the status."""
 
     template: str
     values: dict[str, Any]
@@ -46,10 +46,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """An answer to a form: go on to `path`, and show `flash` there.
+    """An answer to a form that redirects to `path`, where `flash` is shown.
 
-    `once` is a secret that the page at `path`, which `shows_once`, shows this once; a reload does not make it again.
-    `started` is a new session of this browser; `ended` ends the one it has.
+    `once` is a new secret that the page at `path` shows once; a reload does not make another one. That page must set
+    `shows_once`. `started` is a new session of this browser; `ended` ends the present session.
     """
 
     path: str
@@ -69,10 +69,10 @@ def show(template: str, **values: Any) -> Shown:
 def confirm(
     visit: Visit, *, title: str, text: str, button: str, back: str, danger: bool = True, **fields: str | list[str]
 ) -> Shown:
-    """Return a page that asks before something is lost: its form goes to the page's own address, with hidden `fields`.
+    """Return a page that asks for confirmation. Its form is sent to the page's own address with hidden `fields`.
 
-    `text` says what is lost; `back` is the address of the page that asked. Without `danger` nothing is lost, and the
-    button is no red one.
+    `text` describes what is lost; `back` is the address of the previous page. Without `danger` nothing is lost, and
+    the button is not red.
     """
     hidden = [(name, one) for name, value in fields.items() for one in (value if isinstance(value, list) else [value])]
     texts = {"title": title, "text": text, "button": button, "kind": "danger" if danger else "primary"}
@@ -80,12 +80,12 @@ def confirm(
 
 
 class Page:
-    """A resource with `get` and `post`, which take the visit and the parameters of the address but `project_id`.
+    """A resource with `get` and `post`. Their arguments are the visit and the address's parameters but `project_id`.
 
-    `reads` and `changes` are the roles that its `get` and `post` take; a page outside projects declares its `access`.
-    `section` is the entry of the navigation that is marked. With `multipart` its form may bring files, and thousands
-    of fields. With `shows_once` it shows `visit.once`, which then is forgotten. After an error in `refusals` the form
-    is shown again.
+    `get` requires the role `reads`, `post` the role `changes`; a page outside projects declares `access` instead.
+    `section` is the marked entry of the navigation. With `multipart` the form may have files and thousands of fields.
+    With `shows_once` the page shows `visit.once`, which is then forgotten. After an error in `refusals` the form is
+    shown again.
     """
 
     access: ClassVar[Access]
@@ -99,7 +99,7 @@ class Page:
     post: ClassVar[Callable[..., Reply]]
 
     def __init_subclass__(cls) -> None:
-        """Add Falcon's `on_get` and `on_post` where the page has `get` and `post`, and the access to them."""
+        """Add Falcon's `on_get` and `on_post` for `get` and `post`, and their access."""
         for method in ("get", "post"):
             if hasattr(cls, method):
                 setattr(cls, f"on_{method}", getattr(cls, f"_on_{method}"))
@@ -126,7 +126,7 @@ class Page:
         self._send(req, resp, reply)
 
     def refuse(self, visit: Visit, error: RepriseError, **ids: Any) -> Reply:
-        """Show the form again, with what was sent and the error's message and status."""
+        """Show the form again with the sent values, and the error's message and status."""
         reply = self.get(replace(visit, problem=error), **ids)
         return replace(reply, problem=error) if isinstance(reply, Shown) else reply
 
@@ -165,21 +165,21 @@ class Page:
 
     @property
     def base_url(self) -> str:
-        """The address under which callers reach this instance, without a slash at its end.
+        """The address of this instance for callers, without a trailing slash.
 
-        The browser fills it in where it is not known: a `Host` header may say anything.
+        If it is not configured, the browser fills it in: a `Host` header can't be trusted.
         """
         return self.container.settings.public_url.rstrip("/") or UNKNOWN_BASE_URL
 
 
 class PromptPage(Page):
-    """A page about prompts and what became of them."""
+    """A page about prompts, or the runs, sessions and replays of prompts."""
 
     section = "prompts"
 
 
 class SettingsPage(Page):
-    """A page of the settings, which are for admins alone."""
+    """A page of the settings, only for admins."""
 
     reads = changes = Role.ADMIN
     section = "settings"

@@ -145,7 +145,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
 
 
 def install(app: RoutedApp, container: Container, assets: Assets, templates: Environment) -> None:
-    """Add the pages, their static files and the middleware that knows who is signed in."""
+    """Add the pages, their static files and the middleware that admits viewers."""
     services, settings = container.services, container.settings
     cookies = Cookies(settings.public_url)
     app.add_middleware(

@@ -1,4 +1,4 @@
-"""The environment of the templates: everything is escaped, a missing name is an error; and the functions they call."""
+"""The environment of the templates and their functions. Everything is escaped; a missing name is an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.web.presenters.texts import block
 from app.web.visit import Visit
 
 FOLDER = Path(__file__).parent / "templates"
-# Section, label, path below the project, the role that sees it.
+# Section, label, path below the project, the role that may see it.
 NAVIGATION = (
     ("start", "Getting started", "start", Role.VIEWER),
     ("prompts", "Prompts", "prompts", Role.VIEWER),
@@ -26,7 +26,7 @@ NAVIGATION = (
     ("settings", "Settings", "settings/keys", Role.ADMIN),
 )
 
-# What the dialog of "?" tells, on every page.
+# The keys listed in the dialog of "?", on every page.
 KEYS = (
     ("Ctrl K", "Go to a page, a prompt or an action of this page"),
     ("↑ ↓", "Choose among what that found"),
@@ -59,7 +59,7 @@ def environment(*, assets: Assets, now: Now) -> Environment:
 
 
 def navigation(visit: Visit) -> list[tuple[str, str, str]]:
-    """Return (section, label, address) of the links beside every page that the viewer's role may follow."""
+    """Return (section, label, address) of each link in the navigation that the viewer's role may use."""
     return [
         (section, label, f"{visit.base}/{path}")
         for section, label, path, role in NAVIGATION
@@ -68,7 +68,7 @@ def navigation(visit: Visit) -> list[tuple[str, str, str]]:
 
 
 def share(start: int, end: int, *, of: tuple[int, int]) -> tuple[float, float]:
-    """Return the position of a time span within another: (left, width) in percent, at least half a percent wide."""
+    """Return the position of a time span within another as (left, width) in percent; the width is at least 0.5."""
     whole = max(1, of[1] - of[0])
     left = round(min(max(0.0, (start - of[0]) / whole * 100), 99.5), 3)
     return left, round(min(max(0.5, (end - start) / whole * 100), 100 - left), 3)

@@ -1,4 +1,4 @@
-"""One request to a page: who makes it, in which project, with which rights, from which form."""
+"""A request to a page: its viewer, project, rights and form."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.web.lists import Pages, list_query, pages_of
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The facts that the middleware found out about a request; templates see it as `visit`.
+    """What the middleware knows about a request. Templates see it as `visit`.
 
-    `csrf` is the token that forms must carry. `viewer` is None where nobody is signed in. `project` is the one in the
-    address; on pages without one it is the viewer's first, or None. `operators` is the organization whose admins
-    operate the instance. `query` has the last value of each field. `session` is the browser's session token.
-    `once` is a secret that the form before made. `problem` is why the form that was sent is shown again.
+    `csrf` is the token that forms must contain. `viewer` is None without a sign-in. `project` is the project in the
+    address; on pages without one it is the viewer's first project, or None. Admins of the organization `operators`
+    operate the instance. `query` has the last value of each field. `session` is the browser's session token. `once`
+    is a secret that the previous form made. `problem` is the reason why a sent form is shown again.
     """
 
     csrf: str
@@ -41,19 +41,19 @@ class Visit:
 
     @property
     def sent(self) -> Form:
-        """The form to show again; an empty one unless there is a problem with it."""
+        """The form to show again; empty unless there is a problem with it."""
         return self.form if self.problem else Form({})
 
     @property
     def actor(self) -> Actor:
-        """The viewer, as the audit log names them; `Forbidden` where nobody is signed in."""
+        """The viewer as the audit log names them; raises `Forbidden` without a sign-in."""
         if self.viewer is None:
             raise Forbidden("Sign in first.")
         return self.viewer.actor
 
     @property
     def own_project(self) -> Project:
-        """The project in the address; `NotFound` without one."""
+        """The project in the address; raises `NotFound` without one."""
         return require(self.project, "There is no such project.")
 
     @property
@@ -87,29 +87,29 @@ class Visit:
 
     @property
     def operates(self) -> bool:
-        """True if the project is of the organization that operates the instance."""
+        """Whether the project belongs to the organization that operates the instance."""
         return self.project is not None and self.project.organization_id == self.operators
 
     def identifier(self, name: str) -> int | None:
-        """Return a positive number of the query, None without it; `Invalid` for anything else."""
+        """Return a positive number of the query, None if it is missing; raises `Invalid` for anything else."""
         text = self.query.get(name)
         if text is not None and not (text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) < 2**63):
             raise Invalid(f'The "{name}" parameter is invalid. The value must be an integer.')
         return int(text) if text else None
 
     def pages(self, next_cursor: object) -> Pages:
-        """Return the links below a list, with the filters of this page; `next_cursor` is None on the last page."""
+        """Return the links below a list, with this page's filters. `next_cursor` is None on the last page."""
         return pages_of(self.query, next_cursor)
 
     @property
     def to_entry(self) -> str:
-        """Return the query of links to entries, by which their pages lead back to this list as it is."""
+        """Return the query for links to entries. With it the entries' pages lead back to this page of the list."""
         chosen = list_query(self.query)
         return f"?{chosen}" if chosen else ""
 
     @property
     def to_list(self) -> str:
-        """Return the query that leads from an entry's page back to its list; "" where none led to it."""
+        """Return the query that leads from an entry's page back to its list; "" if no list led to the entry."""
         chosen = self.query.get("list")
         return f"?{chosen}" if chosen else ""
 

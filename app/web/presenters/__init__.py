@@ -1,1 +1,1 @@
-"""Calculations for the pages, without framework, queries or clock."""
+"""Calculations for the pages. They use no framework, queries or clock."""

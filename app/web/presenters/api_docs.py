@@ -1,4 +1,4 @@
-"""The OpenAPI document as people read it: operations by subject, and the types of their fields as text."""
+"""The OpenAPI document for readers: operations by subject, and the types of fields as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFERENCE = "#/components/schemas/"
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type as text; `shape` is the schema that it links to, "" without one."""
+    """A type as text. `shape` is the name of the schema that it links to, or ""."""
 
     text: str
     shape: str = ""
@@ -22,7 +22,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter or a member of a schema; `location` is path, query or header, "" for members."""
+    """A parameter, or a member of a schema. `location` is path, query or header; "" for members."""
 
     name: str
     type: Type
@@ -32,7 +32,7 @@ class Field:
 
 
 def api_docs(document: Json) -> SimpleNamespace:
-    """Return the values of `api_docs.html`; operations keep their form of the document."""
+    """Return the values of `api_docs.html`. Operations keep the structure of the OpenAPI document."""
     subjects: dict[str, list[SimpleNamespace]] = {}
     for path, methods in document["paths"].items():
         for method in (name for name in METHODS if name in methods):
@@ -65,7 +65,7 @@ def _parameter(one: Json) -> Field:
 
 
 def _content_type(described: Json) -> Type:
-    """Return the type of a body or an answer; its text is "" without content."""
+    """Return the type of a body or an answer. Its text is "" without content."""
     content = described.get("content", {})
     types = [_type(one["schema"]) for one in content.values() if "$ref" in one["schema"]]
     others = [media_type for media_type, one in content.items() if "$ref" not in one["schema"]]

@@ -1,4 +1,4 @@
-"""The texts in the form of a test case: those of a stored test case, and those that were sent."""
+"""The texts in the form of a test case, from a stored test case or from a sent form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from app.web.forms import Form
 
 _TOOL = re.compile(r"tool\.(\d{1,5})\.name")
 Place = tuple[int, int]
-"""The turn of a step and its index in that turn, both from 0."""
+"""The turn of a step, and the step's index in the turn; both count from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatcherFields:
-    """A matcher of the arguments at a path; `match` is "" for none, `option` is the text of its one option."""
+    """A matcher of the arguments at a path. `match` is "" for no matcher; `option` is the text of its only option."""
 
     path: str = ""
     match: str = ""
@@ -29,7 +29,7 @@ class MatcherFields:
 
 @dataclass(frozen=True, slots=True)
 class ToolFields:
-    """The rules that a test case sets for a tool; "" stands for the default, and `result` is JSON."""
+    """The rules that a test case sets for a tool. "" means the default; `result` is JSON."""
 
     name: str = ""
     effect: str = ""
@@ -44,7 +44,7 @@ class ToolFields:
 
 @dataclass(frozen=True, slots=True)
 class StepFields:
-    """The check of a step: `check` is how arguments or an answer are compared, `ignore` has a path on each line."""
+    """The check of a step. `check` is the comparison of arguments or answer; `ignore` has a path on each line."""
 
     enabled: bool
     check: str
@@ -55,7 +55,7 @@ class StepFields:
 
 @dataclass(frozen=True, slots=True)
 class CaseFields:
-    """All of the form; `included` is the number of turns that are played, "" for all."""
+    """The whole form. `included` is the number of turns to play, "" for all."""
 
     name: str
     order: str
@@ -69,7 +69,7 @@ class CaseFields:
 
 
 def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseFields:
-    """Return the fields of a test case; `tools` are all tools that have rules on the page."""
+    """Return the fields of a test case. `tools` are all tools with rules on the page."""
     whole = case.included_turns in (None, len(case.turns))
     return CaseFields(
         name=_one_line(name),
@@ -89,10 +89,9 @@ def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseField
 
 
 def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
-    """Return the fields of a sent form; those that it lacks are as they were shown, but for ticks of tools and steps.
+    """Return the fields of a sent form. Missing fields keep the shown values, except ticks of tools and steps.
 
-    A step without any field in the form is as it was shown, too.
-    A tool that the form names twice is there twice.
+    A step without any field in the form keeps all shown values. A tool that the form names twice is returned twice.
     """
     indices = sorted({int(found[1]) for name in form.fields if (found := _TOOL.fullmatch(name))})
     sent = [tool for tool in (_tool_sent(form, f"tool.{index}") for index in indices) if tool.name]
@@ -176,7 +175,7 @@ def _step_sent(form: Form, prefix: str, shown: StepFields) -> StepFields:
 
 
 def _matchers_sent(form: Form, prefix: str) -> tuple[MatcherFields, ...]:
-    """Return the rows of matchers that are not empty."""
+    """Return the matchers of rows that are not empty."""
     columns = (form.texts(f"{prefix}.{name}") for name in ("path", "match", "option"))
     rows = (
         MatcherFields(_one_line(path), match, _lines(option)) for path, match, option in zip(*columns, strict=False)
@@ -185,10 +184,10 @@ def _matchers_sent(form: Form, prefix: str) -> tuple[MatcherFields, ...]:
 
 
 def _lines(text: str) -> str:
-    """Return the text with the line ends that browsers send."""
+    """Return the text with the line ends of a sent form."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _one_line(text: str) -> str:
-    """Return the text as browsers keep it in a field of one line."""
+    """Return the text without line ends, like browsers in a field of one line."""
     return text.replace("\r", "").replace("\n", "")

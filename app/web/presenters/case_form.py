@@ -1,4 +1,4 @@
-"""The form of a test case: its choices, and the body of the API that a sent form makes."""
+"""The form of a test case: its choices, and the API's body for a sent form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.web import labels
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
 
-TOOLS_SHOWN = 200  # Rules of further tools are set by their names.
+TOOLS_SHOWN = 200  # Rules of further tools can be set by entering their names.
 MISSING = [
     ("error", "Say that it is unavailable"),
     ("stop", "Stop the replay"),
@@ -73,14 +73,14 @@ CHOICES = {
         ("ai", "ai: a judge model decides, as told"),
     ],
 }
-# Fields of the form, and what the API calls them.
+# Fields of the form, and their names in the API.
 SETTINGS = {"name": "name", "order": "order", "history": "history", "on_missing": "onMissing", "judge": "judge"}
 RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost", "on_missing": "onMissing"}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool on the page: `fields` are the form's, `tool` is what holds, `default` without an own effect."""
+    """A tool on the page: `fields` of the form; `tool` has the rules in force, `default` the rules without a set effect."""
 
     fields: ToolFields
     tool: Tool
@@ -98,7 +98,7 @@ class ToolRow:
 
     @property
     def said(self) -> list[str]:
-        """Describe the rules beyond the effect, in a few words each."""
+        """Return a few words about each rule, except the effect."""
         tool = self.tool
         rules = {
             "must never be called": tool.never,
@@ -113,11 +113,11 @@ class ToolRow:
 
 _UNKNOWN = resolve("", ToolRules(), None, None)
 OTHER_TOOL = ToolRow(ToolFields(), _UNKNOWN, _UNKNOWN)
-"""The row of a tool that has no name yet."""
+"""The empty row of a further tool."""
 
 
 def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefinition]) -> list[ToolRow]:
-    """Return rows of the first `TOOLS_SHOWN` tools in the form, those with rules of the test case before others.
+    """Return the rows of the first `TOOLS_SHOWN` tools; tools with rules in the test case come first.
 
     `defined` are the tools of the prompt's draft.
     """
@@ -130,13 +130,13 @@ def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefiniti
 
 
 def cuts(case: TestCase) -> list[tuple[str, str]]:
-    """Return the choices of how many turns are played, as (value, label); "" is for all."""
+    """Return the choices for the number of turns to play, as (value, label). "" means all turns."""
     first = (str(n) for n in range(1, len(case.turns)))
     return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 alone") for n in first)]
 
 
 def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
-    """Return the body of the API's change: what differs from what was shown; `Invalid` for a wrong field."""
+    """Return the API's body with the fields that differ from the shown ones. Raises `Invalid` for a wrong field."""
     body: dict[str, Any] = {key: getattr(sent, name) for name, key in SETTINGS.items() if _differ(sent, shown, name)}
     if sent.included != shown.included:
         body["includedTurns"] = _integer("included", sent.included)
@@ -204,7 +204,7 @@ def _or_none(value: str | bool) -> str | bool | None:
 
 
 def _matchers(rows: Sequence[MatcherFields], shown: Sequence[MatcherFields], where: str) -> dict[str, Any]:
-    """Return matchers by path; a row that was shown and now has no matcher is left out."""
+    """Return the matchers by path. A shown row that no longer has a matcher is omitted."""
     known, found = {row.path for row in shown}, dict[str, Any]()
     for row in rows:
         if not row.match and row.path not in known:
@@ -241,7 +241,7 @@ def _json(where: str, text: str) -> Any:
 
 
 def written_body(form: Form) -> dict[str, Any]:
-    """Return the body of the API's test case by hand; its name is the question's first line unless one is given."""
+    """Return the API's body for a test case by hand. By default its name is the first line of the question."""
     body: dict[str, Any] = {"question": form.text("question"), "expectedAnswer": form.text("expected")}
     if not body["question"].strip():
         raise Invalid("question: Write what is asked.")

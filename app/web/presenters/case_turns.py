@@ -1,4 +1,4 @@
-"""The turns in the form of a long test case: steps with all of their fields, and steps that are folded."""
+"""The turns in the form of a long test case: steps with all their fields, and folded steps."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.replay.types import CaseStep, CaseTurn, TestCase
 from app.web.filters import pretty
 from app.web.forms import Form
 
-# Characters of the turns that a page shows at first; the fields of a step count as so many.
+# The characters of turns that a page shows at first. The fields of a step count as this many characters.
 SHOWN_MAX, STEP = 60_000, 1_500
-# Steps that are opened at once, chunks that are open at once, and steps that have a tick while they are folded.
+# Steps that open together, chunks that can be open together, and folded steps that have a tick.
 CHUNK, WHOLE_MAX, TICKS_MAX = 100, 5, 5_000
 _NAME = re.compile(r"\d{1,5}(\.\d{1,5})?", re.ASCII)
 
 
 def shown_turns(case: TestCase) -> int:
-    """Return the number of turns, from the first, that the page shows unfolded."""
+    """Return how many of the first turns the page shows unfolded."""
     room = SHOWN_MAX
     for index, turn in enumerate(case.turns):
         room -= _size(turn)
@@ -30,7 +30,7 @@ def shown_turns(case: TestCase) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
-    """Steps of a turn from index `start` up to `end`: whole, as ticks only, or not at all. `name` opens them."""
+    """The steps of a turn from index `start` to before `end`: whole, as ticks, or hidden. `name` opens them."""
 
     start: int
     end: int
@@ -39,15 +39,15 @@ class ShownChunk:
 
 
 def opened_chunks(form: Form, requested: int | None) -> list[str]:
-    """Return the names of the chunks to show whole: those of a form, and the first one of the `requested` turn."""
+    """Return the names of the chunks to show whole: the form's, and the first of the `requested` turn."""
     named = (text for text in (*form.texts("opened"), *form.texts("open")) if _NAME.fullmatch(text))
     return list(dict.fromkeys([*([str(requested)] if requested else []), *named]))[: WHOLE_MAX + 1]
 
 
 def shown_chunks(case: TestCase, unfolded: int, opened: Sequence[str]) -> list[list[ShownChunk]]:
-    """Return the chunks of each turn; the first `unfolded` turns are one, shown whole.
+    """Return the chunks of each turn. Each of the first `unfolded` turns is one chunk, shown whole.
 
-    At most `WHOLE_MAX` of the opened ones are shown whole, and ticks of at most `TICKS_MAX` steps.
+    At most `WHOLE_MAX` of the opened chunks are shown whole, and at most `TICKS_MAX` steps as ticks.
     """
     whole, ticks = set(opened[:WHOLE_MAX]), 0
     turns = []

@@ -1,8 +1,7 @@
-"""Two texts side by side, line by line; equal lines between the changes are folded.
+"""Compares two texts line by line, side by side. Equal lines between changes are folded.
 
-What two sequences have in common is found in time linear in their lengths: elements that are in both exactly once hold
-the sequences together (patience diff); between them, short stretches are compared element by element, and longer ones
-count as different as a whole.
+The time is linear in the lengths of both sequences. Elements that occur exactly once in both are matched first
+(patience diff). Between them, short stretches are compared element by element; longer stretches count as different.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from app.values.budget import OverBudget, WorkBudget
 from app.web.filters import indented
 
 CONTEXT = 3
-# Characters of a line; in longer ones words are not compared.
+# Characters of a line. Words of longer lines are not compared.
 LINE_MAX = 4_000
-# Steps of looking for elements that are there once, in stretches within stretches.
+# Steps of the search for unique elements, in stretches within stretches.
 STEPS_AN_ELEMENT = 20
-# Comparisons of a stretch's elements with each other: two stretches of 80 are compared.
+# Comparisons between the elements of two stretches: enough for two stretches of 80.
 CELLS_AN_ELEMENT = 40
 _WORDS = re.compile(r"[^\W_]+|[\W_]")
 Pair = tuple[int, int]
 Stretch = tuple[int, int, int, int]
-"""Its start and end on the left, and on the right."""
+"""The start and end on the left, and on the right."""
 Part = tuple[bool, str]
-"""True if it differs from the other side, and the piece of a line."""
+"""Whether a piece of a line differs from the other side, and the piece."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The rows that may be shown and the steps of comparing lines and words, in one diff or in all on a page."""
+    """The limits on shown rows, and on steps of comparing lines and words. Diffs on a page can share a budget."""
 
     rows: int = 2_000
     lines: WorkBudget = field(default_factory=lambda: WorkBudget(200_000))
@@ -45,7 +44,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A line; `number` counts from 1."""
+    """A line. `number` counts from 1."""
 
     number: int
     parts: list[Part]
@@ -53,9 +52,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row of both sides: `kind` is same, changed, removed or added.
+    """A row of both sides. `kind` is same, changed, removed, added, folded or cut.
 
-    A row of the kind folded stands for `folded` equal lines, one of the kind cut for the rest of both texts.
+    A folded row replaces `folded` equal lines; a cut row replaces the rest of both texts.
     """
 
     kind: str
@@ -65,10 +64,10 @@ class DiffRow:
 
 
 def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffRow]:
-    """Return the rows within the budget, and a row of the kind cut if there are more; none for equal texts.
+    """Return the rows within the budget, then a cut row if there are more. Equal texts have no rows.
 
-    Long stretches without a line that is on both sides once are shown as replaced as a whole, and so is everything
-    after the budget's steps are spent.
+    Long stretches without a line that is unique on both sides are shown as replaced. So is everything after the
+    budget's steps are used up.
     """
     if left == right:
         return []
@@ -80,7 +79,7 @@ def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffR
 
 
 def diff_json(left: Any, right: Any, budget: Budget | None = None) -> list[DiffRow]:
-    """Return the rows of two JSON values, whatever the order of their keys."""
+    """Return the rows of two JSON values, independent of the order of keys."""
     return diff_rows(indented(left, sort_keys=True), indented(right, sort_keys=True), budget)
 
 
@@ -93,7 +92,7 @@ def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow
 
 
 def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tuple[int, int, int]]:
-    """Join pairs that follow one another to (left, right, length), with an empty run at the end of both sides."""
+    """Join consecutive pairs to (left, right, length). The last run is empty, at the end of both sides."""
     for _, numbered in groupby(enumerate(pairs), key=lambda pair: (pair[1][0] - pair[0], pair[1][1] - pair[0])):
         run = [pair for _, pair in numbered]
         yield *run[0], len(run)
@@ -101,7 +100,7 @@ def _runs(pairs: Sequence[Pair], left_end: int, right_end: int) -> Iterator[tupl
 
 
 def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iterator[DiffRow]:
-    """Show a few lines before and after a change, and fold the others."""
+    """Yield rows of equal lines: a few lines before and after a change, the others folded."""
     before = 0 if left_at == right_at == 0 else CONTEXT
     after = len(lines) - (0 if last else CONTEXT)
     for index, line in enumerate(lines):
@@ -125,7 +124,7 @@ def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, wo
 
 
 def _parts(old: str, new: str, budget: WorkBudget) -> tuple[list[Part], list[Part]]:
-    """Split both lines into equal and different words; long lines and lines with little in common are not split."""
+    """Split both lines into equal and different words. Long lines and very different lines are not split."""
     if max(len(old), len(new)) > LINE_MAX:
         return [(False, old)], [(False, new)]
     left, right = _WORDS.findall(old), _WORDS.findall(new)
@@ -136,15 +135,15 @@ def _parts(old: str, new: str, budget: WorkBudget) -> tuple[list[Part], list[Par
 
 
 def _marked(words: list[str], same: set[int]) -> list[Part]:
-    """Join words that follow one another and are all equal, or all different, to one part."""
+    """Join consecutive words that are all equal, or all different, to one part."""
     differs = groupby(enumerate(words), key=lambda word: word[0] not in same)
     return [(differing, "".join(word for _, word in group)) for differing, group in differs]
 
 
 def common(left: Sequence[str], right: Sequence[str], budget: WorkBudget) -> list[Pair]:
-    """Return the indices of equal elements, rising on both sides; none are found after the budget is spent.
+    """Return the indices of equal elements, ascending on both sides. The search ends when the budget is used up.
 
-    Stretches within stretches are searched for at most `STEPS_AN_ELEMENT` steps an element.
+    The search of nested stretches has at most `STEPS_AN_ELEMENT` steps per element.
     """
     ids: dict[str, int] = {}
     numbers = [[ids.setdefault(each, len(ids)) for each in side] for side in (left, right)]
@@ -169,7 +168,7 @@ class _Comparison:
             return
 
     def _same_ends(self, stretch: Stretch) -> Generator[Pair, None, Stretch]:
-        """Yield the equal beginning and end of a stretch, and return the stretch between them."""
+        """Yield the pairs of a stretch's equal beginning and end. Return the stretch between them."""
         a, b, c, d = stretch
         while a < b and c < d and self._left[a] == self._right[c]:
             yield a, c
@@ -192,7 +191,7 @@ class _Comparison:
             yield from ((a + i, c + j) for i, j in found.items())
 
     def _anchors(self, stretch: Stretch) -> list[Pair]:
-        """Return the longest series of elements, rising on both sides, that are on each side once."""
+        """Return the longest series of elements that occur once on each side, ascending on both sides."""
         a, b, c, d = stretch
         left, right = self._left[a:b], self._right[c:d]
         once = {each for each, count in Counter(left).items() if count == 1}
@@ -202,7 +201,7 @@ class _Comparison:
 
 
 def _rising(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest subsequence of pairs, which rise on the left, that rises on the right too."""
+    """Return the longest subsequence that ascends on the right. `pairs` ascend on the left."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

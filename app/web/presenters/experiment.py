@@ -1,4 +1,4 @@
-"""Experiments as their pages show them, and the form that starts one."""
+"""Experiments for their pages, and the form that starts one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.models.prompt_versions import VersionHead
 from app.web.forms import Form
 
 DRAFT, LATEST, NONE = "draft", "latest", "none"
-# Test cases that a page shows, which is made anew each second while the experiment runs.
+# Test cases on a page. The page is rendered again each second while the experiment runs.
 CASES_MAX, CASES_MAX_RUNNING = 300, 50
 VERSIONS_MAX = 50
 FREQUENCIES = {"0.5": "every second time", "0.33": "one time in three", "0.2": "one in five", "0.1": "one in ten"}
@@ -41,7 +41,7 @@ DETECTS = [
 
 @dataclass(frozen=True, slots=True)
 class ShownModel:
-    """A model that was compared, with the sums over its test cases."""
+    """A compared model with sums over its test cases."""
 
     name: str
     total: Total
@@ -49,7 +49,7 @@ class ShownModel:
 
 @dataclass(frozen=True, slots=True)
 class ShownExperiment:
-    """An experiment, or an entry of a list of them: `found` is its JSON."""
+    """An experiment on its page or in a list. `found` is its JSON."""
 
     found: Json
 
@@ -69,7 +69,7 @@ class ShownExperiment:
 
     @property
     def outcome(self) -> str:
-        """The verdict, or the status without one; "same" for a verdict about two sides that are the same."""
+        """The verdict, or the status without a verdict; "same" for a verdict on two equal sides."""
         if compares_nothing(self.found):
             return "same"
         outcome: str = self.found["verdict"] or self.found["status"]
@@ -97,7 +97,7 @@ class ShownExperiment:
 
     @property
     def least(self) -> int:
-        """The smallest number of replays of a test case with one side."""
+        """The smallest number of replays of any test case with one side."""
         least: int = self.found["repeats"]["min"]
         return least
 
@@ -108,17 +108,17 @@ class ShownExperiment:
 
     @property
     def telling(self) -> list[Json]:
-        """The test cases to look at, those that newly fail first; while it runs, also those that always passed."""
+        """The test cases worth a look, newly failing ones first. While the experiment runs, all of its test cases."""
         return [case for case in ranked(self.found) if self.running or not _is_steady(case)]
 
     @property
     def steady(self) -> list[Json]:
-        """The test cases that always passed, once it has ended."""
+        """The test cases that always passed; empty until the experiment has ended."""
         return [case for case in ranked(self.found) if not self.running and _is_steady(case)]
 
     @property
     def shown_max(self) -> int:
-        """The number of test cases that are shown of each list."""
+        """The number of test cases shown of each list."""
         return CASES_MAX_RUNNING if self.running else CASES_MAX
 
     @property
@@ -127,14 +127,14 @@ class ShownExperiment:
 
     @property
     def took_ms(self) -> float | None:
-        """The time that it took; None until it has ended."""
+        """The duration in milliseconds; None until the experiment has ended."""
         if not self.found["finishedAt"]:
             return None
         return (datetime.fromisoformat(self.found["finishedAt"]) - self.started).total_seconds() * 1000
 
     @property
     def models(self) -> list[ShownModel]:
-        """The candidate's own model and those that were compared besides; none where none were."""
+        """The candidate's model and the additionally compared models; empty if none were."""
         arms = [("Its own model", self.found["testCases"])]
         arms += [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
         totals = [ShownModel(name, total_of(case["candidate"] for case in cases)) for name, cases in arms]
@@ -142,13 +142,13 @@ class ShownExperiment:
 
     @property
     def by_model(self) -> list[tuple[str, list[Json]]]:
-        """The name of each test case with its sides, in the order of `models`."""
+        """(name, sides) of each test case. The sides are in the order of `models`."""
         arms = [self.found["testCases"], *(model["testCases"] for model in self.found["models"])]
         return [(cases[0]["name"], [case["candidate"] for case in cases]) for cases in zip(*arms, strict=True)]
 
     @property
     def again(self) -> str:
-        """The query with which the form asks for the same; "" where the form can't: it has no texts of a candidate."""
+        """The query that fills the form with the same experiment; "" if the form can't: it has no candidate's texts."""
         if self.found["candidate"]["kind"] == "overlay":
             return ""
         baseline = self.found["baseline"]
@@ -167,7 +167,7 @@ def _is_steady(case: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFields:
-    """The fields of the form as a person fills them in."""
+    """The texts of the form's fields."""
 
     candidate: str
     baseline: str
@@ -183,11 +183,11 @@ class ExperimentFields:
 
     @property
     def more(self) -> bool:
-        """True if a field of those that few people need is filled in."""
+        """Whether a rarely used field is filled in."""
         return bool(self.min or self.max or self.min_pass_rate or self.max_slowdown or self.fresh)
 
     def body(self) -> dict[str, Any]:
-        """Return the body that asks the API for it; `Invalid` for what is no number."""
+        """Return the API's body for the experiment. Raises `Invalid` for a field that is not a number."""
         numbers = {
             "detect": _number("detect", self.detect),
             "maxCost": _number("maxCost", self.max_cost),
@@ -210,7 +210,7 @@ class ExperimentFields:
 
 
 def fields_of(form: Form) -> ExperimentFields:
-    """Return the fields of a form that was sent, or of the query that asks for one."""
+    """Return the fields of a sent form, or of the query that fills in a form."""
     return ExperimentFields(
         candidate=form.text("candidate", DRAFT),
         baseline=form.text("baseline", LATEST),
@@ -231,14 +231,14 @@ def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
 
 
 def detect_choices(chosen: str) -> list[tuple[str, str]]:
-    """Return the shares of failures to choose from, and the chosen one if it is another."""
+    """Return the choices for the share of failures, and the chosen share if it is another."""
     if chosen in FREQUENCIES or not re.fullmatch(r"0\.\d{1,6}", chosen, re.ASCII):
         return DETECTS
     return [*DETECTS, (chosen, f"A step that fails {percent(float(chosen))} of the time")]
 
 
 def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:
-    """Return the newest versions, and the chosen one if it is older, with their messages."""
+    """Return the newest versions with their messages, and the chosen version if it is older."""
     return [
         (version.commit_hash, f"Version {short(version.commit_hash)}: {(version.message or 'no message')[:80]}")
         for number, version in enumerate(versions)
@@ -247,7 +247,7 @@ def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[
 
 
 def _number(name: str, text: str, *, of: float = 1) -> float | None:
-    """Return the number of a field, None for an empty one; `Invalid` for anything else."""
+    """Return the number in a field, None for an empty field; raises `Invalid` for anything else."""
     try:
         value = float(text) / of if text else None
     except ValueError:

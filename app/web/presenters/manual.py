@@ -1,4 +1,4 @@
-"""The pages of docs/ as HTML, with links that lead from one to another without the internet."""
+"""The pages of docs/ as HTML. Links between them work without the internet."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-# A link to the repository's folder, whose files packages take along.
+# A link to docs/ in the repository; packages include the files.
 FOLDER = Path(__file__).parents[1] / "docs"
 FIRST = "start"
-# Decisions are for those who change the code.
+# Decisions are only for people who change the code.
 _LEFT_OUT = "adr"
-# The pages by what they are read for; those of a folder are a group by themselves.
+# The groups of pages. The pages of a folder are a group.
 _GROUPS = {
     "First": [FIRST, "import"],
     "Prompts": ["prompts", "labels", "runs", "prompts-in-git", "mcp"],
@@ -38,7 +38,7 @@ _ELSEWHERE = ("https://", "http://")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page of the documents; `html` is what follows its title."""
+    """A page of the documentation. `html` is the content below the title."""
 
     title: str
     html: Markup
@@ -46,14 +46,14 @@ class Document:
 
 @cache
 def names() -> Mapping[str, Path]:
-    """Return the pages by the names in their addresses, such as `reference-gate`; those that begin are first."""
+    """Return the pages by their names in addresses, such as `reference-gate`. Pages for beginners come first."""
     found = {_name(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.md"))}
     shown = {name: path for name, path in found.items() if not name.startswith(_LEFT_OUT)}
     return MappingProxyType({FIRST: shown[FIRST]} | shown)
 
 
 def contents() -> dict[str, dict[str, str]]:
-    """Return the title of each page by its name, by the group that the page is in."""
+    """Return the titles of pages by name, by group."""
     of_folders = {
         group: [name for name in names() if name.partition("-")[0] == folder] for group, folder in _FOLDERS.items()
     }
@@ -62,12 +62,12 @@ def contents() -> dict[str, dict[str, str]]:
 
 @cache
 def document(name: str) -> Document:
-    """Render the page of a name that `names` has; its first line is its title."""
+    """Render the page `name`, which must be in `names`. Its first line is the title."""
     path = names()[name]
     tokens = _parser().parse(path.read_text(encoding="utf-8"))
     title, body = tokens[1].content, tokens[3:]
     for token in body:
-        # Tables align their cells by styles, which pages do not take.
+        # Tables align their cells by `style` attributes, which the Content-Security-Policy forbids.
         token.attrs.pop("style", None)
         token.children = _linked(token.children or [], path.parent)
     for opening, text in pairwise(body):
@@ -101,7 +101,7 @@ def _slug(heading: str) -> str:
 
 
 def _linked(tokens: Sequence[Token], folder: Path) -> list[Token]:
-    """Return the tokens of a line without pictures, and without links to files that are no pages."""
+    """Return the tokens of a line without pictures, and without links to files that are not pages."""
     kept: list[Token] = []
     shown = True
     for token in tokens:
@@ -115,7 +115,7 @@ def _linked(tokens: Sequence[Token], folder: Path) -> list[Token]:
 
 
 def _address(href: str, folder: Path) -> str | None:
-    """Return the address of what a page of the folder links to; None for a file that is not served."""
+    """Return the address for a link in a page of the folder; None for a file that is not served."""
     target, _, anchor = href.partition("#")
     if not target or href.startswith(_ELSEWHERE):
         return href

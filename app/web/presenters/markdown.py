@@ -1,6 +1,6 @@
-"""Markdown of a model as HTML: elements without attributes, everything else is text.
+"""Markdown from models as HTML: elements without attributes, and text.
 
-Links and pictures are shown with their addresses and lead nowhere; HTML is shown as it was written.
+Links and pictures are shown as text with their addresses. HTML is shown as its source.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from markupsafe import Markup, escape
 from app.storable import storable_text
 
 DEPTH_MAX = 24
-# The parser lets no other thread run, and what it finds takes some microseconds for each mark to show.
+# The parser blocks all other threads, and rendering costs some microseconds per mark.
 MARKS_MAX = 40_000
 CELLS_MAX = 20_000
 _MARKS = "\n\\`*_~[]()<>&!#|-+"
 _OPTIONS = pyromark.Options.ENABLE_STRIKETHROUGH
-# A page has headings of its own above these.
+# The page has its own headings above these.
 _ELEMENTS = {
     "Paragraph": "p",
     "BlockQuote": "blockquote",
@@ -37,9 +37,9 @@ _ADDRESSED = ("Link", "Image")
 
 
 def to_html(text: str) -> Markup:
-    """Render a text; containers more than `DEPTH_MAX` deep are shown without their own elements.
+    """Render a text. Containers nested deeper than `DEPTH_MAX` are shown without their elements.
 
-    A text of more than `MARKS_MAX` marks is shown as it was written, and so are tables of more than `CELLS_MAX` cells.
+    A text of more than `MARKS_MAX` marks is shown as its source, and so are tables of more than `CELLS_MAX` cells.
     """
     text = storable_text(text)
     if sum(map(text.count, _MARKS)) > MARKS_MAX:
@@ -49,7 +49,7 @@ def to_html(text: str) -> Markup:
 
 
 def _cells_in(text: str) -> int:
-    """Return at most how many cells tables have: the parser gives each row as many as the first one has."""
+    """Return an upper bound of the cells in tables: the parser gives each row as many as the first row has."""
     rows = text.splitlines()
     return max((row.count("|") for row in rows), default=0) * len(rows)
 
@@ -72,12 +72,12 @@ def _pieces(events: Any) -> Iterator[Markup]:
 
 
 def _named(event: Any) -> tuple[str, Any]:
-    """Return the name of an event or a tag, and its value if it has one."""
+    """Return the name of an event or a tag, and its value or None."""
     return next(iter(event.items())) if isinstance(event, dict) else (event, None)
 
 
 def _element(tag: Any) -> tuple[str, str]:
-    """Return the element of a tag, "" for none, and the address that it shows after its text."""
+    """Return the element of a tag, or "", and the address to show after its text."""
     name, value = _named(tag)
     if name in _ADDRESSED:
         return "", "" if value["link_type"] in ("Autolink", "Email") else value["dest_url"]

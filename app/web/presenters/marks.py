@@ -10,7 +10,7 @@ from app.search.query import Query, parse
 from app.services.traces.search import Hit
 
 QUERY_MAX = 200
-# The names of what was said where a search found it.
+# The labels of texts in which a search can have hits.
 SAID = {
     "user": "User",
     "arguments": "Arguments of a tool",
@@ -25,12 +25,12 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of a query; of none, no text has any."""
+    """The words of a query to mark; empty for an empty query."""
 
     query: Query | None = None
 
     def pieces(self, text: str) -> list[tuple[str, bool]]:
-        """Return the pieces of a text, each with whether it is marked."""
+        """Return the pieces of a text as (piece, whether it is marked)."""
         return list(pieces(text, self.query.places_in(text) if self.query else ()))
 
     def finds(self, text: str) -> bool:
@@ -38,7 +38,7 @@ class Marks:
 
 
 def marks_of(q: str) -> Marks:
-    """Return the marks of the text of a query, none for a text that is no query."""
+    """Return the marks of a query's text; empty if the text is not a valid query."""
     try:
         return Marks(parse(q[:QUERY_MAX]))
     except Invalid:
@@ -46,7 +46,7 @@ def marks_of(q: str) -> Marks:
 
 
 def pieces(text: str, places: Sequence[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
-    """Yield the pieces of a text between and at these places, each with whether it is at one."""
+    """Yield the pieces of a text at these places and between them, as (piece, whether it is at a place)."""
     at = 0
     for start, end in places:
         if at < start:
@@ -58,5 +58,5 @@ def pieces(text: str, places: Sequence[tuple[int, int]]) -> Iterator[tuple[str, 
 
 
 def place_of(hit: Hit) -> str:
-    """Return the id of the element that has the hit on the page of its session."""
+    """Return the id of the hit's element on the page of its session."""
     return f"turn-{hit.turn}-{'user' if hit.span_id is None else 'span-' + hit.span_id}"

@@ -1,4 +1,4 @@
-"""The editor: its choices, a draft as texts in its fields, the body of the API that it makes, and what it renders."""
+"""The editor: its choices, a draft as texts of its fields, the API's body for a sent form, and the preview."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHOICES = {
         ("MANUAL", "Manual: a person decides"),
     ],
 }
-# Field of the form, its name in the list of what is different.
+# The form's fields, and their names in the list of differences.
 FIELD_LABELS = {
     "name": "the name",
     "model": "the model",
@@ -51,7 +51,7 @@ class ValueFields:
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderFields:
-    """`default` is the index of the default value, as text; "" without one."""
+    """`default` is the index of the default value as text, or ""."""
 
     key: str = ""
     description: str = ""
@@ -61,9 +61,9 @@ class PlaceholderFields:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """The texts in the editor. `config` has a text for each of `CONFIG`, "" for the model's default.
+    """The texts in the editor. `config` has a text for each name in `CONFIG`; "" means the model's default.
 
-    `fallback` is the model that is called when `model` fails, "" for none.
+    `fallback` is the model that is called if `model` fails, or "".
     """
 
     name: str
@@ -76,11 +76,11 @@ class PromptFields:
     placeholders: tuple[PlaceholderFields, ...]
 
     def with_values(self) -> PromptFields:
-        """Leave out the placeholders without a value, which can't be stored yet."""
+        """Return the fields without placeholders that have no value: they can't be stored yet."""
         return replace(self, placeholders=tuple(each for each in self.placeholders if each.values))
 
     def with_blanks(self) -> PromptFields:
-        """Add an empty row for one more value of each placeholder, and one for one more placeholder."""
+        """Return the fields with an empty row for another value of each placeholder, and for another placeholder."""
         more = (replace(each, values=(*each.values, ValueFields())) for each in self.placeholders)
         return replace(self, placeholders=(*more, PlaceholderFields(values=(ValueFields(),), default="0")))
 
@@ -109,7 +109,7 @@ def fields_of(view: PromptView) -> PromptFields:
 
 
 def fields_sent(form: Form) -> PromptFields:
-    """Return the fields of a sent form, without the rows that were left empty."""
+    """Return the fields of a sent form without empty rows."""
     indices = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
     placeholders = (_placeholder(form, f"placeholder.{index}") for index in indices)
     return PromptFields(
@@ -125,9 +125,9 @@ def fields_sent(form: Form) -> PromptFields:
 
 
 def change_body(fields: PromptFields, stored: PromptFields) -> dict[str, Any]:
-    """Return the body of the API's change, without models that stay: they may have been disabled since.
+    """Return the API's body for the change. Unchanged models are left out: they may be disabled by now.
 
-    `Invalid` for a parameter that is no number or no JSON.
+    Raises `Invalid` for a parameter that is not a number or not JSON.
     """
     body: dict[str, Any] = {
         "name": fields.name,
@@ -187,10 +187,10 @@ def _config_value(key: str, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """`choices` are (key, options, chosen) of the placeholders that have several values.
+    """`choices` are (key, options, chosen) of placeholders with several values.
 
-    `undefined`, `valueless`, `unused` and `empty` are keys, and so are `spaced`: of slots that have spaces in them, and
-    so are none. `problem` says why nothing is rendered.
+    `undefined`, `valueless`, `unused` and `empty` are keys of placeholders. `spaced` are keys written with spaces
+    between the braces, which therefore are not placeholders. `problem` is the reason why nothing is rendered.
     """
 
     choices: Sequence[tuple[str, list[tuple[str, str]], str]]
@@ -204,7 +204,7 @@ class Preview:
 
     @property
     def tokens(self) -> int:
-        """About as many tokens as a model counts: four bytes of English are one."""
+        """The approximate number of tokens: one for four bytes of English."""
         return -(-len(self.instruction.encode()) // 4)
 
 
@@ -240,13 +240,13 @@ def draft_state(newest: str | None, *, committed: bool) -> labels.Badge:
 
 
 def model_choices(models: Sequence[LanguageModel], current: str) -> list[tuple[str, str]]:
-    """Return the models that can be used, and the current one before them if it can't."""
+    """Return the usable models. The current model comes first if it is not usable."""
     names = [(model.name, labels.model(model.name, model.vendor)) for model in models if model.usable]
     return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
 
 
 def edited(fields: PromptFields, do: str) -> PromptFields:
-    """Return the fields after a press of a button: `define.<key>` adds a placeholder, `remove.<index>` removes one."""
+    """Return the fields after a button was pressed: `define.<key>` adds a placeholder, `remove.<index>` removes one."""
     action, _, name = do.partition(".")
     if action == "define":
         return replace(fields, placeholders=(*fields.placeholders, PlaceholderFields(key=name, default="0")))
@@ -257,10 +257,10 @@ def edited(fields: PromptFields, do: str) -> PromptFields:
 
 
 def differences(stored: PromptFields, sent: PromptFields) -> tuple[Sequence[DiffRow], list[str]]:
-    """Return the rows of the two texts side by side, and the names of the other fields that differ."""
+    """Return the diff of the two texts, and the names of other fields that differ."""
     return diff_rows(stored.value, sent.value), other_changes(stored, sent)
 
 
 def other_changes(stored: PromptFields, sent: PromptFields) -> list[str]:
-    """Return the names of the fields that are different besides the text."""
+    """Return the names of fields that differ, except the text."""
     return [label for name, label in FIELD_LABELS.items() if getattr(stored, name) != getattr(sent, name)]

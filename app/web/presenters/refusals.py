@@ -1,4 +1,4 @@
-"""Refusals of a draft in the words of the editor's page: the API names a field by its path in the body."""
+"""Translates refusals of a draft for the editor's page: the API names fields by their paths in the body."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.errors import Invalid, RepriseError
 from app.web.presenters.prompt_editor import PlaceholderFields, PromptFields
 
-# The field of the API: the id of the field on the page, and its label.
+# By field of the API: the field's id on the page, and its label.
 FIELDS = {
     "name": ("name", "Name"),
     "value": ("value", "Text"),
@@ -40,7 +40,7 @@ _PROBLEM = re.compile(r"(\w+(?:\..+?)?): (.+)", re.DOTALL | re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A problem, and where it is on the page: `place` in words, `field` as an id; both are "" where it is nowhere."""
+    """A problem and its place on the page: `place` in words, `field` as an id. Both are "" for a problem elsewhere."""
 
     message: str
     place: str = ""
@@ -51,7 +51,7 @@ class Refusal:
 
 
 def refusals(error: RepriseError, fields: PromptFields) -> list[Refusal]:
-    """Return the problems of a draft that was made of `fields`."""
+    """Return the problems of a draft made from `fields`."""
     problems = error.problems if isinstance(error, Invalid) else (str(error),)
     return [_refusal(problem, fields.placeholders) for problem in problems]
 
@@ -72,7 +72,7 @@ def _refusal(problem: str, placeholders: Sequence[PlaceholderFields]) -> Refusal
 
 
 def _of_placeholder(index: int, path: list[str], placeholders: Sequence[PlaceholderFields]) -> tuple[str, str]:
-    """Return the place and the field; what is wrong with all values is shown at the first."""
+    """Return the place and the field. A problem of all values is shown at the first value."""
     key = placeholders[index].key
     name = f"Placeholder “{key}”" if key else f"Placeholder {index + 1}"
     id_ = f"placeholder.{index}"
@@ -85,6 +85,6 @@ def _of_placeholder(index: int, path: list[str], placeholders: Sequence[Placehol
 
 
 def _numbered(path: Sequence[str], noun: str) -> Iterator[str]:
-    """Yield the parts of a path, of which indices count from 1: `value 2`."""
+    """Yield the parts of a path in words. Indices count from 1: `value 2`."""
     for part in path:
         yield f"{noun} {int(part) + 1}" if part.isdecimal() else part

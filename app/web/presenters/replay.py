@@ -1,4 +1,4 @@
-"""The turns of a replay as its page shows them."""
+"""The turns of a replay for its page."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from app.web.presenters.replay_parts import Part, Place
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step, or a call or answer besides; `step` is its JSON.
+    """A step, or an extra call or answer. `step` is its JSON.
 
-    `number` counts the steps of all turns from 0; it is None for what came besides. `rows` are where the recorded and
-    the produced differ. `accepted` is True if the test case expects by now what the draft did, and None if that can't
-    be made its expectation. `violations` are the kinds of those that the step is.
+    `number` counts the steps of all turns from 0; it is None for an extra. `rows` are the diff of the recording and the
+    draft. `accepted` is True if the test case now expects what the draft did, and None if that can't be accepted.
+    `violations` are the kinds of violations that the step caused.
     """
 
     anchor: str
@@ -34,7 +34,7 @@ class ShownStep:
 
     @property
     def call(self) -> Mapping[str, Any] | None:
-        """The call that the draft made here, if it made one."""
+        """The draft's call in this step, or None."""
         if self.step["kind"] != "tool_call":
             return None
         call: Mapping[str, Any] | None = self.step if self.number is None else self.step["actual"]
@@ -42,14 +42,14 @@ class ShownStep:
 
     @property
     def may_be_judged(self) -> bool:
-        """True if a person may decide: the step needs review, or a judge decided it."""
+        """Whether a person may decide: the step needs review, or a judge decided it."""
         step = self.step
         return step.get("result") == "needs_review" or step.get("decidedBy") == "judge" or "judged" in step
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A turn, or a piece of one that does not begin it: `turn` is its JSON, `number` counts from 1."""
+    """A turn or a later piece of a turn. `turn` is its JSON; `number` counts from 1."""
 
     turn: Mapping[str, Any]
     number: int
@@ -59,9 +59,9 @@ class ShownTurn:
 
 
 def shown_turns(part: Part, violations: Mapping[str, list[str]], case: TestCase | None = None) -> list[ShownTurn]:
-    """Return the turns of a part of a replay; `violations` are their kinds by the anchors of steps.
+    """Return the turns in a part of a replay. `violations` are kinds of violations by the steps' anchors.
 
-    `case` is the test case as it is now, None where there is none any more.
+    `case` is the present test case; None if it was deleted.
     """
     budget, expected = Budget(), EditedSteps(case) if case else None
     shown = []
@@ -86,7 +86,7 @@ def shown_turns(part: Part, violations: Mapping[str, list[str]], case: TestCase 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """The progress of replays that were started together, by replays and by steps."""
+    """The progress of a batch of replays, in replays and in steps."""
 
     replays: int
     finished: int
@@ -96,7 +96,7 @@ class BatchProgress:
 
 
 def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:
-    """Sum up replays of one batch. A replay that has ended counts with all its steps, so that no sum goes back."""
+    """Sum up the replays of a batch. An ended replay counts with all its steps, so that sums never decrease."""
     return BatchProgress(
         replays=len(outcomes),
         finished=sum(outcome.finished for outcome in outcomes),
@@ -113,14 +113,14 @@ def _step(place: Place, violations: Mapping[str, list[str]], budget: Budget, exp
 
 
 def _accepted(steps: EditedSteps | None, turn: int, place: int, step: Mapping[str, Any]) -> bool | None:
-    """Return True if accepting what came of the step would change nothing, None if it can't be accepted."""
+    """Return True if accepting the step's outcome would change nothing, None if it can't be accepted."""
     if steps is None or step["result"] not in ("failed", "needs_review") or not is_acceptable(step):
         return None
     return is_expected(steps, StepOutcome(turn, place, step["actual"]))
 
 
 def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:
-    """Return the rows that differ, where the step failed and both sides are there."""
+    """Return the diff of a failed step that has both sides."""
     expected, actual = step["expected"], step["actual"]
     if step["result"] not in ("failed", "needs_review") or actual is None:
         return []

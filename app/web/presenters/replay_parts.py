@@ -1,4 +1,4 @@
-"""A long replay a part at a time: each part has as many steps as one page shows."""
+"""Splits a long replay into parts of the size of a page."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import orjson
 
-# Steps of a part, and bytes of their JSON; a larger step is a part on its own.
+# Steps of a part, and bytes of their JSON. A larger step is a part by itself.
 STEPS, BYTES = 100, 300_000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The head of a turn, a step, or a call or answer besides the steps.
+    """The place of a turn's head, a step, or an extra call or answer.
 
-    `index` is that of the step in its turn. `number` counts the steps of all turns from 0; only steps have one.
+    `index` is the step's index in its turn. `number` counts the steps of all turns from 0; only steps have one.
     """
 
     turn: int
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part `number`, counted from 1, of all `parts` of a replay; `turns` are the JSON of all its turns."""
+    """Part `number` of the `parts` of a replay, counted from 1. `turns` are the JSON of all turns of the replay."""
 
     turns: Sequence[Mapping[str, Any]]
     places: Sequence[Place]
@@ -39,7 +39,7 @@ class Part:
 
 
 def part_of(result: Mapping[str, Any], *, part: int | None = None, turn: int | None = None, anchor: str = "") -> Part:
-    """Return a part of a result: the one with this number, with this turn or with this anchor, else the first.
+    """Return the part of a result with this number, turn or anchor; by default the first.
 
     `result` is the JSON of a `ReplayResult`, or empty. Numbers and turns count from 1.
     """
@@ -54,7 +54,7 @@ def part_of(result: Mapping[str, Any], *, part: int | None = None, turn: int | N
 
 
 def places_of(turns: Sequence[Mapping[str, Any]]) -> Iterator[Place]:
-    """Yield the places of all turns, in the order in which the page shows them."""
+    """Yield the places of all turns in the order of the page."""
     numbers = count()
     for index, turn in enumerate(turns):
         yield Place(index, {"user": turn.get("user")}, f"turn-{index + 1}", is_head=True)

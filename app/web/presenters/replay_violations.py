@@ -1,4 +1,4 @@
-"""The violations of a replay, and the place on its page where each happened."""
+"""The violations of a replay with their places on its page."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import orjson
 from app.replay.violations import shown_arguments
 from app.web.presenters.replay_parts import Place, places_of
 
-# A call of these kinds has no recorded step of its own, unless the recording answered it in spite of the rule.
+# A call of these kinds has no recorded step, unless the recording answered it in spite of the rule.
 BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls"})
-# Violations that the page lists; each step has its own kinds.
+# Violations that the page lists. Each step also shows its kinds.
 LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ShownViolation:
-    """A violation: `violation` is its JSON, `anchor` that of the step that it is, or else of its turn."""
+    """A violation. `violation` is its JSON; `anchor` belongs to its step, or else to its turn."""
 
     violation: Mapping[str, Any]
     anchor: str
@@ -28,14 +28,14 @@ class ShownViolation:
 
     @property
     def cut(self) -> bool:
-        """True if the message lacks arguments of the call, or has them cut off."""
+        """Whether the message lacks arguments of the call, or has them truncated."""
         arguments = self.violation["arguments"]
         text = "" if arguments is None else shown_arguments(arguments)
         return text.endswith("…") or text not in self.violation["message"]
 
 
 def placed_violations(result: Mapping[str, Any]) -> list[ShownViolation]:
-    """Return the violations of a result, the JSON of a `ReplayResult` or empty, with their places."""
+    """Return the violations of a result with their places. `result` is the JSON of a `ReplayResult`, or empty."""
     violations = result.get("violations", ())
     if not violations:
         return []
@@ -48,7 +48,7 @@ def placed_violations(result: Mapping[str, Any]) -> list[ShownViolation]:
 
 
 def kinds_by_anchor(placed: Sequence[ShownViolation]) -> dict[str, list[str]]:
-    """Return the kinds of the violations of each step, by its anchor."""
+    """Return the kinds of violations by the anchors of steps."""
     kinds: defaultdict[str, list[str]] = defaultdict(list)
     for violation in placed:
         if violation.is_step:
@@ -57,10 +57,10 @@ def kinds_by_anchor(placed: Sequence[ShownViolation]) -> dict[str, list[str]]:
 
 
 class _Steps:
-    """Finds the step of each violation by the turn, the tool and the arguments; a step is one violation."""
+    """Finds the step of each violation by turn, tool and arguments. A step belongs to at most one violation."""
 
     def __init__(self, turns: Sequence[Mapping[str, Any]]) -> None:
-        # Steps and extra steps that made a call, and the first step whose recording has a tool.
+        # Steps and extra steps that made a call, and the first step with a tool in the recording.
         self._calls: defaultdict[Any, tuple[deque[str], deque[str]]] = defaultdict(lambda: (deque(), deque()))
         self._recorded: dict[tuple[int, str], str] = {}
         self._taken: set[str] = set()
@@ -77,7 +77,7 @@ class _Steps:
             self._calls[_key(place.turn, call["name"], call["arguments"])][is_extra].append(place.anchor)
 
     def place(self, violation: Mapping[str, Any]) -> str | None:
-        """Return the anchor of the first step with the violation's call that is no other violation."""
+        """Return the anchor of the first step with the violation's call that no other violation has."""
         anchor = self._anchor(violation)
         if anchor is not None:
             self._taken.add(anchor)

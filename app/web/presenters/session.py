@@ -1,4 +1,4 @@
-"""A recorded session as a conversation with its scores, and as a timeline of turns and of their spans."""
+"""A recorded session as a conversation with scores, and as a timeline of turns and their spans."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DEPTH_MAX = 4
 MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
 CALLS = MODEL_CALLS | {"execute_tool"}
 LOW = 0.5
-"""Scores below this offer to make a test case: false is 0, true is 1."""
-# Turns that a timeline lists: a browser takes half a second for 500.
+"""For scores below this value the page suggests a test case. False counts as 0, true as 1."""
+# Turns in a timeline: a browser needs half a second for 500.
 LINES_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A text that is no step: the model's reasoning, what it wrote beside its tool calls, or an error."""
+    """A text that is not a step: reasoning, text of the model before its tool calls, or an error."""
 
     title: str
     text: str
@@ -39,7 +39,7 @@ Scores = Mapping[int, list[ScoreRow]]
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A turn as the page shows it; `number` counts from 1, `scores` are by the index of their step."""
+    """A turn on the page. `number` counts from 1; `scores` are by the index of their step."""
 
     number: int
     turn: Turn
@@ -49,7 +49,7 @@ class ShownTurn:
 
     @cached_property
     def anchors(self) -> dict[int, str]:
-        """The index of the first entry of each span, with the span's id; the page asks for each entry."""
+        """The ids of spans by the index of their first entry."""
         first: dict[str, int] = {}
         for index, (shown, span) in enumerate(self.entries):
             named = shown.span_id if isinstance(shown, Step) else span.span_id if span else None
@@ -59,7 +59,7 @@ class ShownTurn:
 
 
 def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
-    """Return the turns of a session, or of a part of it that begins at the index `start`."""
+    """Return the turns of a session, or of a part of a session that begins at the index `start`."""
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
         by_trace[(score.trace_id or b"").hex()].append(score)
@@ -71,7 +71,7 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
-    """Return the scores by the index of the last step that their span made; at -1 those of others and of the turn."""
+    """Return the scores by the index of their span's last step; at -1 scores of the turn and of other spans."""
     last = {shown.span_id: index for index, (shown, _) in enumerate(entries) if isinstance(shown, Step)}
     found: dict[int, list[ScoreRow]] = defaultdict(list)
     for score in scores:
@@ -80,12 +80,12 @@ def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
 
 
 def low_scores(session: Session) -> list[str]:
-    """Return the names of the scores that are low, each once."""
+    """Return the names of low scores without repetition."""
     return sorted({score.name for score in session.scores if score.value is not None and score.value < LOW})
 
 
 def conversation(turn: Turn) -> Entries:
-    """Return the steps with their spans and, between them, what else was written or failed, in order."""
+    """Return the steps with their spans and, between them, asides, in order."""
     spans = {span.span_id: (index, span) for index, span in enumerate(turn.spans)}
     entries: list[tuple[int, int, Step | Aside, ShownSpan | None]] = [
         (index, rank, aside, span) for index, span in enumerate(turn.spans) for rank, aside in _asides(span)
@@ -107,7 +107,7 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
 
 
 def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
-    """Yield the errors of spans beside `failed_ids`, without those that only repeat the error of a call within."""
+    """Yield errors of spans not in `failed_ids`. Errors that only repeat the error of an inner call are left out."""
     failed = [span for span in turn.spans if span.error]
     calls = [span for span in failed if span.operation in CALLS]
     known = {span.error for span in calls} | ({"failed"} if calls else set())
@@ -120,7 +120,7 @@ def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Asi
 
 
 def depths(turn: Turn) -> dict[str, int]:
-    """Return the number of ancestors of each span in the turn, by its id; at most `DEPTH_MAX`."""
+    """Return the number of each span's ancestors in the turn by span id; at most `DEPTH_MAX`."""
     parents = {span.span_id: span.parent_span_id or "" for span in turn.spans}
 
     def depth(span_id: str) -> int:
@@ -133,9 +133,9 @@ def depths(turn: Turn) -> dict[str, int]:
 
 
 def text_of(turn: Turn, name: str) -> Any:
-    """Return the text or JSON value that the page of a session calls `name`; `NotFound` where the turn has none.
+    """Return the text or JSON value with this name on a session's page. Raises `NotFound` if the turn lacks it.
 
-    That is "user", or the index of an entry of the conversation and one of its fields, such as "3-arguments".
+    The name is "user", or the index of an entry in the conversation and a field, such as "3-arguments".
     """
     if name == "user" and turn.user is not None:
         return turn.user
@@ -150,7 +150,7 @@ def text_of(turn: Turn, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A turn in the timeline of its session; `opening` is None where it repeats that of the session's first turn."""
+    """A turn in the timeline of its session. `opening` is None if it repeats the opening of the first turn."""
 
     number: int
     facts: TurnFacts
@@ -159,7 +159,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Turns of a session around a part of it, at most `LINES_MAX`; the longest of them took `longest_ns`."""
+    """At most `LINES_MAX` turns of a session around a part of it. `longest_ns` is the longest duration."""
 
     lines: tuple[Line, ...]
     longest_ns: int
@@ -175,6 +175,6 @@ def timeline(part: SessionPart) -> Timeline:
 
 
 def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:
-    """Return the text that opened a turn; most libraries repeat that of the first turn with each of the later ones."""
+    """Return the text that opened a turn, or None. Most libraries repeat the first turn's opening in later turns."""
     opening = facts.preview
     return opening if number == 1 or opening != part.summary.preview else None

@@ -1,4 +1,4 @@
-"""Snippets that run a prompt and send traces, with this instance's address and the key from a variable."""
+"""Snippets that run a prompt and send traces. They have this instance's address, and read the key from a variable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Snippet:
 
 
 def snippets(base_url: str, prompt_id: int, model_name: str | None = None) -> list[Snippet]:
-    """Return the snippets of a prompt; their runs ask `model_name` in the place of the prompt's own."""
+    """Return the snippets of a prompt. Their runs use `model_name` instead of the prompt's model, if it is given."""
     run, traces = f"{base_url}/api/v1/prompts/run", f"{base_url}/api/public/prompts/{prompt_id}/otel"
     asked: dict[str, Any] = {"id": prompt_id, "question": "What can you do?", "productive": False}
     if model_name:
@@ -98,7 +98,7 @@ def _trace(url: str) -> str:
         "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
     }
     body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}, indent=1)
-    # A here-document: quotes in the body stay as they are, and the shell fills in ids and times.
+    # A here-document: quotes in the body stay unchanged, and the shell fills in ids and times.
     filled = (
         body.replace("\\", "\\\\").replace("TRACE", "$(openssl rand -hex 16)").replace("SPAN", "$(openssl rand -hex 8)")
     )

@@ -1,4 +1,4 @@
-"""Texts and JSON values as pages show them: JSON in folds, Markdown rendered, what is long cut."""
+"""Texts and JSON values for pages: JSON with folds, rendered Markdown, long texts truncated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.storable import storable_text
 from app.web.filters import indented
 from app.web.presenters.markdown import to_html
 
-# Characters shown of a text at once; of what is shown on a page of its own.
+# The shown characters of a text within a page, and on a separate page.
 AT_ONCE, WHOLE = 2_000, 250_000
-# A text is cut after as many lines as it would have of so many characters; JSON has many short ones.
+# A text is also truncated after as many lines as it would have with lines of this length. JSON has many short lines.
 LINE, JSON_LINE = 40, 12
-# Values of JSON with so many lines can be folded; with more they are folded from the start.
+# JSON values with this many lines can be folded. Values with more lines are folded at first.
 FOLD_LINES, FOLDED_LINES, FOLD_DEPTH = 5, 40, 8
 
 Kind = Literal["text", "markdown", "json"]
@@ -26,7 +26,7 @@ Piece = tuple[Literal["text", "open", "folded", "close"], str]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A text or JSON value; `source` is what is shown of it, of `length` characters in all."""
+    """A text or JSON value. `source` is the shown part of its `length` characters."""
 
     kind: Kind
     source: str
@@ -38,17 +38,17 @@ class Block:
 
     @property
     def html(self) -> Markup:
-        """The source, rendered as Markdown."""
+        """The source rendered as Markdown."""
         return to_html(self.source)
 
     @property
     def pieces(self) -> list[Piece]:
-        """The source in lines that folds begin and end between; joined they are the source."""
+        """The pieces of the source between the beginnings and ends of folds; joined they are the source."""
         return list(folds(self.source))
 
 
 def block(value: Any, limit: int = AT_ONCE, *, markdown: bool = False, parse: bool = False) -> Block:
-    """Cut a text or JSON value after about `limit` characters; with `parse`, a text that holds JSON is its value."""
+    """Truncate a text or JSON value after about `limit` characters. With `parse`, a text that is JSON is parsed."""
     found = json_container(value) if parse and isinstance(value, str) else None
     shown = value if found is None else found
     is_text = isinstance(shown, str)
@@ -58,7 +58,7 @@ def block(value: Any, limit: int = AT_ONCE, *, markdown: bool = False, parse: bo
 
 
 def excerpt(text: str, limit: int, lines_max: int) -> str:
-    """Return the beginning of a text that is longer than `limit` characters or has more lines, up to a blank."""
+    """Return the beginning of a text, up to a blank, if it has more than `limit` characters or `lines_max` lines."""
     lines = text.split("\n", lines_max)
     if len(text) <= limit and len(lines) <= lines_max:
         return text
@@ -68,9 +68,9 @@ def excerpt(text: str, limit: int, lines_max: int) -> str:
 
 
 def folds(pretty: str) -> Iterator[Piece]:
-    """Cut indented JSON into pieces; values of many lines inside it are between an `open`, or `folded`, and a `close`.
+    """Cut indented JSON into pieces. An `open` or `folded` piece and a `close` piece enclose values of many lines.
 
-    It may end anywhere.
+    The JSON may be truncated anywhere.
     """
     lines = pretty.split("\n")
     opened, closed = _folds_of(lines)
@@ -91,7 +91,7 @@ def folds(pretty: str) -> Iterator[Piece]:
 
 
 def _folds_of(lines: Sequence[str]) -> tuple[Mapping[int, int], set[int]]:
-    """Return the lines inside each fold by the index of the line that opens it, and the lines that folds end before."""
+    """Return the number of lines in each fold by the index of its first line, and the lines before which folds end."""
     opened: dict[int, int] = {}
     closed: set[int] = set()
     waiting: list[int] = []

@@ -1,4 +1,4 @@
-"""The conversations beside the editor: with the draft and, in a second column, with what it is compared to."""
+"""The conversations next to the editor: with the draft, and with its opponent in a second column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.services.runs.request import history_of
 from app.services.traces.logs import Session
 from app.web import labels
 
-# Of a long conversation the last messages are shown.
+# Only the last messages of a long conversation are shown.
 MESSAGES_MAX = 40
 VERSIONS_MAX = 50
 ALONE = ("", "Ask the draft alone")
@@ -24,7 +24,7 @@ ALONE = ("", "Ask the draft alone")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A conversation: `messages` were said before the question of `run`; `more` counts those that are not shown."""
+    """A conversation. `messages` precede the question of `run`; `more` counts earlier messages that are not shown."""
 
     title: str
     messages: Sequence[Message]
@@ -34,9 +34,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The part of a recorded session that a conversation goes on with, and what its form needs to name it again.
+    """The part of a recorded session that a conversation continues, with the values that its form sends again.
 
-    `turn` is the number of the turn that is asked again, None for a conversation that follows all of them.
+    `turn` is the number of the turn to ask again; None if the conversation continues after the last turn.
     """
 
     session_id: str = ""
@@ -47,7 +47,7 @@ class Origin:
 
 
 def origin_of(session: Session, turn: int | None) -> Origin:
-    """Return what a conversation begins with that goes on with the session, or asks its `turn`, from 1, again."""
+    """Return the origin of a conversation that continues the session, or asks its `turn`, counted from 1, again."""
     before = session.turns if turn is None else session.turns[: turn - 1]
     chosen = session.turns[turn - 1 : turn] if turn else session.turns[-1:]
     question = next((each.user or "" for each in chosen), "") if turn else ""
@@ -56,20 +56,20 @@ def origin_of(session: Session, turn: int | None) -> Origin:
 
 
 def columns(runs: Sequence[RunRow], origin: Origin) -> list[Column]:
-    """Return a column for each run, or one of the origin's messages where nothing was asked yet."""
+    """Return a column for each run, or one with the origin's messages if nothing has been asked yet."""
     if runs:
         return [_column(_title(run, first=not index), history_of(run.request), run) for index, run in enumerate(runs)]
     return [_column("", origin.past, None)] if origin.past else []
 
 
 def opponents(versions: Sequence[ListedVersion], models: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the choices for the second column: the newest versions, and the draft with each other model."""
+    """Return the opponents to choose from: the newest versions, and the draft with each other model."""
     of_versions = [(f"version:{each.head.commit_hash}", _version(each)) for each in versions[:VERSIONS_MAX]]
     return [ALONE, *of_versions, *((f"model:{name}", f"The draft with {label}") for name, label in models if name)]
 
 
 def opponent_of(run: RunRow | None) -> str:
-    """Return the choice that the run of the second column was made with."""
+    """Return the opponent that made the run of the second column."""
     if run is None:
         return ""
     return f"version:{run.commit_hash}" if run.commit_hash else f"model:{run.model_name}"

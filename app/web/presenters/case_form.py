@@ -80,7 +80,7 @@ RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost",
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool on the page: `fields` of the form; `tool` has the rules in force, `default` the rules without a set effect."""
+    """A tool on the page. `tool` has the rules in force, `default` the rules without an effect in `fields`."""
 
     fields: ToolFields
     tool: Tool

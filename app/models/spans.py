@@ -138,11 +138,13 @@ def spans_by_key(
 
 
 def spans_of(
-    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes]
+    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes], limit: int | None = None
 ) -> list[StoredSpan]:
-    """List the stored spans of a prompt's turns, in no order."""
+    """List the stored spans of a prompt's turns, in no order; with a `limit` those that were stored first."""
     c = spans.c
     of_prompt = _WITH_BODIES.where(c.project_id == project_id, c.prompt_id == prompt_id)
+    if limit is not None:
+        of_prompt = of_prompt.order_by(c.id).limit(limit)
     found: list[StoredSpan] = []
     for some in queries.pieces(trace_ids):
         rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()

@@ -17,6 +17,8 @@ from app.sessions.types import Turn
 TURNS_MAX = 1_000
 # Steps of all turns.
 STEPS_MAX = 5_000
+# Spans of the turns that a test case is made of: to read them is most of the work.
+SPANS_MAX = 8_000
 # Tools with rules.
 TOOLS_MAX = 500
 # Matchers of one check, and of one tool.

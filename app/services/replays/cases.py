@@ -23,7 +23,7 @@ from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
-from app.replay.case_limits import fitting_turns, require_small_enough
+from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
 from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
 from app.replay.changes import change_case
 from app.replay.documents import dump
@@ -70,19 +70,21 @@ class TestCaseService:
         return self._proposed(project_id, session_id, partial(chosen_turns, number=turns))
 
     def _proposed(
-        self, project_id: int, session_id: str, choose: Callable[[Sequence[Turn]], Sequence[Turn]]
+        self, project_id: int, session_id: str, choose: Callable[[Sequence[Turn], int], Sequence[Turn]]
     ) -> Proposal:
-        session = self.sessions.get(project_id=project_id, session_id=session_id)
+        session, count = self.sessions.beginning(
+            project_id=project_id, session_id=session_id, turns_max=TURNS_MAX, spans_max=SPANS_MAX
+        )
         head, tools = self._draft(project_id, session.prompt_id)
         opening = next((turn.user for turn in session.turns if turn.user), None)
-        chosen = choose(session.turns)
+        chosen = choose(session.turns, count)
         case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
         name = title(opening, f"Session {session_id[:8]}")
-        return Proposal(head, name, case, tools, len(session.turns) - len(chosen))
+        return Proposal(head, name, case, tools, count - len(chosen))
 
     def beginning(self, *, project_id: int, session_id: str) -> Proposal:
         """Return the test case of all turns of a session, or of as many of the first ones as a test case can have."""
-        return self._proposed(project_id, session_id, lambda turns: turns[: fitting_turns(turns)])
+        return self._proposed(project_id, session_id, lambda turns, _: turns[: fitting_turns(turns)])
 
     def from_session(
         self, *, project_id: int, session_id: str, change: CaseChange, actor: Actor = SYSTEM
@@ -94,6 +96,12 @@ class TestCaseService:
         included = change.changes.get("includedTurns")
         turns = included if isinstance(included, int) and included > 0 else None
         proposal = self.proposed(project_id=project_id, session_id=session_id, turns=turns)
+        return self.from_proposal(proposal, session_id=session_id, change=change, actor=actor)
+
+    def from_proposal(
+        self, proposal: Proposal, *, session_id: str, change: CaseChange, actor: Actor = SYSTEM
+    ) -> TestCaseRow:
+        """Make a test case of what a session proposes, with the default checks changed as `change` has it."""
         case = change_case(proposal.case, change.changes)
         require_usable(tools_of(case, proposal.tools))
         return self._add(proposal.head, change.name or proposal.name, case, session_id, actor)

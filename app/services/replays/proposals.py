@@ -9,7 +9,7 @@ from typing import Any
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.models.prompts import PromptHead
-from app.replay.case_limits import STEPS_MAX, TURNS_MAX, fitting_turns
+from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turns
 from app.replay.cases import shown_document
 from app.replay.types import TestCase
 from app.sessions.types import Turn
@@ -31,15 +31,18 @@ class Proposal:
         return shown_document(self.case, self.tools)
 
 
-def chosen_turns(turns: Sequence[Turn], number: int | None) -> Sequence[Turn]:
-    """Return the turns for a test case: all if they are within its limits, else the first `number` of them."""
+def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Sequence[Turn]:
+    """Return the turns for a test case: all of them if they are within its limits, else the first `number` of them.
+
+    `turns` are the first ones of a session that has `count` turns.
+    """
     fitting = fitting_turns(turns)
-    if fitting == len(turns):
+    if fitting == count:
         return turns
     if number is None or number > fitting:
-        steps = sum(len(turn.steps) for turn in turns)
+        choice = f"; includedTurns makes it of the first {fitting} turns, or of fewer" if fitting else ""
         raise Invalid(
-            f"turns: The session has {len(turns)} turns with {steps} steps. A test case has at most {TURNS_MAX} turns, "
-            f"and {STEPS_MAX} steps in all; includedTurns makes it of the first {fitting} turns, or of fewer."
+            f"turns: The session has {count} turns. A test case has at most {TURNS_MAX} turns, {STEPS_MAX} steps in "
+            f"all, and is made of turns of at most {SPANS_MAX} spans in all{choice}."
         )
     return turns[:number]

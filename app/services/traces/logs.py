@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sqlalchemy import Connection
 
@@ -90,6 +91,20 @@ class SessionService:
             book = self.prices.book(connection, project_id=project_id)
             return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
 
+    def beginning(self, *, project_id: int, session_id: str, turns_max: int, spans_max: int) -> tuple[Session, int]:
+        """Return a session with its first turns, and the number of all its turns; `NotFound` as `get`.
+
+        It has at most so many turns, and no more than have so many spans in all.
+        """
+        with self.database.read() as connection:
+            row = require_session(connection, project_id=project_id, session_id=session_id)
+            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            facts = [load(turn.facts) for turn in found]
+            book = self.prices.book(connection, project_id=project_id)
+            sizes = accumulate(turn.span_count for turn in facts[:turns_max])
+            count = sum(1 for size in sizes if size <= spans_max)
+            return built_session(connection, row, found[:count], facts, book), len(found)
+
 
 def built_session(
     connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts], prices: PriceBook
@@ -97,6 +112,18 @@ def built_session(
     """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns."""
     trace_ids = [turn.trace_id for turn in found]
     stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
+    return session_of(connection, row, trace_ids, stored, facts, prices)
+
+
+def session_of(
+    connection: Connection,
+    row: SessionRow,
+    trace_ids: Sequence[bytes],
+    stored: Sequence[StoredSpan],
+    facts: Iterable[TurnFacts],
+    prices: PriceBook,
+) -> Session:
+    """Return a session with the turns of `trace_ids`, built from these of their spans; see `built_session`."""
     logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
     project_id = row.project_id
     scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)

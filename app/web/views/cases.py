@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from reprise_client.formats import plural
@@ -15,14 +16,16 @@ from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.models.replays import ReplayFilter
+from app.replay.case_limits import SPANS_MAX
 from app.replay.cases import load_case
 from app.replay.effects import tools_of
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
+from app.services.replays.proposals import Proposal
 from app.web.lists import order_of
-from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, Shown, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
@@ -121,10 +124,14 @@ class SessionTestCase(PromptPage):
 
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     multipart = True
-    refusals = (Invalid,)
 
     def get(self, visit: Visit, session_id: str) -> Reply:
-        proposal = self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
+        return self._shown(visit, session_id, self._proposal(visit, session_id))
+
+    def _proposal(self, visit: Visit, session_id: str) -> Proposal:
+        return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
+
+    def _shown(self, visit: Visit, session_id: str, proposal: Proposal) -> Reply:
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
@@ -143,21 +150,24 @@ class SessionTestCase(PromptPage):
         """Return a page that says why the session makes no test case."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
         failures = [entry for turn in part.session.turns for entry, _ in conversation(turn) if entry.kind == "error"]
-        return show("test_case_none.html", head=head, session_id=session_id, failures=failures)
+        many = part.facts[0].span_count if part.facts and part.facts[0].span_count > SPANS_MAX else 0
+        return show("test_case_none.html", head=head, session_id=session_id, failures=failures, many_spans=many)
 
     def post(self, visit: Visit, session_id: str) -> Reply:
+        proposal = self._proposal(visit, session_id)
         if "open" in visit.form.fields:
-            return self.get(visit, session_id)
-        proposal = self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
+            return self._shown(visit, session_id, proposal)
+        try:
+            return self._made(visit, session_id, proposal)
+        except Invalid as error:  # shown without reading the session again
+            reply = self._shown(replace(visit, problem=error), session_id, proposal)
+            return replace(reply, problem=error) if isinstance(reply, Shown) else reply
+
+    def _made(self, visit: Visit, session_id: str, proposal: Proposal) -> Reply:
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         body = case_body(fields_sent(visit.form, shown), shown)
-        if proposal.turns_left_out:
-            body = {"includedTurns": len(proposal.case.turns)} | body
-        row = self.services.test_cases.from_session(
-            project_id=visit.project_id,
-            session_id=session_id,
-            change=load(CaseChangeSchema(), body),
-            actor=visit.actor,
+        row = self.services.test_cases.from_proposal(
+            proposal, session_id=session_id, change=load(CaseChangeSchema(), body), actor=visit.actor
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
 

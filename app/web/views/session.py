@@ -22,9 +22,9 @@ class SessionView(LogEntryPage):
     """A session as a conversation: the part that the turn in the query is in, and a timeline of all turns."""
 
     def get(self, visit: Visit, session_id: str) -> Reply:
-        turn = visit.identifier("turn")
+        turn, piece = visit.identifier("turn") or 1, visit.identifier("piece") or 1
         part = self.services.session_parts.part(
-            project_id=visit.project_id, session_id=session_id, turn=1 if turn is None else turn
+            project_id=visit.project_id, session_id=session_id, turn=turn, piece=piece
         )
         if "go" in visit.query:
             return self.beside(visit, part.session.prompt_id, session_id)
@@ -91,8 +91,12 @@ class TurnText(PromptPage):
     """All of a text that the page of a session shows the beginning of."""
 
     def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:
-        found = self.services.session_parts.turn(project_id=visit.project_id, session_id=session_id, turn=turn)
-        back = f"{_path(visit, session_id)}?turn={turn}#turn-{turn}"
+        piece = visit.identifier("piece") or 1
+        found = self.services.session_parts.turn(
+            project_id=visit.project_id, session_id=session_id, turn=turn, piece=piece
+        )
+        of_piece = f"&piece={piece}" if piece > 1 else ""
+        back = f"{_path(visit, session_id)}?turn={turn}{of_piece}#turn-{turn}"
         title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
         return show("text.html", title=title, shown=block(text_of(found, text), WHOLE, parse=True), back=back)
 

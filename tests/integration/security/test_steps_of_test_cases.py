@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from falcon.testing import Result
@@ -11,7 +13,12 @@ from falcon.testing import Result
 from app.models.organizations import Role
 from app.replay import case_limits
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
-from app.services.replays import acceptance
+from app.services.replays import acceptance, cases
+from app.services.traces import logs
+from app.sessions.spans import StoredSpan
+from app.sessions.types import Turn
+from app.web.forms import csrf_token
+from app.web.views import cases as view
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, finished, prompt, record, replayed
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
@@ -183,10 +190,79 @@ def test_a_session_that_is_too_long_makes_a_test_case_of_its_first_turns(
     page = world.client.simulate_get(f"/projects/{world.project_id}/sessions/{session_id}/test-case", cookies=cookies)
 
     assert refused.status_code == too_many.status_code == 400
-    assert refused.json["error"].startswith("turns: The session has 3 turns with 5 steps. A test case has at most ")
+    assert refused.json["error"].startswith("turns: The session has 3 turns. A test case has at most 1000 turns, ")
     assert "includedTurns makes it of the first 2 turns" in refused.json["error"]
     assert [turn["user"] for turn in made.json["turns"]] == [HOT.user]
     assert "this is its first 2 turns, without the 1 later turn." in page.text
+
+
+@EMBEDDED_CONTAINER
+def test_a_session_of_too_many_spans_makes_a_test_case_of_its_first_turns_without_building_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = record(world, prompt(world, model="echo"), [HOT, BOOKED, THANKS])
+    monkeypatch.setattr(cases, "SPANS_MAX", 4)
+    built = counted(monkeypatch)
+    path = f"/api/v1/sessions/{session_id}/test-cases"
+    cookies = {"reprise_session": world.session_of(Role.MEMBER)}
+
+    refused, made = world.post(path), world.post(path, json={"includedTurns": 1})
+    page = world.client.simulate_get(f"/projects/{world.project_id}/sessions/{session_id}/test-case", cookies=cookies)
+
+    assert (refused.status_code, made.status_code, page.status_code) == (400, 201, 200)
+    assert "is made of turns of at most 8000 spans in all; includedTurns makes it of" in refused.json["error"]
+    assert max(built) <= 4
+
+
+@EMBEDDED_CONTAINER
+def test_a_turn_of_too_many_spans_makes_no_test_case(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    session_id = record(world, prompt(world, model="echo"), [HOT])
+    for module in (cases, view):
+        monkeypatch.setattr(module, "SPANS_MAX", 1)
+    path = f"/projects/{world.project_id}/sessions/{session_id}/test-case"
+    cookies = {"reprise_session": world.session_of(Role.MEMBER)}
+
+    refused = world.post(f"/api/v1/sessions/{session_id}/test-cases")
+    page = world.client.simulate_get(path, cookies=cookies)
+
+    assert refused.status_code == 400
+    assert "spans in all." in refused.json["error"]
+    assert re.search(r"The first turn has \d+ spans, too many for a test case.", page.text)
+
+
+@EMBEDDED_CONTAINER
+def test_a_form_that_makes_a_test_case_of_a_session_builds_it_once_also_where_it_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = record(world, prompt(world, model="echo"), [HOT, BOOKED])
+    cookie = world.session_of(Role.MEMBER)
+    path = f"/projects/{world.project_id}/sessions/{session_id}/test-case"
+    built = counted(monkeypatch)
+
+    def sent(**fields: str) -> int:
+        built.clear()
+        body = urlencode({"csrf": csrf_token(cookie), **fields})
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = world.client.simulate_post(path, body=body, headers=headers, cookies={"reprise_session": cookie})
+        assert len(built) == 1
+        return answer.status_code
+
+    assert sent(name="x" * 1_000) == 400
+    assert sent(name="Heat") == 303
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which each session that is built adds the number of its spans."""
+    built: list[int] = []
+    build = logs.build_session
+
+    def counting(turns: Iterable[Sequence[StoredSpan]], *others: Any) -> tuple[Turn, ...]:
+        listed = [*turns]
+        built.append(sum(map(len, listed)))
+        return build(listed, *others)
+
+    monkeypatch.setattr(logs, "build_session", counting)
+    return built
 
 
 @EMBEDDED_CONTAINER

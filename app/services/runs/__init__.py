@@ -1,4 +1,4 @@
-"""Runs of prompts: accepted as rows, executed once, finished or interrupted (docs/adr/0003)."""
+"""Runs of prompts: stored as rows, executed once, then finished or interrupted (docs/adr/0003)."""
 
 from app.services.runs.beginning import Idempotency, Started
 from app.services.runs.request import RunCommand

@@ -1,4 +1,4 @@
-"""Inserts the rows of runs that begin, and finds those that a request with the same Idempotency-Key began before."""
+"""Inserts the rows of new runs, and finds the runs of earlier requests with the same Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from app.models.idempotency_keys import ApiKeyAndDigest, KeptKey, add_keys, find
 from app.services.runs.claims import KEY_TTL
 from app.timestamps import Now
 
-# Runs that one process accepts at a time: of a thousand that arrive together, more would only make every request wait
-# for the interpreter.
+# Runs that one process accepts at a time. When a thousand requests arrive together, a higher limit would only make all
+# of them wait for the interpreter.
 ACCEPTED_AT_ONCE = 16
-# Far longer than a queue of a thousand takes: a database that hangs must not hold the requests behind these for ever.
+# Far longer than a queue of a thousand runs needs. It only ends the waiting when the database hangs.
 TURN_S = 30.0
-# Of the question and the request of a run that shares its INSERT with others: all of them together stay far below a
-# packet of the database.
+# The size of the question and the request of a run that shares its INSERT with other runs. All of them together stay
+# far below the database's packet size.
 TOGETHER_MAX = 16_384
-# Transactions of larger runs at a time, so that they don't take all connections.
+# Transactions of larger runs at a time, so that they don't use all connections.
 ALONE_AT_ONCE = 4
 
 
@@ -54,7 +54,7 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A run that is committed. `joined`: an earlier request started it, its message is sent already."""
+    """A committed run. If `joined`, an earlier request started it and has already sent its message."""
 
     run_id: int
     project_id: int
@@ -63,7 +63,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """The columns of a run, its Idempotency-Key, and the contents that are stored beside it until it ends."""
+    """The columns of a run, its Idempotency-Key, and the contents that are stored with it until it ends."""
 
     columns: dict[str, Any]
     contents: Sequence[bytes] = ()
@@ -76,14 +76,17 @@ class NewRun:
 
     @property
     def fits_with_others(self) -> bool:
-        """Return whether it may share its INSERT with other runs."""
+        """Return whether the run may share its INSERT with other runs."""
         question, request = self.columns["question"], self.columns["request"]
         return not self.contents and len(question) + len(msgspec.json.encode(request)) <= TOGETHER_MAX
 
 
 @dataclass(slots=True, kw_only=True)
 class RunBeginning:
-    """Inserts a run by a statement of its own, and by the next one its project's small ones that come meanwhile."""
+    """Inserts the first run immediately; the next statement inserts the small runs that arrive meanwhile.
+
+    Runs that are inserted together belong to the same project.
+    """
 
     database: Database
     now: Now
@@ -97,16 +100,16 @@ class RunBeginning:
         self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
 
     def joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
-        """Return the run that an earlier request with the same Idempotency-Key started; `Conflict` for another body."""
+        """Return the run of an earlier request with this Idempotency-Key; raises `Conflict` if its body differed."""
         kept = self._find(idempotency.key) if idempotency else None
         if idempotency is None or kept is None:
             return None
         if kept.body_digest != idempotency.body_digest:
-            raise Conflict("This Idempotency-Key came with another body before.")
+            raise Conflict("This Idempotency-Key was used with another body before.")
         return Started(kept.run_id, project_id, joined=True)
 
     def begin(self, new: NewRun) -> Started:
-        """Commit the run, or find the one that a request with the same Idempotency-Key committed a moment ago."""
+        """Commit the run, or return the run that a concurrent request with the same Idempotency-Key committed."""
         try:
             return Started(self._inserted(new), new.project_id)
         except IntegrityError:
@@ -118,7 +121,7 @@ class RunBeginning:
         if new.fits_with_others:
             return self._insert(new)
         if not self._alone.acquire(timeout=left_s(TURN_S)):
-            raise Unavailable("Too many large requests are in work at once; try again.")
+            raise Unavailable("Too many large requests are being processed; try again.")
         try:
             return self._insert_all([new])[0]
         finally:
@@ -129,21 +132,21 @@ class RunBeginning:
         return self.database.retrying(lambda connection: self._insert_by(connection, new), single=by_one_statement)
 
     def _insert_by(self, connection: Connection, new: Sequence[NewRun]) -> list[int]:
-        """Insert the runs and their keys before their files: of two requests at once, one fails there."""
+        """Insert the runs and their keys before their files: the second of two equal requests fails at its key."""
         now = self.now()
-        rows = [{"status": "queued", "created_at": now, **each.columns} for each in new]
+        rows = [{"status": "queued", "created_at": now, **run.columns} for run in new]
         run_ids = runs.add_runs(connection, rows)
         begun = list(zip(run_ids, new, strict=True))
-        if keys := [(run_id, each.idempotency) for run_id, each in begun if each.idempotency]:
+        if keys := [(run_id, run.idempotency) for run_id, run in begun if run.idempotency]:
             now = earlier_now(connection, now)
             kept = [(key.key, KeptKey(key.body_digest, run_id, now)) for run_id, key in keys]
             add_keys(connection, kept, expired_before=now - KEY_TTL)
-        for run_id, each in begun:
-            runs.add_files(connection, run_id=run_id, contents=each.contents)
+        for run_id, run in begun:
+            runs.add_files(connection, run_id=run_id, contents=run.contents)
         return run_ids
 
     def _find_all(self, keys: Sequence[ApiKeyAndDigest]) -> list[KeptKey | None]:
-        """Return what is kept of each key, unless that has expired."""
+        """Return what is stored of each key, None if it has expired."""
         with self.database.read() as connection:
             kept = find_keys(connection, keys)
             if kept:

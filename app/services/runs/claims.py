@@ -1,4 +1,4 @@
-"""Claims of runs, made for this process."""
+"""Claims runs for this process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ClaimedRun = tuple[ClaimedRunRow, Claim]
 
 
 class RunClaims:
-    """Claims one run by a statement of its own, and by the next one all whose claims were requested meanwhile.
+    """Claims the first run immediately; the next statement claims all runs that were requested meanwhile.
 
-    Runs that are claimed together share the token of their claims. The claim is committed before the rows are read:
-    who dies in between has claimed them, as who dies later.
+    Runs that are claimed together share a token. The claim is committed before the rows are read: a worker that dies
+    between the two keeps its claim until it expires, like one that dies later.
     """
 
     def __init__(self, database: Database, now: Now) -> None:
@@ -32,11 +32,11 @@ class RunClaims:
         self._claim: Coalescer[int, ClaimedRun | None] = Coalescer(self.claim_all)
 
     def claim(self, run_id: int) -> ClaimedRun | None:
-        """Make the queued run this process's own; None when another worker was faster, or the run is not queued."""
+        """Claim a queued run for this process; None if another worker was faster, or the run is not queued."""
         return self._claim(run_id)
 
     def claim_all(self, run_ids: Sequence[int]) -> list[ClaimedRun | None]:
-        """Claim several runs, and return them in their order; an id that comes twice gets its run once."""
+        """Claim several runs, and return them in order; a repeated id gets its run once."""
         token, now = str(uuid4()), self._now()
         ids = sorted(set(run_ids))
         rows = self._database.retrying(

@@ -1,4 +1,4 @@
-"""Ends runs, with their usage, and tells those who wait for them."""
+"""Ends runs, counts their usage, and notifies the processes that wait for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _END_AND_COUNT = Prepared(usage.counting(RUN_WORK.held))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ending:
-    """The end of a run that `claim` holds, or of a queued one; `row` is the run before it."""
+    """The end of a run: of the run that `claim` holds, or of a queued one; `row` is the run before its end."""
 
     row: RunRow
     end: RunEnd
@@ -41,7 +41,7 @@ class _Ending:
     unmoved: bool = False
 
     def make(self, connection: Connection, now: datetime) -> RunRow | None:
-        """Change the run's row, unless it has ended or is another worker's; returns it as it is stored."""
+        """Update the run's row and return it; None if it has ended or belongs to another worker."""
         values = self.end.columns()
         if self.claim is None:
             changed = RUN_WORK.finish_waiting(connection, self.row.id, values, now=now)
@@ -50,15 +50,15 @@ class _Ending:
         return self.ended(values, now) if changed else None
 
     def ended(self, values: Mapping[str, Any], now: datetime) -> RunRow:
-        """Return the run as it is stored with its end."""
+        """Return the row of the run after its end."""
         before = {name: getattr(self.row, name) for name in _COLUMNS}
         return RunRow(**{name: values.get(name, before[name]) for name in _COLUMNS} | {"finished_at": now})
 
     @property
     def emptied(self) -> list[Table]:
-        """Return the tables whose rows of the run are deleted with its end.
+        """Return the tables from which the run's rows are deleted when it ends.
 
-        Those are its files, and its Idempotency-Key where the model was surely not called.
+        These are its files, and its Idempotency-Key if the model was certainly not called.
         """
         files = [runs.run_file_chunks] if has_contents(self.row) else []
         return [*files, idempotency_keys] if self.end.error_kind in NOT_CALLED else files
@@ -66,7 +66,7 @@ class _Ending:
 
 @dataclass(slots=True, kw_only=True)
 class RunEnding:
-    """Ends a run by a transaction of its own, and by the next one all of its project that have ended meanwhile."""
+    """Ends the first run immediately; the next transaction ends all runs of its project that ended meanwhile."""
 
     database: Database
     now: Now
@@ -79,22 +79,22 @@ class RunEnding:
         self._end = GroupCommit(self._end_all, project_of=lambda ending: ending.row.project_id)
 
     def finish(self, row: RunRow, claim: Claim, end: RunEnd) -> RunRow | None:
-        """End a claimed run, and return it as it is stored; None when it has ended.
+        """End a claimed run and return its row; None if it has already ended.
 
-        `row` is the run as it was accepted, with the model that answered, or was to.
+        `row` is the run as it was accepted, with the model that answered or was to answer.
         """
         return self._end(_Ending(row=row, end=end, claim=claim))
 
     def interrupt(self, claim: Claim) -> bool:
-        """End a run whose worker died, and notify; False when it has ended, or its worker has moved."""
+        """End a run whose worker died, and notify; False if it has ended, or its worker is alive after all."""
         return self._end_unanswered(claim.row_id, failed("interrupted", INTERRUPTED), claim)
 
     def give_up(self, run_id: int, reason: str) -> bool:
-        """End a queued run as `not_started`, and notify; False when a worker has claimed it, and it goes on."""
+        """End a queued run as `not_started`, and notify; False if a worker has claimed it and executes it."""
         return self._end_unanswered(run_id, failed("not_started", reason), None)
 
     def notify(self, ended: RunRow) -> None:
-        """Count the run that has ended, then tell its followers and waiters, who find it counted."""
+        """Count an ended run in the metrics, then notify its followers and waiters."""
         self.metrics.count(RUNS, ended.model_name, ended.error_kind or ("nok" if ended.nok else "ok"))
         if ended.request.stream:
             self.live.end(ended.id)
@@ -102,8 +102,8 @@ class RunEnding:
 
     def _end_unanswered(self, run_id: int, end: RunEnd, claim: Claim | None) -> bool:
         with self.database.read() as connection:
-            found = runs.find_runs(connection, run_ids=[run_id])
-        ended = [self._end(_Ending(row=row, end=end, claim=claim, unmoved=True)) for row in found]
+            rows = runs.find_runs(connection, run_ids=[run_id])
+        ended = [self._end(_Ending(row=row, end=end, claim=claim, unmoved=True)) for row in rows]
         for row in filter(None, ended):
             self.notify(row)
         return any(ended)
@@ -113,9 +113,10 @@ class RunEnding:
         return [alone] if alone else self.database.retrying(lambda connection: self._end_by(connection, endings))
 
     def _end_alone(self, ending: _Ending) -> RunRow | None:
-        """End and count a run by one statement, on MySQL; None where that is impossible or changed nothing.
+        """End and count a run by one statement, on MySQL; None if that is impossible or changed nothing.
 
-        So it is for the first run of a day, whose usage has no row yet, and for one that has more to be deleted.
+        It changes nothing for the first run of a day, because its usage has no row yet. It is impossible if other rows
+        of the run have to be deleted.
         """
         if self.database.is_sqlite or ending.claim is None or ending.unmoved or ending.emptied:
             return None
@@ -128,15 +129,15 @@ class RunEnding:
         return ended if changed else None
 
     def _end_by(self, connection: Connection, endings: Sequence[_Ending]) -> list[RunRow | None]:
-        """End the runs in the order of their ids, as heartbeats do, so that neither waits for the other."""
+        """End the runs in order of their ids, like heartbeats, so that the two never deadlock."""
         now, used = self.now(), []
         ended: list[RunRow | None] = [None] * len(endings)
-        for place in sorted(range(len(endings)), key=lambda place: endings[place].row.id):
-            if row := endings[place].make(connection, now):
-                for table in endings[place].emptied:
+        for index in sorted(range(len(endings)), key=lambda index: endings[index].row.id):
+            if row := endings[index].make(connection, now):
+                for table in endings[index].emptied:
                     delete_rows(connection, table, run_id=row.id)
-                used.append((_usage_key(row, now), endings[place].end.spent()))
-                ended[place] = row
+                used.append((_usage_key(row, now), endings[index].end.spent()))
+                ended[index] = row
         if used:
             usage.count_runs(connection, used, slot=_slot(endings[0].row))
         return ended

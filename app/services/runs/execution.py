@@ -30,13 +30,13 @@ from app.work.table import Claim
 
 log = structlog.get_logger(__name__)
 
-# With a second model the first gets this part of the time: an answer that never comes must leave some.
+# The first model gets this share of the time if there is a second one, so that time is left when it never answers.
 FIRST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model that a run may call, or the error why it can't, such as a missing credential of its vendor."""
+    """A model that a run may call, or the error that prevents it, such as a missing credential of its vendor."""
 
     model: LanguageModel
     credential: Credential | None
@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The messages of an organization's run, for the first candidate and, when that fails, for the second."""
+    """The messages of an organization's run, for the first candidate and, if that fails, for the second."""
 
     first: Candidate
     second: Candidate | None
@@ -56,7 +56,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer, the model that gave it and, when that is the second, the error of the first."""
+    """An answer, the model that gave it, and the error of the first model if the second one answered."""
 
     answer: Answer
     model: LanguageModel
@@ -66,16 +66,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """`timeout_s` is for both models together, their retries included."""
+    """Calls a run's models. `timeout_s` covers both models together, including their retries."""
 
     providers: ModelPort
     timeout_s: float
     monotonic: Callable[[], float] = time.monotonic
 
     def call(self, call: Call, on_event: OnEvent | None = None) -> Answered:
-        """Call the models; with `on_event` the answer is streamed to it. `ProviderError` with both errors if both fail.
+        """Call the models; with `on_event` the answer is streamed. `ProviderError` with both errors if both fail.
 
-        What was streamed can't be taken back: after the first piece the second model is not called any more.
+        A streamed piece can't be taken back: after the first piece the second model is not called any more.
         """
         deadline = self.monotonic() + self.timeout_s
         streamed = False
@@ -106,7 +106,7 @@ class Caller:
         try:
             return replace(self._ask(call, second, left_s, on_event), first_error=first_error)
         except Invalid:
-            # The request fits the first model: its failure is what the caller has to know.
+            # The request is valid for the first model, so the caller needs to see the first model's error.
             raise first_failed from None
         except ProviderError as failed:
             kind = ProviderTimeout if isinstance(failed, ProviderTimeout) else ProviderError
@@ -137,7 +137,7 @@ class Executor:
     monotonic: Callable[[], float] = time.monotonic
 
     def execute(self, run_id: int) -> bool:
-        """Execute a queued run; False if another call has it or ended it: two messages make one answer."""
+        """Execute a queued run; False if another worker has it or it has ended, so a repeated message has no effect."""
         claimed = self.claims.claim(run_id)
         if claimed is None:
             return False
@@ -146,15 +146,15 @@ class Executor:
             try:
                 answering, end = self._work(row)
             except BaseException as error:
-                # A bug, or the actor's time limit: the run must not look as if it were still in work.
+                # A bug, or the actor's time limit. The run must not remain in the status of a running one.
                 self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
                 raise
             return self._end(answering, claim, end)
 
     def _work(self, row: ClaimedRunRow) -> tuple[RunRow, RunEnd]:
-        """Return the run with the model that answered, or was to, and its end.
+        """Return the run with the model that answered or was to answer, and its end.
 
-        That is an answer, or a failure that the vendor or the configuration is to blame for.
+        The end is an answer, or an error of the vendor or of the configuration.
         """
         answering, instruction, request = row, None, None
         started = self.monotonic()
@@ -223,7 +223,7 @@ class Executor:
         return self.credentials.find(row.organization_id, model.vendor, base_url=model.base_url)
 
     def _end(self, row: RunRow, claim: Claim, end: RunEnd) -> bool:
-        """Store the run's end or, where the database does not take it, that failure."""
+        """Store the run's end; if the database can't store it, store that failure instead."""
         try:
             return self._store(row, claim, end)
         except UNSTORABLE as error:

@@ -1,4 +1,4 @@
-"""Follows a run while its answer is written: its pieces from Redis, its end from the row."""
+"""Follows a run while its answer is written: reads its pieces from Redis, and its end from the row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.services.runs.masking import RunMasking
 
 log = structlog.get_logger(__name__)
 
-# Seconds of silence after which a sign of life is sent and the row is read: the worker may have died.
+# After this many seconds without a piece a keep-alive is sent and the row is read: the worker may have died.
 LOOK_S = 10.0
 PAUSE_S = 1.0
 AT_ONCE = 500
@@ -27,7 +27,7 @@ BEGINNING = "0-0"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`id` is that of the entry in Redis; `data` is JSON, and empty where the follower may not read it."""
+    """A piece of an answer; `id` is its entry's id in Redis, `data` is JSON, empty if the follower may not read it."""
 
     id: str
     kind: str
@@ -35,21 +35,21 @@ class Piece:
 
 
 Seen = Piece | RunRow | None
-"""A piece, the run that has ended or, where nothing has happened for a while, None."""
+"""A piece, the run after its end, or None as a keep-alive."""
 
 
 def shortened(time_s: float) -> float:
-    """Return half of `time_s` or more, at random: callers that began together should not read their rows at once."""
+    """Return between half of `time_s` and `time_s`, at random, so that callers don't read their rows all at once."""
     return random.uniform(time_s / 2, time_s)  # noqa: S311 - jitter, no secret
 
 
 def still_in_work(run_id: int, wait_s: float) -> WaitTimeout:
-    return WaitTimeout(f"The run takes longer than {wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}.")
+    return WaitTimeout(f"The run has not ended within {wait_s:g} s. It goes on: see GET /api/v1/runs/{run_id}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
-    """`client` may block; `read_run` takes a project's and a run's id."""
+    """Follows runs; `client` may block, `read_run` is called with a project's and a run's id."""
 
     client: redis.Redis
     masking: RunMasking
@@ -61,12 +61,11 @@ class Follower:
     def follow(
         self, *, project_id: int, run_id: int, after: str = BEGINNING, api_key_id: int | None = None
     ) -> Iterator[Seen]:
-        """Yield the pieces after `after`, and at last the row, which has ended.
+        """Yield the pieces after `after`, and finally the row of the ended run.
 
-        Where the project masks, the API key that began the run gets the model's own answer; others the row as it is
-        stored, and no pieces.
-        Whatever Redis has lost is missing from the pieces and never from the row. `WaitTimeout` when the end takes
-        too long, and the run goes on.
+        If the project masks, the API key that began the run gets the model's original answer. Other followers get the
+        stored row and no pieces. Pieces that Redis has lost are missing, but the row is complete. Raises `WaitTimeout`
+        if the end takes too long; the run goes on.
         """
         deadline = time.monotonic() + self.wait_s
         row = self.read_run(project_id, run_id)
@@ -87,7 +86,7 @@ class Follower:
                 yield None
 
     def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
-        """Return the pieces after `after`; waits for the first of them, at most `wait_s`."""
+        """Return the pieces after `after`; waits at most `wait_s` for the first one."""
         key = keys.run_events(run_id)
         try:
             found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))

@@ -1,7 +1,8 @@
-"""Runs of projects that mask: what is kept for people is masked, and what is in work is encrypted until it is done.
+"""Masks the stored texts of runs in projects with masking rules.
 
-The model needs the question unmasked, and the caller that waits the answer unmasked. The question is stored, encrypted,
-beside the run's files and deleted with them when the run ends; the answer stays in Redis for a while after the end.
+Texts that are kept for people are masked. Texts that are still needed are stored encrypted until the run ends: the
+model needs the original question, and the waiting caller needs the original answer. The question is stored with the
+run's files and deleted with them when the run ends. The answer stays in Redis for a while after that.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class RunMasking:
     client: redis.Redis
 
     def accepted(self, project_id: int, requested: Requested, files: Sequence[File]) -> tuple[Requested, list[bytes]]:
-        """Return the request as it may be stored, and the contents to keep until the end; both unchanged without rules.
+        """Return the request to store, and the contents to keep until the end; both unchanged without rules.
 
-        `Unavailable` when the rules can't be read.
+        Raises `Unavailable` if the rules can't be read.
         """
         contents = [file.content for file in files]
         masking = self.rules.of(project_id)
@@ -66,7 +67,7 @@ class RunMasking:
         return Requested(masked.question(requested.question), request), sealed
 
     def requested(self, row: R) -> R:
-        """Return the run as it was requested, unmasked; `Invalid` when the key has changed."""
+        """Return the run with its original request; raises `Invalid` if the encryption key has changed."""
         if not row.request.sealed:
             return row
         with self.database.read() as connection:
@@ -75,7 +76,7 @@ class RunMasking:
         return replace(row, question=requested.question, request=structs.replace(requested.request, sealed=True))
 
     def contents(self, row: RunRow) -> list[bytes]:
-        """Return the run's files."""
+        """Return the contents of the run's files."""
         if not row.request.files:
             return []
         with self.database.read() as connection:
@@ -87,10 +88,10 @@ class RunMasking:
         return self.rules.cipher.encrypt if row.request.sealed or self.rules.of(row.project_id) else None
 
     def ended(self, row: RunRow, end: RunEnd) -> RunEnd:
-        """Return the run's end as it may be stored. The model's own answer is kept for the caller that waits."""
+        """Return the run's end as it may be stored; the original answer is kept for the waiting caller."""
         masking = self.rules.of(row.project_id)
         if not masking and row.request.sealed:
-            # Where the run was accepted there were rules: those that are known here may be some seconds old.
+            # The project had rules when the run was accepted, so the rules cached here are some seconds old.
             self.rules.forget(row.project_id)
             masking = self.rules.of(row.project_id)
         if not masking:
@@ -104,7 +105,7 @@ class RunMasking:
         return replace(kept, outcome=structs.replace(kept.outcome, masked=True))
 
     def as_said(self, row: RunRow) -> RunRow:
-        """Return an ended run with the model's own answer, while that is kept; as it is stored after that."""
+        """Return an ended run with the model's original answer while Redis has it, else the stored row."""
         if row.outcome is None or not row.outcome.masked:
             return row
         try:
@@ -128,13 +129,14 @@ class RunMasking:
 
 
 def has_contents(row: RunRow) -> bool:
-    """Return whether files or an encrypted request are stored beside the run until it ends."""
+    """Return whether files or an encrypted request are stored with the run until it ends."""
     return bool(row.request.files or row.request.sealed)
 
 
 def _request(request: StoredRequest, masked: MessageMasking) -> StoredRequest:
-    """Masks what the caller sent. The configuration is the prompt's, as in its versions; so is the text, which is
-    stored as the instruction.
+    """Mask what the caller sent.
+
+    The configuration is the prompt's, as in its versions. So is the text, which is stored as the instruction.
     """
     history = [_message(message, masked) for message in request.history or ()]
     return structs.replace(
@@ -186,6 +188,6 @@ def _call(call: StoredToolCall, masked: MessageMasking) -> StoredToolCall:
 
 
 def _nok(nok: str, masked: MessageMasking, changed: bool) -> str:
-    """`NOK: <reason>`, or `NOK: <reason>: <details>`, which may quote the model."""
+    """Mask `NOK: <reason>` or `NOK: <reason>: <details>`; the details may quote the model."""
     kind, reason, *details = nok.split(": ", 2)
     return ": ".join([kind, reason, *(MASK if changed else masked.answer(detail) for detail in details)])

@@ -1,4 +1,4 @@
-"""Outcomes of runs: the columns in which an answer or a failure is stored, and errors raised again to the caller."""
+"""Outcomes of runs: the columns of an answer or a failure, and the errors that are raised again for the caller."""
 
 from __future__ import annotations
 
@@ -49,16 +49,17 @@ class RunEnd:
         return {name: value for name, value in values if value is not None}
 
     def spent(self) -> Spent:
-        """Return the tokens and cost of the run: none without an answer."""
+        """Return the tokens and cost of the run; zero without an answer."""
         tokens = self.outcome.tokens if self.outcome else Tokens()
         counts = {f"{name}_tokens": getattr(tokens, name) for name in TOKEN_COUNTS}
         return Spent(failed=int(self.status == "failed"), cost_usd=self.cost_usd or 0.0, **counts)
 
 
 def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_error: str | None = None) -> RunEnd:
-    """Return the end of a run that has an answer, even one that can't be used as requested.
+    """Return the end of a run with an answer, even if the answer is not usable as requested.
 
-    `model` is the one that answered; `first_error` says why that was not the prompt's first.
+    `model` is the model that answered. `first_error` is the error of the prompt's first model, if the second one
+    answered.
     """
     tokens, cost, nok = answer.tokens, cost_of(model, answer.tokens), nok_status(answer, config)
     outcome = StoredOutcome(
@@ -81,7 +82,7 @@ def answered(answer: Answer, config: ModelConfig, model: LanguageModel, first_er
 
 
 def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
-    """USD by the prices in the model's row: those of the catalogue, or an organization's own."""
+    """Return the cost in USD by the prices in the model's row: the catalogue's, or the organization's."""
     prices = model.details.get("prices") or {"input": str(model.prompt_price), "output": str(model.completion_price)}
     facts = {
         "vendor": model.vendor,
@@ -96,7 +97,7 @@ def cost_of(model: LanguageModel, tokens: Tokens) -> Cost:
 
 
 def nok_status(answer: Answer, config: ModelConfig) -> str | None:
-    """`NOK: <reason>`, or None when all went well."""
+    """Return `NOK: <reason>`, or None if the answer is usable."""
     reason = _reason(answer, config)
     return f"NOK: {reason}" if reason else None
 
@@ -117,7 +118,7 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
-    """Return the reason why the value breaks the schema; one budget bounds the checks of schema and value."""
+    """Return how the value violates the schema, None if it doesn't; one budget covers the schema and the value."""
     budget = WorkBudget(STEPS_MAX)
     try:
         if wrong := schema_breach(schema or {}, budget):
@@ -127,7 +128,7 @@ def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
             f"the answer breaks json_schema at {breach.json_path}: {breach.message()[:MESSAGE_MAX]}" if breach else None
         )
     except OverBudget:
-        return "json_schema takes too many steps to check"
+        return "json_schema needs too many steps to check"
     except (Unresolvable, RecursionError) as problem:
         return f"json_schema can't be resolved: {problem}"
 
@@ -141,13 +142,13 @@ KINDS: dict[str, type[RepriseError]] = {
     "interrupted": Unavailable,
     "not_started": Unavailable,
 }
-# The model was surely not called, so the Idempotency-Key may be used for another try.
+# The model was certainly not called, so the Idempotency-Key may be used again.
 NOT_CALLED = frozenset({"unavailable", "not_started"})
 INTERNAL = "internal"
 
 INTERRUPTED = (
     "The run was interrupted: its worker died, and the model may have been called. "
-    "To run it again send it with another Idempotency-Key."
+    "To run it again, send it with another Idempotency-Key."
 )
 EXPIRED = "The run was not started within an hour: no worker had time for it."
 NOT_STORED = "The model answered, but its answer can't be stored."
@@ -164,7 +165,7 @@ def failed_by(error: RepriseError) -> RunEnd:
 
 
 def raise_failure(row: RunRow) -> None:
-    """Raise the error of a failed run; return for any other run."""
+    """Raise the error of a failed run; does nothing for any other run."""
     if row.status != "failed":
         return
     known = KINDS.get(row.error_kind or "")

@@ -1,4 +1,4 @@
-"""Ended runs as they are sent to the processes whose callers wait for them, which then need not read their rows."""
+"""Ended runs as messages to the processes that wait for them, which then need not read the rows."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from app.models.runs import RunRow
 from app.typed import convert
 
 RECORD_MAX = 16 * 1024
-"""Bytes. A longer run is read from its row: the message goes to all web processes, and one of them needs it."""
+"""Bytes. A longer run is read from its row: the message goes to all web processes, and only one needs it."""
 
 
 def write_record(row: RunRow) -> bytes:
-    """Return the run as MessagePack; no bytes for one that is longer than `RECORD_MAX`."""
+    """Return the run as MessagePack; b"" if it is longer than `RECORD_MAX`."""
     texts = (row.question, row.answer or "", row.instruction or "")
     if sum(map(len, texts)) > RECORD_MAX:
         return b""
     try:
         record = msgspec.msgpack.encode(row)
-    except OverflowError:  # JSON has larger integers than MessagePack
+    except OverflowError:  # JSON allows larger integers than MessagePack
         return b""
     return record if len(record) <= RECORD_MAX else b""
 
 
 def read_record(record: bytes) -> RunRow | None:
-    """Return the run; None for no bytes, and for a run that another version of Reprise wrote with other columns."""
+    """Return the run; None for b"", and for a run with other columns from another version of Reprise."""
     try:
         return convert(msgspec.msgpack.decode(record), RunRow) if record else None
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""Requests of runs: what a caller asks for, as it is fixed when the run is accepted and as the model receives it."""
+"""Requests of runs: as the caller sends them, as they are stored, and as the model receives them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.drafts import check_filled_length
 from app.services.prompts.splits import ByLabel
 
-# Bytes of JSON, with those of the question: as many as a question alone may have.
+# Bytes of JSON, including the question. A question without a history has the same limit.
 HISTORY_MAX = 4_000_000
-NO_RESULT = "This tool was not called: the conversation is a try."
+NO_RESULT = "This tool was not called: the conversation is a trial."
 
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """`selections` maps a placeholder's key to the name of a value; a label or `commit_hash` beats `productive`.
+    """A request for a run.
 
-    With `stream` the answer's pieces are kept for a while as the model writes them, for those who follow the run.
-    `history` are the messages before the question. `model_name` is asked in the place of the version's own model.
+    `selections` maps a placeholder's key to the name of a value. A label or `commit_hash` has priority over
+    `productive`. With `stream` the pieces of the answer are kept for a while so that the run can be followed. `history`
+    are the messages before the question. `model_name` replaces the version's model.
     """
 
     prompt_id: int
@@ -53,7 +54,7 @@ class Requested(msgspec.Struct, frozen=True):
 
 
 def snapshot(content: PromptContent, command: RunCommand) -> Requested:
-    """Return the request with the draft as it is now: text filled in, its format, the model's configuration."""
+    """Return the request with the present content: the filled text, its format, and the model's configuration."""
     _check_length(content.value, content.placeholders, command.selections)
     filled = fill(content.value, content.placeholders, command.selections)
     request = StoredRequest(
@@ -77,13 +78,13 @@ def _check_length(text: str, placeholders: Sequence[Placeholder], selections: Ma
 
 
 def render(request: StoredRequest) -> str:
-    """Return the instruction: exactly what the model receives."""
+    """Return the instruction exactly as the model receives it."""
     text = request.text or ""
     return to_xml(text) if request.format == "XML" else text
 
 
 def _history(messages: Sequence[Message], question: str) -> list[StoredMessage]:
-    """Return the messages as they are stored; `Invalid` where they have too many bytes for their row."""
+    """Return the messages as they are stored; raises `Invalid` if they are too long for their row."""
     stored = [_stored(message) for message in messages]
     if stored and len(msgspec.json.encode(stored)) + len(question.encode()) > HISTORY_MAX:
         raise Invalid(f"history: Longer than {HISTORY_MAX} bytes with the question: begin a new conversation.")
@@ -98,15 +99,15 @@ def _stored(message: Message) -> StoredMessage:
 def history_of(request: StoredRequest) -> tuple[Message, ...]:
     """Return the messages before the run's question."""
     return tuple(
-        Message(each.role, each.text, tool_calls=_calls(each.tool_calls), tool_call_id=each.tool_call_id)
-        for each in request.history or ()
+        Message(message.role, message.text, tool_calls=_calls(message.tool_calls), tool_call_id=message.tool_call_id)
+        for message in request.history or ()
     )
 
 
 def conversation_after(row: RunRow) -> tuple[Message, ...]:
-    """Return the messages before a question that follows the run; a run without an answer adds none to its own.
+    """Return the messages before a question that follows the run; a run without an answer adds none.
 
-    Its calls have no results: the model is told so, as vendors refuse a call that nothing answers.
+    The run's tool calls have no results. Each gets `NO_RESULT`, because vendors reject a call without a result.
     """
     calls = _calls(row.outcome.tool_calls) if row.outcome else ()
     if not (row.answer or calls):
@@ -133,5 +134,5 @@ def model_request(
 
 
 def without_text(request: StoredRequest) -> StoredRequest:
-    """Return the request of an ended run, which has its instruction instead of the text, and nothing encrypted."""
+    """Return the request of an ended run: its text is stored as the instruction, and nothing is encrypted."""
     return msgspec.structs.replace(request, text=UNSET, sealed=UNSET)

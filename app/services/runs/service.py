@@ -1,4 +1,4 @@
-"""Accepts runs, reads them, and has them executed."""
+"""Accepts runs, reads them, and executes them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from app.services.runs.request import RunCommand, model_request, snapshot
 from app.services.runs.sweeper import RunSweeper
 from app.shares import Turns
 
-# Runs that are read in one query for all requests that wait for one: a row may be megabytes.
+# Runs that one query reads for several waiting requests; a row may have megabytes.
 ROWS_PER_QUERY = 16
 
 
 @dataclass(slots=True, kw_only=True)
 class RunService:
-    """`turns` hands out the `ACCEPTED_AT_ONCE` places among organizations."""
+    """Runs of prompts; `turns` shares the `ACCEPTED_AT_ONCE` places among organizations."""
 
     database: Database
     prompts: PromptService
@@ -59,10 +59,10 @@ class RunService:
         idempotency: Idempotency | None = None,
         epoch: bytes = b"",
     ) -> Started:
-        """Commit the run, or find the one that the same request started before.
+        """Commit the run, or return the run that an equal request started before.
 
-        Whatever can be refused is refused before anything is written: `NotFound`, `Invalid`, and `Conflict`
-        for an Idempotency-Key that came with another body. `epoch`: see `PromptService.get`.
+        All errors are raised before anything is written: `NotFound`, `Invalid`, and `Conflict` for an Idempotency-Key
+        that was used with another body. `epoch`: see `PromptService.get`.
         """
         with self.turns.of(self.owners.of_project(project_id), wait_s=TURN_S):
             if joined := self.beginning.joined(project_id, idempotency):
@@ -72,7 +72,7 @@ class RunService:
             return self.beginning.begin(NewRun(columns=columns, contents=contents, idempotency=idempotency))
 
     def get(self, *, project_id: int, run_id: int) -> RunRow:
-        """Return the run; `NotFound` where the project has none of this id."""
+        """Return the run; `NotFound` if the project has no run with this id."""
         row = self._rows(run_id)
         if row is None or row.project_id != project_id:
             raise NotFound("There is no such run.")
@@ -85,7 +85,7 @@ class RunService:
         with self.database.read() as connection:
             finished = runs.is_finished(connection, run_id=run_id)
         if finished:
-            # The worker that ended it may have died before it notified anybody.
+            # The worker that ended the run may have died before it notified the callers.
             self.ending.completions.announce(run_id)
         return finished
 
@@ -95,7 +95,7 @@ class RunService:
         return [found.get(run_id) for run_id in run_ids]
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
-        """Return the columns of the run, and the contents that are stored beside it; raises if it can't be executed."""
+        """Return the columns of the run, and the contents to store with it; raises if it can't be executed."""
         content = self.prompts.content(
             project_id=project_id,
             prompt_id=command.prompt_id,
@@ -122,7 +122,7 @@ class RunService:
         }, contents
 
     def _asking(self, content: PromptContent, model_name: str, project_id: int) -> PromptContent:
-        """Return the content with another model, which makes it no version; `Invalid` where the model does not fit."""
+        """Return the content with another model, which is not a version; raises `Invalid` for an unsuitable model."""
         with self.database.read() as connection:
             organization_id = self.owners.of_project(project_id)
             model = self.executor.models.named(connection, organization_id=organization_id, name=model_name)

@@ -1,4 +1,4 @@
-"""Sweeps runs whose worker died, runs that nobody starts, and Idempotency-Keys that have expired."""
+"""Sweeps runs with a dead worker, runs that were never started, and expired Idempotency-Keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class RunSweeper(Sweeper):
-    """A run whose worker died has failed: its model may have been called (docs/adr/0003)."""
+    """Fails runs with a dead worker, because their models may have been called (docs/adr/0003)."""
 
     ending: RunEnding
     table = RUN_WORK
@@ -30,7 +30,7 @@ class RunSweeper(Sweeper):
     expires_after = timedelta(hours=1)
 
     def sweep(self) -> list[int]:
-        """Do as `Sweeper.sweep`, and delete Idempotency-Keys that have expired."""
+        """Like `Sweeper.sweep`, and delete expired Idempotency-Keys."""
         self.database.retrying(self._delete_expired_keys)
         return Sweeper.sweep(self)
 

@@ -1,4 +1,4 @@
-"""The usage of a project's runs and replays. Renderings and ingested spans are not part of it."""
+"""The usage of a project's runs and replays, without renderings and ingested spans."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from app.models import usage
 from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
 
 ROWS_MAX = 10_000
-# Columns that replays don't have: a replay plays the draft, and without an API key.
+# Values of the columns that replays lack: a replay plays the draft, and without an API key.
 _OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """`group` has the columns of what was grouped by, by the names of `app.models.usage.GROUPS`."""
+    """The usage of a group; `group` has the columns of the grouping, named as in `app.models.usage.GROUPS`."""
 
     group: dict[str, Any]
     spent: Spent
@@ -32,9 +32,9 @@ class UsageService:
     database: Database
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
-        """Return the rows in the order of their groups; `Invalid` when there are more than `ROWS_MAX`.
+        """Return the rows in the order of their groups; raises `Invalid` for more than `ROWS_MAX`.
 
-        A run counts on the day it ended, a replay, as source `replay`, on the day it was started.
+        A run counts on the day it ended. A replay counts on the day it was started, with the source `replay`.
         """
         names = list(dict.fromkeys(column.name for group in group_by for column in GROUPS[group]))
         sums: dict[tuple[Any, ...], Spent] = {}
@@ -63,7 +63,7 @@ def _rows(
 
 
 def _day(value: date | str) -> date:
-    """SQLite has no dates."""
+    """Return a date; SQLite returns it as text."""
     return value if isinstance(value, date) else date.fromisoformat(value)
 
 
@@ -73,5 +73,5 @@ def _spent(row: dict[str, Any]) -> Spent:
 
 
 def _order(value: Any) -> tuple[bool, Any]:
-    """None, a model that is not there any more, comes last."""
+    """Return a sort key; None, for a model that no longer exists, comes last."""
     return (value is None, value or 0) if not isinstance(value, str) else (False, value)

@@ -18,12 +18,12 @@ from app.models.session_filters import SavedFilter
 from app.timestamps import Now
 
 FILTERS_MAX = 100
-"""The filters that a project may have."""
+"""Filters of one project."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewFilter:
-    """A name and the fields of the list's query that it stands for, as JSON."""
+    """The name of a filter, and its fields of the list's query, as JSON."""
 
     name: str
     filters: Mapping[str, Any]
@@ -35,22 +35,22 @@ class SavedFilterService:
     now: Now
 
     def list(self, *, project_id: int) -> list[SavedFilter]:
-        """Return the project's filters in the order of their names."""
+        """Return the project's filters, ordered by name."""
         with self.database.read() as connection:
             return session_filters.list_filters(connection, project_id=project_id)
 
     def get(self, *, project_id: int, filter_id: int) -> SavedFilter:
-        """Return a filter; `NotFound` for none."""
+        """Return a filter; `NotFound` if there is none."""
         with self.database.read() as connection:
             return _found(connection, project_id, filter_id)
 
     @retried
     def save(self, *, project_id: int, new: NewFilter, actor: Actor = SYSTEM) -> SavedFilter:
-        """Store a filter; `NotFound` for no prompt, `Conflict` for a name that is taken, `Invalid` beyond the limit."""
+        """Store a filter; `NotFound` for no such prompt, `Conflict` for a name in use, `Invalid` beyond the limit."""
         prompt_id = new.filters.get("promptId")
         with self.database.write() as connection:
             project = organizations.require_project(connection, project_id)
-            # Two that save at once wait for each other here: neither misses the other's name.
+            # The lock serialises concurrent saves, so that each sees the other's name.
             organizations.lock_organization(connection, project.organization_id)
             if prompt_id is not None:
                 require_known(connection, project_id=project_id, prompt_id=prompt_id)
@@ -66,7 +66,7 @@ class SavedFilterService:
 
     @retried
     def delete(self, *, project_id: int, filter_id: int, actor: Actor = SYSTEM) -> None:
-        """Delete a filter; `NotFound` for none."""
+        """Delete a filter; `NotFound` if there is none."""
         with self.database.write() as connection:
             known = _found(connection, project_id, filter_id)
             if not delete_rows(connection, session_filters.session_filters, id=filter_id, project_id=project_id):

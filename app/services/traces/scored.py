@@ -1,4 +1,4 @@
-"""The things that scores are given to, found for all scores of a request at once."""
+"""Finds the targets of scores, all targets of a request at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from app.services.traces.turns import conversation_key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A thing to score: a session by its id or by its prompt and conversation, a turn by its trace, a step, or a run.
+    """The target of a score: a session, a turn, a step or a run.
 
-    A step is named by its trace and its span.
+    A session is named by its id, or by its prompt and conversation. A turn is named by its trace, and a step by its
+    trace and span.
     """
 
     session_id: str | None = None
@@ -31,7 +32,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The columns that name a target, and its prompt, None where that is not known."""
+    """The columns that name a target, and its prompt, None if unknown."""
 
     prompt_id: int | None = None
     session_key: bytes | None = None
@@ -45,8 +46,8 @@ def places_of(
 ) -> list[Place]:
     """Return the places of targets, in their order.
 
-    `NotFound` for a session, prompt or run that the project does not have; the message begins with `path`, in which
-    the target's index stands for `{}`.
+    Raises `NotFound` for a session, prompt or run that the project does not have. The message begins with `path`, with
+    `{}` replaced by the target's index.
     """
     known = _Known(
         prompt_of_run=_prompts_of_runs(connection, project_id, targets),
@@ -100,12 +101,13 @@ def _prompt_ids(connection: Connection, project_id: int, targets: Sequence[Targe
 def _places_of_sessions(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[bytes, Place]:
     """Return the places of the sessions that targets name by ids.
 
-    A turn without a conversation is named by its trace: it may join another session when it is told its conversation.
+    The place of a turn without a conversation is its trace: a later span with a conversation moves the turn to another
+    session.
     """
     named = (session_key_of(target.session_id) for target in targets if target.session_id is not None)
-    found = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
-    places = {row.session_key: Place(row.prompt_id, row.session_key) for row in found}
-    lone = {row.session_key: row.prompt_id for row in found if row.conversation_id is None}
+    rows = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
+    places = {row.session_key: Place(row.prompt_id, row.session_key) for row in rows}
+    lone = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
     for key, trace_id in turns.first_traces(connection, project_id=project_id, session_keys=lone):
         places[key] = Place(lone[key], trace_id=trace_id)
     return places

@@ -1,4 +1,4 @@
-"""The scores that telemetry brings: evaluations of spans, among their events or as log records."""
+"""The scores in telemetry: evaluations of spans, in their events or in log records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def score_row(
     evaluation: Evaluation,
     waiting_since: int | None = None,
 ) -> NewScore:
-    """Return the row of an evaluation; one of the same span, name and time has the same digest."""
+    """Return the row of an evaluation; equal span, name and time give the same digest."""
     told_apart = b"".join((*key, time_ns.to_bytes(8), evaluation.name.encode()))
     digest = blake2b(told_apart, digest_size=16, person=SOURCE.encode()).digest()
     fields = (evaluation.name, evaluation.value, evaluation.label, evaluation.comment)
@@ -29,7 +29,7 @@ def score_row(
 
 
 def scores_in(project_id: int, spans: Iterable[Span]) -> list[NewScore]:
-    """Return the rows of the evaluations that spans have among their events."""
+    """Return the rows of the evaluations in the events of spans."""
     return [
         score_row(project_id, span.prompt_id, (span.trace_id, span.span_id), time_ns, evaluation)
         for span in spans

@@ -27,13 +27,13 @@ from app.timestamps import Now
 
 NO_SCORE = "There is no such score."
 THUMBS = "thumbs"
-"""The name of the score that a person gives to a session on its page: true for good, false for bad."""
+"""The name of the score that a person gives on a session's page: true for good, false for bad."""
 DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenScore:
-    """A score as somebody gives it; a text as its value is a category."""
+    """A score from a person or a program; a text value is a category."""
 
     name: str
     value: float | bool | str
@@ -49,15 +49,16 @@ class ScoreService:
     rules: MaskingRules
 
     def put(self, *, project_id: int, score: GivenScore) -> tuple[ScoreRow, bool]:
-        """Store a program's score, in the place of the one that has its id; returns it, and whether there was none.
+        """Store a program's score, or replace the score with its id; returns it, and whether it is new.
 
-        `NotFound` for a session, prompt or run that the project does not have. Traces and conversations may come later.
+        Raises `NotFound` for a session, prompt or run that the project does not have. Traces and conversations may come
+        later.
         """
         [stored] = self._put_all(project_id, [score])
         return stored
 
     def put_all(self, *, project_id: int, given: Sequence[GivenScore]) -> list[ScoreRow]:
-        """Store programs' scores as `put` does, all or none, and return them; no two may have the same id."""
+        """Store programs' scores like `put`, all or none, and return them; their ids must differ."""
         return [row for row, _ in self._put_all(project_id, given, path="scores.{}.target: ")]
 
     def _put_all(self, project_id: int, given: Sequence[GivenScore], path: str = "") -> list[tuple[ScoreRow, bool]]:
@@ -73,7 +74,7 @@ class ScoreService:
 
     @retried
     def rate(self, *, project_id: int, session_id: str, user_id: int, good: bool, comment: str, actor: Actor) -> None:
-        """Store a person's thumb on a session, in the place of the one they gave before; `NotFound` for no session."""
+        """Store a person's thumb on a session, replacing their previous one; `NotFound` if there is no such session."""
         now, masking = self.now(), self.rules.of(project_id)
         score = GivenScore(name=THUMBS, value=good, comment=comment or None, target=Target(session_id=session_id))
         row = _row(score, _thumb(user_id, session_id), "person", masking, now)
@@ -89,7 +90,7 @@ class ScoreService:
             return scores.find(connection, project_id=project_id, digests=[_thumb(user_id, session_id)])
 
     def get(self, *, project_id: int, score_id: str) -> ScoreRow:
-        """Return a score by its id; `NotFound` for none."""
+        """Return a score by its id; `NotFound` if there is none."""
         with self.database.read() as connection:
             return _find(connection, project_id, score_id)
 
@@ -102,18 +103,18 @@ class ScoreService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ScoreRow]:
-        """Return the scores of a name, of a run, or all, the last one stored first."""
+        """Return scores, optionally only those with a name or of a run, the newest first."""
         before_id = int(cursors.decode(cursor, int)[0]) if cursor else None
         with self.database.read() as connection:
-            found = scores.listed(
+            rows = scores.listed(
                 connection, project_id=project_id, name=name, run_id=run_id, before_id=before_id, limit=limit + 1
             )
-        more = cursors.encode(found[limit - 1][0]) if len(found) > limit else None
-        return Page([row for _, row in found[:limit]], more)
+        more = cursors.encode(rows[limit - 1][0]) if len(rows) > limit else None
+        return Page([row for _, row in rows[:limit]], more)
 
     @retried
     def remove(self, *, project_id: int, score_id: str, actor: Actor) -> None:
-        """Delete a score; `NotFound` for none."""
+        """Delete a score; `NotFound` if there is none."""
         with self.database.write() as connection:
             score = _find(connection, project_id, score_id)
             if not scores.remove(connection, project_id=project_id, digest=score.digest):
@@ -122,7 +123,7 @@ class ScoreService:
 
 
 def _row(score: GivenScore, digest: bytes, source: Source, masking: Masking, now: datetime) -> ScoreRow:
-    """Return a score as it is stored, but for what is scored."""
+    """Return the row of a score, without its target."""
     value, label = _value_and_label(score.value)
     return ScoreRow(
         digest=digest,
@@ -143,16 +144,16 @@ def _row(score: GivenScore, digest: bytes, source: Source, masking: Masking, now
 def _store(
     connection: Connection, project_id: int, rows: Sequence[ScoreRow], places: Sequence[Place], now: datetime
 ) -> list[tuple[ScoreRow, bool]]:
-    """Store scores of these places; returns them, each with whether there was none with its digest.
+    """Store scores at these places; returns each with whether its digest is new.
 
-    A score that is stored with the same fields stays as it is, with its time.
+    A score that is already stored with the same fields is not changed and keeps its time.
     """
     known = scores.find_all(connection, project_id=project_id, digests=[row.digest for row in rows])
     placed, stored = [], []
     for row, place in zip(rows, places, strict=True):
-        named = asdict(place)
-        prompt_id = named.pop("prompt_id")
-        score = replace(row, **named)
+        columns = asdict(place)
+        prompt_id = columns.pop("prompt_id")
+        score = replace(row, **columns)
         before = known.get(row.digest)
         if before is not None and replace(before, time_ns=row.time_ns) == score:
             score = before
@@ -171,12 +172,12 @@ def _thumb(user_id: int, session_id: str) -> bytes:
     return _digest("person", f"{user_id} {session_id}")
 
 
-def _digest(source: Source, told_apart: str) -> bytes:
-    return blake2b(told_apart.encode(), digest_size=DIGEST_BYTES, person=source.encode()).digest()
+def _digest(source: Source, name: str) -> bytes:
+    return blake2b(name.encode(), digest_size=DIGEST_BYTES, person=source.encode()).digest()
 
 
 def _find(connection: Connection, project_id: int, score_id: str) -> ScoreRow:
-    """Return the score that a program gave this id, or the one whose digest it is."""
+    """Return the score with this id from a program, or the score with this digest."""
     digests = [_digest("api", score_id), *_as_digest(score_id)]
     return require(scores.find(connection, project_id=project_id, digests=digests), NO_SCORE)
 

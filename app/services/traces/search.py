@@ -1,4 +1,4 @@
-"""The text search over everything said in the turns of sessions."""
+"""The text search in the turns of sessions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from app.services.traces.search_index import TURNS_AT_ONCE, SearchIndexer, built
 from app.sessions.said import Kind, Said, said_in
 
 RARE = 1_000
-"""Turns that are looked up at once by their ids; where more are found, lists are looked through for them."""
+"""Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
 FIND_S = 0.25
 FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
-"""Blocks that are looked at together: the newest, which tell that a word is said often, and the others."""
+"""Blocks that are read together: the newest first, which show whether a word is frequent, then the others."""
 AROUND = 60
-"""Characters of a hit's text before and after the words, and at most as many of the words."""
+"""Characters of a hit's text before and after the words, and at most as many of the words themselves."""
 
 Places = tuple[tuple[int, int], ...]
-"""The first character of each of some words, and the one after its last."""
+"""The start and end offsets of words in a text; ends are exclusive."""
 Sets = dict[int, int]
-"""Sets of turns by their blocks."""
+"""Sets of turns, as bits, by their block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The first text of a session that a query finds: a part of it, and the places of the words in that part.
+    """The first text of a session that matches a query: an excerpt, and the places of the words in it.
 
-    `turn` is the turn's number in the session; `span_id` is None for what the user said.
+    `turn` is the turn's number in the session; `span_id` is None for the user's message.
     """
 
     turn: int
@@ -51,9 +51,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurn:
-    """A turn that may match, with its number in its session, and the hit in it where its texts were read.
+    """A turn that may match, with its number in its session, and its hit if its texts were read.
 
-    Of an `indexed` one all words of the query are known to be there, and those not to be there that it excludes.
+    If the turn is `indexed`, the index shows that it has all words of the query and none of the excluded ones.
     """
 
     number: int
@@ -70,7 +70,7 @@ class SearchService:
     monotonic: Callable[[], float] = time.monotonic
 
     def query(self, text: str) -> Query:
-        """Return what a text asks for; raises `Invalid` if it can't be searched for."""
+        """Parse a query; raises `Invalid` for a text that can't be searched for."""
         if not self.indexer.enabled:
             raise Invalid("q: The search is switched off here.")
         try:
@@ -79,7 +79,7 @@ class SearchService:
             raise Invalid(f"q: {error}") from error
 
     def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
-        """Return the keys of all sessions in which a turn may match; None where these are many, or take too long."""
+        """Return the keys of all sessions with a turn that may match; None if they are many or slow to find."""
         until, found, below = self.monotonic() + FIND_S, list[int](), None
         limit = FIRST_BLOCKS
         while True:
@@ -95,7 +95,10 @@ class SearchService:
     def _next_blocks(
         self, connection: Connection, project_id: int, query: Query, below: int | None, limit: int
     ) -> tuple[Sets, int | None]:
-        """Return the turns that may match in the next blocks under `below`, and the last of these; None at the end."""
+        """Return the turns that may match in the next blocks below `below`, and the last of these blocks.
+
+        The block is None at the end.
+        """
         (bucket, terms), *others = needed(query).items()
         rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
         last = rows[-1][0] if len(rows) == limit else None
@@ -116,8 +119,8 @@ class SearchService:
     ) -> dict[bytes, FoundTurn | None]:
         """Return the first turn of each session that matches, None for a session without one.
 
-        The sessions are looked at in their order, and once `is_over` no further one is: it is not in what is returned.
-        At least the first session is.
+        Sessions are read in their order, at least the first. Sessions that were not read before `is_over` are missing
+        from the result.
         """
         candidates = self._candidates(connection, project_id, query, session_keys)
         first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
@@ -142,9 +145,9 @@ class SearchService:
         first: Sequence[FoundTurn],
         is_over: Callable[[], bool] = lambda: False,
     ) -> dict[bytes, Hit | None]:
-        """Return the first text of each of these turns that has words of the query, by the keys of their sessions.
+        """Return the first text of each of these turns that has words of the query, by session key.
 
-        Once `is_over` no further turn is read, in the order of `first`: it is not in what is returned.
+        Turns are read in the order of `first`. Turns that were not read before `is_over` are missing from the result.
         """
         hits: dict[bytes, Hit | None] = {}
         unread = _read(connection, project_id, (found for found in first if not found.hit))
@@ -157,21 +160,21 @@ class SearchService:
     def _candidates(
         self, connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
     ) -> dict[bytes, list[FoundTurn]]:
-        """Return the turns that may have the words of the query of each session that has any, in order."""
+        """Return the turns that may have the words of the query, in order, by session key."""
         listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
         sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
         unindexed: Sets = defaultdict(int)
         for bucket, terms in needed(query).items():
             sets = self._narrowed(connection, project_id, sets, bucket, terms, unindexed)
         numbers: Counter[bytes] = Counter()
-        found: dict[bytes, list[FoundTurn]] = defaultdict(list)
+        candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
         for turn in listed:
             numbers[turn.session_key] += 1
             block, index = turn.place
             if sets.get(block, 0) >> index & 1:
                 indexed = not unindexed[block] >> index & 1
-                found[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
-        return found
+                candidates[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
+        return candidates
 
     def _narrowed(
         self,
@@ -182,10 +185,13 @@ class SearchService:
         terms: Iterable[Term],
         unindexed: Sets | None = None,
     ) -> Sets:
-        """Return those of the turns that may meet the terms of a bucket; adds to the sets of those not indexed."""
+        """Return the subset of the turns that may meet the terms of a bucket.
+
+        Turns that are not indexed are added to `unindexed`.
+        """
         words = dict[int, bytes | None]()
-        for some in queries.pieces(sorted(sets)):
-            words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=some))
+        for blocks in queries.pieces(sorted(sets)):
+            words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=blocks))
         self._note_damaged(project_id, words.items())
         if unindexed is not None:
             for block, lines in words.items():
@@ -201,15 +207,15 @@ class SearchService:
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
 ) -> Iterator[tuple[FoundTurn, list[Said]]]:
-    """Yield turns with what is said in them, of which some are in memory at once."""
-    while some := list(islice(turns, TURNS_AT_ONCE)):
-        built = built_turns(connection, project_id=project_id, listed=[found.turn for found in some])
-        for found in some:
+    """Yield turns with their texts; `TURNS_AT_ONCE` turns are in memory at once."""
+    while piece := list(islice(turns, TURNS_AT_ONCE)):
+        built = built_turns(connection, project_id=project_id, listed=[found.turn for found in piece])
+        for found in piece:
             yield found, list(said_in(built[found.turn.key])) if found.turn.key in built else []
 
 
 def _meet(terms: Iterable[Term], words: bytes | None) -> int:
-    """Return the set of turns that may meet the terms of a bucket: all of them if its words are damaged."""
+    """Return the set of turns that may meet the terms of a bucket; all turns if its words are damaged."""
     return ALL if words is None else reduce(and_, (turns_with(term, words) for term in terms))
 
 
@@ -227,7 +233,7 @@ def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:
 
 
 def part_with(query: Query, text: str) -> tuple[str, Places] | None:
-    """Return the part of a text around the first words of a query, and where they are in it; None without any."""
+    """Return the excerpt around the first words of a query, and their places in it; None without any."""
     places = query.places_in(text, reach=2 * AROUND)
     if not places:
         return None

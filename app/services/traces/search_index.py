@@ -1,4 +1,4 @@
-"""Keeps the index of the text search: reads the words of turns that changed, after the commit that changed them."""
+"""Keeps the index of the text search: reads the words of changed turns after the commit that changed them."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from app.work.work_time import WorkTime
 
 log = structlog.get_logger(__name__)
 
-# The part of its time that a clock reads words in: ingest keeps the rest of the processor.
+# The clock indexes for `WORK_S` seconds out of `EVERY_S`; the rest of the processor's time is left to ingest.
 WORK_S, EVERY_S = 0.5, 1.5
 TURNS_AT_ONCE, BYTES_AT_ONCE = 8, 256 * 1024
-"""Turns whose spans are in memory at once, and their stored bytes. A turn that has more is read by itself."""
+"""Turns whose spans are in memory at once, and their stored bytes. A larger turn is read separately."""
 TURN_WORDS, WORDS_AT_ONCE = 50_000, 100_000
-"""Different words of a turn, and of the turns that are read before their words are stored."""
+"""Distinct words of a turn, and of the turns that are read before their words are stored."""
 TURN_BYTES = 16 * 1024 * 1024
-"""Stored bytes of a turn, which may have so many spans that they do not fit into the clock's memory."""
+"""Stored bytes of a turn that can be indexed; larger ones may not fit into the clock's memory."""
 CLEARED_AT_ONCE = 500
 
 
 @dataclass(slots=True)
 class ReadTurns:
-    """The words of turns of a block that were read, and the sets of the turns that were and of those not to index."""
+    """The words of the turns of a block that were read, with the sets of read turns and of turns not to index."""
 
     read: int = 0
     unindexed: int = 0
     words: dict[str, int] = field(default_factory=dict)
 
     def add(self, index: int, words: set[str] | None) -> None:
-        """Add a turn; its words are None if they are too many."""
+        """Add a turn; `words` is None if they are too many."""
         bit = 1 << index
         self.read |= bit
         if words is None:
@@ -56,7 +56,7 @@ class ReadTurns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchIndexer:
-    """An indexer that is not `enabled` removes the index."""
+    """Updates the index; an indexer that is not `enabled` removes it."""
 
     database: Database
     enabled: bool
@@ -64,7 +64,7 @@ class SearchIndexer:
     order: BlockOrder = field(default_factory=BlockOrder)
 
     def sweep(self) -> None:
-        """Read turns that wait until none is left or the time is used up."""
+        """Index waiting turns until none is left or the time is used up."""
         self.work_time.begin()
         step = self._next if self.enabled else self._clear
         while step():
@@ -77,7 +77,7 @@ class SearchIndexer:
         self.database.retrying(partial(search.note_block, block=block))
 
     def _next(self) -> bool:
-        """Read turns of a block; returns False if none waits."""
+        """Index turns of a block; returns False if none waits."""
         work: Callable[[Connection], object]
         with self.database.read() as connection:
             block = self.order.next(connection)
@@ -92,7 +92,7 @@ class SearchIndexer:
         return True
 
     def _update(self, connection: Connection, block: Block, ids: list[int], turns: int) -> Callable[[Connection], bool]:
-        """Read turns of a block; returns what stores their words."""
+        """Read turns of a block; returns the function that stores their words."""
         buckets = search.stored_buckets(connection, block)
         stored = {bucket: lines for bucket, lines in buckets.items() if lines is not None}
         if damaged := len(stored) < len(buckets):
@@ -107,7 +107,7 @@ class SearchIndexer:
         return self.database.retrying(partial(search.clear, limit=CLEARED_AT_ONCE)) > 0
 
     def _read(self, connection: Connection, block: Block, turns: int) -> ReadTurns:
-        """Read turns of a block until their words are many or the time is used up, and at least some of them."""
+        """Read turns of a block, at least some, until their words are many or the time is used up."""
         listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
         sizes = spans.stored_bytes(connection, project_id=block[0], keys=[turn.key for turn in listed])
         small = [turn for turn in listed if sizes[turn.key] <= TURN_BYTES]
@@ -131,7 +131,7 @@ def _readable_words(
 ) -> dict[int, set[str] | None]:
     """Return the words of turns by their index in the block.
 
-    Turns that can't be built have none, so that they do not keep the others from being found.
+    Turns that can't be built have no words, so that the other turns can still be indexed.
     """
     try:
         return _words_of(connection, project_id, turns)
@@ -162,18 +162,18 @@ def _words_in(turn: LoneTurn | None) -> set[str] | None:
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
-    """Return turns built from their spans, those that have any spans."""
+    """Return the turns that have spans, built from these."""
     traces: dict[int, list[bytes]] = defaultdict(list)
     for turn in listed:
         traces[turn.prompt_id].append(turn.trace_id)
     logged = events_of(
         log_records.records_of(connection, project_id=project_id, trace_ids=[turn.trace_id for turn in listed])
     )
-    found: dict[TurnKey, LoneTurn] = {}
+    turns: dict[TurnKey, LoneTurn] = {}
     for prompt_id, trace_ids in traces.items():
         by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
         for span in spans.spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids):
             by_trace[span.trace_id].append(span)
         for trace_id, of_turn in by_trace.items():
-            found[prompt_id, trace_id] = build_lone_turn(of_turn, logged)
-    return found
+            turns[prompt_id, trace_id] = build_lone_turn(of_turn, logged)
+    return turns

@@ -1,4 +1,4 @@
-"""The order in which blocks of turns are read for the search: organizations take turns, and their projects do."""
+"""The order in which blocks of turns are read for the search: organizations alternate, and so do their projects."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from app.models.search import Block
 
 @dataclass(slots=True)
 class BlockOrder:
-    """Each organization that waits has one block read a round, the oldest of one of its projects."""
+    """Per round, each waiting organization gets one block read: the oldest block of one of its projects."""
 
     _round: deque[int] = field(default_factory=deque, init=False)
-    # The project of an organization, and the block of a project, that were read last.
+    # The last project read of each organization, and the last block read of each project.
     _projects: dict[int, int] = field(default_factory=dict, init=False)
     _blocks: dict[int, int] = field(default_factory=dict, init=False)
 
@@ -51,6 +51,6 @@ class BlockOrder:
 
 
 def _after(sorted_ids: Iterable[int], last: int) -> int:
-    """Return the first id after the last one, or else the first of all."""
+    """Return the first id greater than `last`, or else the first id."""
     ids = list(sorted_ids)
     return next((id_ for id_ in ids if id_ > last), ids[0])

@@ -1,4 +1,4 @@
-"""Bills the model calls of listed sessions by the prices of now."""
+"""Computes the costs of the model calls of listed sessions by today's prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SESSIONS_AT_ONCE = 50
 
 
 def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:
-    """Return what the model calls of a project's sessions cost; the turns of some are read at a time."""
+    """Return the costs of the model calls of a project's sessions; the turns are read in pieces."""
     sums = {row.session_key: BillSum() for row in rows}
     keys = list(sums)
     for start in range(0, len(keys), SESSIONS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""The filters of a project's list of sessions, and the conditions on stored sessions that they stand for."""
+"""The filters of a project's list of sessions, and their conditions on stored sessions."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from app.services.traces.turns import conversation_key
 from app.timestamps import NS_PER_MS
 
 PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
-"""The times before now that `SessionFilter.since` names."""
+"""The periods before now that `SessionFilter.since` can name."""
 YESTERDAY = "yesterday"
-"""What `since` names the day of UTC before now, which ends."""
+"""The value of `since` for the UTC day before today; unlike the periods, it has an end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Conditions on a project's sessions, each None for all of them.
+    """Conditions on a project's sessions; None means no condition.
 
-    `words` is what the text search looks for: one turn of a session has all of it. `label` names a label that points to
-    the version of a session's turns, now. `score` is one that it, or one of its turns or spans, has. `errors` is
-    true for sessions in which a span has an error, false for others. Costs are in US dollars by the prices of now; a
-    session without any price has none. `since` is one of `PERIODS`, or
-    `YESTERDAY`.
+    `words` is a query of the text search; one turn of a session must match all of it. `label` names a label that now
+    points to the version of a session's turns. `score` is a score of the session, or of one of its turns or spans.
+    `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by today's
+    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`.
     """
 
     prompt_id: int | None = None
@@ -51,13 +50,13 @@ class SessionFilter:
     words: str | None = None
 
     def starts(self, now: datetime) -> datetime | None:
-        """Return the time from which sessions are listed, None for all times."""
+        """Return the time from which sessions are listed, None without a limit."""
         since = _midnight(now) - timedelta(days=1) if self.since == YESTERDAY else None
         since = now - PERIODS[self.since] if self.since in PERIODS else since
         return max((bound for bound in (self.from_at, since) if bound), default=None)
 
     def ends(self, now: datetime) -> datetime | None:
-        """Return the time before which sessions are listed, None for all times."""
+        """Return the time before which sessions are listed, None without a limit."""
         until = _midnight(now) if self.since == YESTERDAY else None
         return min((bound for bound in (self.to_at, until) if bound), default=None)
 

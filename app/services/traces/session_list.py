@@ -31,19 +31,19 @@ from app.sessions.types import Usage
 from app.timestamps import Now
 
 PRICED_AT_ONCE, SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 200, 20
-"""Sessions that are looked at together: for their costs, in the index of words, and where turns may have to be read."""
+"""Sessions that are read together: to price them, to search the index, and if turns may have to be read."""
 COUNT_S, COUNT_MAX = 0.1, 10_000
-"""How long sessions that are looked through are counted, and how many where an index serves all conditions."""
+"""The time for counting sessions that have to be read, and the limit if an index serves all conditions."""
 OTHER_ORDER = "cursor: Not a cursor of this order."
 Found = tuple[SessionRow, Position]
 Hits = dict[bytes, Hit | None]
 Sort = Order | Literal["cost"]
-"""An order of the list; no index has that by cost, the highest first."""
+"""An order of the list. "cost", the highest first, has no index."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedSession:
-    """A session as the list shows it; with a `hit` where words were looked for."""
+    """A session of the list; it has a `hit` if the filter has words."""
 
     row: SessionRow
     prompt_name: str
@@ -73,9 +73,9 @@ class Count:
 
 @dataclass(slots=True, kw_only=True)
 class SessionListService:
-    """Conditions that no index serves are looked for in `window` sessions at a time, for half a second at most.
+    """Lists sessions. Conditions without an index are checked on `window` sessions at a time.
 
-    `tick` returns monotonic seconds.
+    A request does so for at most half a second. `tick` returns monotonic seconds.
     """
 
     database: Database
@@ -94,10 +94,11 @@ class SessionListService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ListedSession]:
-        """Return the sessions that match, in the order.
+        """Return a page of the sessions that match, in the order.
 
-        A search for something rare returns what it found in half a second, perhaps nothing, and a cursor to go on.
-        By cost the newest `SORTED_MAX` are sorted, of which this is a page, or those that were found in half a second.
+        A search for something rare returns what it found within half a second, perhaps nothing, and a cursor to
+        continue. By cost, the newest `SORTED_MAX` sessions are sorted, or as many as were found within half a second;
+        the page is part of these.
         """
         if order == "cost":
             return self._by_cost(project_id, filters, limit, cursor)
@@ -139,13 +140,13 @@ class SessionListService:
         return Page(listed, page.next_cursor, page.sorted)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
-        """Count the sessions that match, up to `COUNT_MAX`, or for `COUNT_S` where they are looked through."""
+        """Count the sessions that match: up to `COUNT_MAX`, or for `COUNT_S` if they have to be read."""
         is_over, count = over_after(self.tick, COUNT_S), 0
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
             if not conditions.looks_through("time"):
-                found = session_list.count(connection, conditions, most=COUNT_MAX + 1)
-                return Count(min(found, COUNT_MAX), complete=found <= COUNT_MAX)
+                number = session_list.count(connection, conditions, most=COUNT_MAX + 1)
+                return Count(min(number, COUNT_MAX), complete=number <= COUNT_MAX)
             for rows, after in self._windows(connection, conditions, "time", None, self.window, is_over=is_over):
                 count += len(rows)
                 if after and is_over():
@@ -153,9 +154,9 @@ class SessionListService:
         return Count(count, complete=True)
 
     def all(self, *, project_id: int, filters: SessionFilter, order: Order) -> Iterator[ListedSession]:
-        """Return all sessions that match, each read when it is needed; `Invalid` for a wrong filter comes at once.
+        """Yield all sessions that match, reading them lazily; raises `Invalid` for a wrong filter immediately.
 
-        No transaction spans them, and none is open while the caller has one.
+        Each piece is read in a separate transaction, which ends before the caller gets the sessions.
         """
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
@@ -181,13 +182,13 @@ class SessionListService:
         matched: dict[bytes, FoundTurn] | None = None,
         is_over: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[list[Found], Position | None]]:
-        """Yield the sessions that match among the next ones, and the position after which to go on, None at the end.
+        """Yield the sessions that match among the next ones, and the position to continue after, None at the end.
 
-        `least` are looked at where an index serves all conditions. `matched` gets the first turn of each session that
-        has the words of the query. Once `is_over` fewer sessions are looked at, but at least one.
+        `least` sessions are read at once if an index serves all conditions. `matched` is filled with the first matching
+        turn of each session, if the filter has words. Once `is_over`, fewer sessions are read, but at least one.
         """
         most = min(self.window, _at_once(conditions)) if conditions.looks_through(order) else least
-        # The first may be all of a page, where many match.
+        # If many sessions match, the first window may fill the page.
         for size in chain((min(least, most),), repeat(most)):
             positions = session_list.window(connection, conditions, order=order, after=after, limit=size)
             rows = session_list.matching(connection, conditions, order=order, positions=positions)
@@ -224,7 +225,7 @@ class SessionListService:
         rows: list[SessionRow],
         matched: Mapping[bytes, FoundTurn],
     ) -> Hits:
-        """Return the hits of the first sessions, as many as are read in another half a second, one at least."""
+        """Return the hits of the first sessions, at least one, as many as are read within another half a second."""
         if conditions.query is None:
             return dict.fromkeys(row.session_key for row in rows)
         return self.search.hits(
@@ -242,20 +243,20 @@ class SessionListService:
         rows: list[SessionRow],
         hits: Mapping[bytes, Hit | None] = MappingProxyType({}),
     ) -> list[ListedSession]:
-        """Return the sessions with their first words, prompts, costs and hits, without those of erased prompts."""
+        """Return the sessions with first words, prompts, costs and hits; sessions of erased prompts are left out."""
         if not rows:
             return []
         project_id = conditions.project_id
         prompt_ids = sorted({row.prompt_id for row in rows})
         names = session_list.prompt_names(connection, project_id=project_id, prompt_ids=prompt_ids)
         keys = [row.session_key for row in rows]
-        said = session_list.previews(connection, project_id=project_id, session_keys=keys)
+        previews = session_list.previews(connection, project_id=project_id, session_keys=keys)
         bills = bills_of(connection, rows, self.prices.book(connection, project_id=project_id))
         return [
             ListedSession(
                 row,
                 names[row.prompt_id],
-                said.get(row.session_key),
+                previews.get(row.session_key),
                 bills[row.session_key],
                 hits.get(row.session_key),
             )
@@ -285,7 +286,10 @@ def _position(cursor: str | None, order: Order) -> Position | None:
 
 
 def _sorted_position(cursor: str | None) -> tuple[int, Position | None]:
-    """Return the number of sorted sessions before the page, and a position: those stored since come before it."""
+    """Return the number of sorted sessions before the page, and the position at which sorting began.
+
+    Sessions that were stored later come before this position.
+    """
     if not cursor:
         return 0, None
     named, offset, start_ns, id_ = cursors.decode(cursor, str, int, int, int)
@@ -295,7 +299,7 @@ def _sorted_position(cursor: str | None) -> tuple[int, Position | None]:
 
 
 def _at_once(conditions: Conditions) -> int:
-    """Return the number of sessions that are looked through at once."""
+    """Return the number of sessions that are read at once."""
     if conditions.query is not None:
         return SEARCHED_AT_ONCE if conditions.query.is_exact else READ_AT_ONCE
     return WINDOW if conditions.cost == Range() else PRICED_AT_ONCE
@@ -303,4 +307,4 @@ def _at_once(conditions: Conditions) -> int:
 
 def _with_costs(connection: Connection, rows: list[Found], prices: PriceBook) -> list[tuple[Found, float | None]]:
     bills = bills_of(connection, [row for row, _ in rows], prices)
-    return [(one, bills[one[0].session_key].total_usd) for one in rows]
+    return [(entry, bills[entry[0].session_key].total_usd) for entry in rows]

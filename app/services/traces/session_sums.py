@@ -1,4 +1,4 @@
-"""Adds up sessions that ingest did not: those of earlier releases, and long ones that lost turns."""
+"""Adds up sessions that ingest did not add up: from earlier releases, and long ones that lost turns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from app.sessions.facts import EDITION, completed, dump, load
 from app.work.remover import SWEEP_S
 from app.work.round_robin import RoundRobin
 
-# Turns whose spans are in memory at once.
+# Turns with their spans that are in memory at once.
 TURNS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSumService:
-    """`monotonic` returns seconds."""
+    """Adds up sessions; `monotonic` returns seconds."""
 
     database: Database
     monotonic: Callable[[], float] = time.monotonic
@@ -67,7 +67,7 @@ def _is_outdated(turn: TurnRow) -> bool:
 
 
 def _complete(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
-    """Read from the spans of turns the facts that they lack."""
+    """Add the missing facts to turns, from their spans."""
     locked = turns.lock_existing(connection, project_id=project_id, keys=keys)
     outdated = [turn for turn in locked if _is_outdated(turn)]
     turns.replace(connection, [_completed(connection, turn) for turn in outdated])

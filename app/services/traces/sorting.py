@@ -1,4 +1,4 @@
-"""Lists that no index serves: they are read for half a second at most, and sorted up to a number of entries."""
+"""Lists without an index: reads them for at most half a second, and sorts up to a number of entries."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Parts = Iterable[tuple[Sequence[T], P | None]]
 
 SEARCH_S = 0.5
 SORTED_MAX = 1_000
-"""The entries that are sorted at most."""
+"""Entries that are sorted at most."""
 
 
 def read_for_a_while(parts: Parts[T, P], most: int, tick: Callable[[], float]) -> tuple[list[T], P | None]:
-    """Return entries until there are `most` or `SEARCH_S` is over, and the position up to which the list was read."""
-    found: list[T] = []
+    """Return entries until there are `most` or `SEARCH_S` is over, and the position at which reading stopped."""
+    read: list[T] = []
     until = tick() + SEARCH_S
     for entries, position in parts:
-        found += entries
-        if len(found) >= most or tick() >= until:
-            return found, position
-    return found, None
+        read += entries
+        if len(read) >= most or tick() >= until:
+            return read, position
+    return read, None
 
 
 def over_after(tick: Callable[[], float], seconds: float) -> Callable[[], bool]:
-    """Return what tells whether so many seconds have passed."""
+    """Return a function that returns whether this many seconds have passed."""
     until = tick() + seconds
     return lambda: tick() >= until
 
@@ -44,16 +44,16 @@ def page_of_sorted(
     cursor: Callable[[int, T], str],
     read: Callable[[list[T]], list[T]] = list,
 ) -> Page[T]:
-    """Return a page of the newest `SORTED_MAX` entries, each of which comes with the value that it is sorted by.
+    """Return a page of the newest `SORTED_MAX` entries, sorted by the value that comes with each of them.
 
-    The highest values come first, and entries without a value last; equal ones stay in order. `cursor` makes the cursor
-    of the page after a number of entries, given the newest one. `read` returns the first entries of a page, as many as
-    it can read in time: the others begin the next page.
+    The highest values come first, entries without a value last; equal ones keep their order. `cursor` returns the
+    cursor of the page after a number of entries, given the newest one. `read` returns the first entries of a page, as
+    many as it can read in time; the next page begins with the others.
     """
-    found, left = read_for_a_while(parts, SORTED_MAX + 1, tick)
-    newest = found[:SORTED_MAX]
+    entries_read, left = read_for_a_while(parts, SORTED_MAX + 1, tick)
+    newest = entries_read[:SORTED_MAX]
     entries = [entry for entry, _ in sorted(newest, key=lambda one: math.inf if one[1] is None else -one[1])]
     shown = read(entries[offset : offset + limit])
     end = offset + len(shown)
     following = cursor(end, newest[0][0]) if len(entries) > end else None
-    return Page(shown, following, Sorted(len(entries), left is None and len(found) == len(newest)))
+    return Page(shown, following, Sorted(len(entries), left is None and len(entries_read) == len(newest)))

@@ -13,7 +13,7 @@ STATES: tuple[StorerState, ...] = ("ready", "starting", "hanging")
 
 class Storer(Protocol):
     def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes, /) -> tuple[Receipt, bytes]:
-        """Store a batch as `IngestService.store_noted` does; raises `BatchLost` when it can't tell whether it has."""
+        """Store a batch like `IngestService.store_noted`; raises `BatchLost` if it is unknown whether it is stored."""
 
     def states(self) -> Mapping[StorerState, int]:
-        """Return the number of processes in each state, 0 among them."""
+        """Return the number of processes in each state, including 0."""

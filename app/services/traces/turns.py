@@ -1,4 +1,4 @@
-"""The turns that spans make, and the sessions that turns make, kept up to date in the transaction that stores spans."""
+"""Keeps turns and sessions up to date in the transaction that stores their spans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.sessions.sums import SessionTotals
 
 @dataclass(frozen=True, slots=True)
 class TurnPart:
-    """The facts that the spans of a batch tell about one turn, and the key of its session."""
+    """The facts of one turn from the spans of a batch, and the key of the turn's session."""
 
     prompt_id: int
     trace_id: bytes
@@ -36,14 +36,17 @@ class TurnPart:
 
 
 def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
-    """Return 16 bytes that the turns of a conversation share; a turn without a conversation has its own."""
+    """Return the 16-byte key of a turn's session.
+
+    The turns of a conversation share it; a turn without a conversation is a separate session.
+    """
     return (
         conversation_key(prompt_id, facts.conversation[1]) if facts.conversation else _key(prompt_id, b"t" + trace_id)
     )
 
 
 def conversation_key(prompt_id: int, conversation_id: str) -> bytes:
-    """Return the key of the session of a conversation with a prompt."""
+    """Return the session key of a conversation with a prompt."""
     return _key(prompt_id, f"c{conversation_id}".encode())
 
 
@@ -52,7 +55,7 @@ def _key(prompt_id: int, named: bytes) -> bytes:
 
 
 Hashes = Mapping[int, Collection[str]]
-"""Hashes of versions by prompt."""
+"""Version hashes by prompt."""
 
 
 def parts_of(ordered: Sequence[Span], hashes: Hashes = MappingProxyType({})) -> list[TurnPart]:
@@ -80,7 +83,7 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
 
 
 def add_openings(connection: Connection, project_id: int, openings: Mapping[TurnKey, Opening]) -> None:
-    """Give turns the openings that come before those they have; a turn that is not stored any more stays away."""
+    """Replace the openings of turns by earlier ones; turns that are no longer stored are skipped."""
     changed = []
     for row in turns.lock_existing(connection, project_id=project_id, keys=list(openings)):
         facts, opening = load(row.facts), openings[row.key]
@@ -93,7 +96,10 @@ def add_openings(connection: Connection, project_id: int, openings: Mapping[Turn
 def session_rows(
     project_id: int, batch_id: int, fresh: Sequence[TurnPart], before: Mapping[TurnKey, TurnFacts]
 ) -> list[SessionRow]:
-    """Return the sessions of turns, each with what they add to it; `before` are the facts that some turns had."""
+    """Return the sessions of turns, each with what the turns add to it.
+
+    `before` are the facts that some turns already had.
+    """
     turns_of: dict[bytes, list[TurnPart]] = defaultdict(list)
     for turn in fresh:
         turns_of[turn.session_key].append(turn)

@@ -1,4 +1,4 @@
-"""Accepts what the failed replays of one batch did, in one go."""
+"""Accepts the results of the failed replays of a batch in one request."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from app.services.replays.cases import TestCaseService
 from app.services.replays.history import BatchEntry, ReplayHistory
 from app.services.replays.service import ReplayService
 
-# The steps that one request accepts; those of one test case are one transaction.
+# Steps that one request accepts; the steps of each test case are one transaction.
 STEPS_MAX = 100
-# Test cases and results that are read for one list of steps, and as long as none is found: about a second's work.
+# Bytes of test cases and results that are read for one list of steps, and while no step has been found: about a
+# second's work.
 READ_BYTES, SEARCHED_BYTES = 16 * 1024 * 1024, 48 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptableStep:
-    """A failed step whose outcome the test case can expect from now on; `verdict` is its JSON."""
+    """A failed step with an outcome that the test case can expect from now on; `verdict` is its JSON."""
 
     replay_id: int
     test_case_id: int
@@ -52,8 +53,8 @@ class AcceptanceService:
     def of_batch(self, *, project_id: int, replay_id: int) -> list[AcceptableStep]:
         """List the failed steps of the batch that accepting would change, `STEPS_MAX` at most.
 
-        Of a test case that was replayed more than once only the last replay counts. What was accepted is left out. The
-        list ends early where test cases and results are large; `Invalid` where no step is found in so many of them.
+        Only the last replay of each test case counts. Accepted steps are left out. The list ends early if test cases
+        and results are large. Raises `Invalid` if `SEARCHED_BYTES` of them contain no such step.
         """
         entries = self.history.batch(project_id=project_id, replay_id=replay_id)
         last = {entry.row.test_case_id: entry for entry in entries if entry.row.status == "failed"}
@@ -75,10 +76,10 @@ class AcceptanceService:
         return steps
 
     def accept(self, *, project_id: int, replay_id: int, keys: Collection[str] | None = None, actor: Actor) -> int:
-        """Accept the steps of the batch that are still to be accepted, and return how many changed a test case.
+        """Accept the remaining steps of the batch, and return how many changed a test case.
 
-        `keys` are those of the steps to accept; without them `of_batch` lists the steps. Each test case changes at
-        once: after an interruption the next call accepts the steps of the others.
+        `keys` are the keys of the steps to accept, by default all of `of_batch`. Each test case is changed in a
+        separate transaction: after an interruption the next call accepts the steps of the other test cases.
         """
         listed = self.of_batch(project_id=project_id, replay_id=replay_id)
         steps = listed if keys is None else [step for step in listed if step.key in keys]

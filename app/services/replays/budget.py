@@ -1,7 +1,7 @@
-"""Holds the replays of an experiment to its `maxCost`, although they are played side by side.
+"""Limits the replays of an experiment to its `maxCost`, although they run concurrently.
 
-Before each call of a model a replay reserves the most that the call can cost. A call is let through while the cost so
-far and all that is reserved are below the `maxCost`, so that the experiment costs at most one call more than that.
+Before each call of a model a replay reserves the most that the call can cost. A call may begin while the cost so far
+and all reservations are below `maxCost`, so the experiment exceeds it by at most one call.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LONGEST_PAUSE_S = 1.0
 
 
 class Budget(Protocol):
-    """Lets through the calls of one replay; `stopped` is True once it refused one."""
+    """Admits the calls of one replay; `stopped` is True once it has refused one."""
 
     @property
     def stopped(self) -> bool: ...
 
     def call(self, most_usd: Callable[[], float]) -> AbstractContextManager[None]:
-        """Hold a reservation of the most that a call can cost, in USD; `ProviderError` where none is to be made."""
+        """Reserve the most that a call can cost, in USD, during the block; `ProviderError` if it may not begin."""
         ...
 
 
@@ -53,10 +53,10 @@ class Unlimited:
 
 @dataclass(slots=True, kw_only=True)
 class ExperimentBudget:
-    """The part of a replay, which is in work, in an experiment's budget of `max_cost` USD.
+    """The share of a running replay in an experiment's budget of `max_cost` USD.
 
-    `columns` returns the columns of the replay with what its calls have used; `cancelled` tells a call that waits to
-    give up. A replay's calls may come from several threads.
+    `columns` returns the replay's columns with the usage of its calls. A waiting call gives up once `cancelled` returns
+    True. A replay's calls may come from several threads.
     """
 
     database: Database
@@ -70,7 +70,7 @@ class ExperimentBudget:
     sleep: Callable[[float], None] = time.sleep
     stopped: bool = field(default=False, init=False)
     _reserved: list[float] = field(default_factory=list, init=False)
-    # Of the threads of a replay only one asks at a time; a call that ends never waits for one that asks.
+    # Only one thread of a replay reserves at a time. A call that ends never waits for this lock.
     _asking: threading.Lock = field(default_factory=threading.Lock, init=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -93,7 +93,7 @@ class ExperimentBudget:
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.5)
 
     def _may_begin(self) -> bool:
-        """Look without the lock first, so that calls that wait don't hold up those that end."""
+        """Check for room without the lock first, so that waiting calls don't block ending ones."""
         with self.database.read() as connection:
             spending = self._spending(connection)
         if self.stopped or spending.spent >= self.max_cost:
@@ -105,7 +105,7 @@ class ExperimentBudget:
         raise ProviderError(reason)
 
     def _begin(self, usd: float) -> bool:
-        """Reserve the cost of a call; False when others have reserved what was left."""
+        """Reserve the cost of a call; False if other calls have reserved the rest."""
         with self._writing:
             reserved = [*self._reserved, usd]
             begun = self.database.retrying(partial(self._begun, usd=sum(reserved)))
@@ -120,7 +120,7 @@ class ExperimentBudget:
         return True
 
     def _end(self, usd: float) -> None:
-        """Store what the calls have used so far and give back a reservation, both at once."""
+        """Store the usage of the calls so far and release a reservation, in one transaction."""
         with self._writing:
             self._reserved.remove(usd)
             self.patience(self.database.retrying, partial(self._ended, usd=sum(self._reserved)))

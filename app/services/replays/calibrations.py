@@ -1,4 +1,4 @@
-"""Calibrations: replays of the version that is committed, which tell how far a test case can be relied on."""
+"""Calibrations: replays of the newest version that show how reliable a test case is."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from app.timestamps import Now
 Status = Literal["queued", "running", "finished", "error", "cancelled"]
 REPEATS = (2, 20)
 LEFT_BEHIND_AFTER = timedelta(seconds=60)
-"""After the last replay; a worker needs less to compare what they found."""
-# The statuses of replays that came to an end and have a result.
+"""The time after the last replay by which a worker has compared the results, unless it died."""
+# The statuses of ended replays with a result.
 _PLAYED = ("passed", "failed", "needs_review")
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationView:
-    """A calibration with its replays, in order of id; `outcome` has no proposals until it is concluded."""
+    """A calibration with its replays by id; `outcome` has no proposals until it is concluded."""
 
     row: CalibrationRow
     replays: Sequence[ReplayRow]
@@ -47,13 +47,13 @@ class CalibrationView:
 
     @property
     def status(self) -> Status:
-        statuses = {each.status for each in self.replays}
+        statuses = {replay.status for replay in self.replays}
         if statuses & set(replays.UNFINISHED):
             return "queued" if statuses == {"queued"} else "running"
         if self.row.outcome is not None:
             return "finished"
         if statuses & set(_PLAYED):
-            return "running"  # a worker compares what the replays found
+            return "running"  # a worker compares the results of the replays
         return "cancelled" if "cancelled" in statuses else "error"
 
     @property
@@ -62,18 +62,18 @@ class CalibrationView:
 
     @property
     def to_conclude(self) -> bool:
-        """Return True if all replays have ended and what they found was not compared yet."""
+        """Whether all replays have ended and their results have not been compared yet."""
         ended = all(replay.finished for replay in self.replays)
         return self.row.outcome is None and ended and any(replay.status in _PLAYED for replay in self.replays)
 
     @property
     def played(self) -> int:
         """The number of replays that have ended."""
-        return sum(each.finished for each in self.replays)
+        return sum(replay.finished for replay in self.replays)
 
     @property
     def error(self) -> str | None:
-        return next((each.error for each in self.replays if each.error), None)
+        return next((replay.error for replay in self.replays if replay.error), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class CalibrationService:
     def start(
         self, *, project_id: int, test_case_id: int, repeats: int, judge_model: str | None = None
     ) -> CalibrationView:
-        """Start `repeats` replays of the newest version; the caller sends their messages after that.
+        """Start `repeats` replays of the newest version; the caller sends their messages afterwards.
 
         Raises `Conflict` for a prompt without a version.
         """
@@ -118,23 +118,23 @@ class CalibrationService:
     def get(self, *, project_id: int, calibration_id: int) -> CalibrationView:
         """Return a calibration."""
         with self.database.read() as connection:
-            found = calibrations.find_calibration(connection, project_id=project_id, calibration_id=calibration_id)
-            row = require(found, "There is no such calibration.")
+            stored = calibrations.find_calibration(connection, project_id=project_id, calibration_id=calibration_id)
+            row = require(stored, "There is no such calibration.")
             played = replays.replays_of_calibration(connection, calibration=row)
         outcome = load(row.outcome, Calibration) if row.outcome is not None else _unknown(row)
         return CalibrationView(row, played, outcome)
 
     def left_behind(self, view: CalibrationView) -> list[int]:
-        """Return the replay to send again so that a worker concludes the calibration; none while one may do it."""
+        """Return the replay to send again, so that a worker concludes the calibration; [] while one may be doing so."""
         if not view.to_conclude:
             return []
         last = max(view.replays, key=lambda row: row.finished_at or row.created_at)
         return [last.id] if (last.finished_at or last.created_at) < self.now() - LEFT_BEHIND_AFTER else []
 
     def replay_ended(self, replay_id: int) -> None:
-        """Store what the replays of a calibration found, if this one was the last; the worker of the replay calls it.
+        """Store the outcome if this replay was the calibration's last; called by its worker.
 
-        That takes seconds of a processor where the replays are long.
+        Comparing long replays needs seconds of processor time.
         """
         with self.database.read() as connection:
             view = _of_replay(connection, replay_id)
@@ -146,10 +146,10 @@ class CalibrationService:
     def accept(
         self, *, project_id: int, calibration_id: int, proposals: Sequence[int] | None = None, actor: Actor = SYSTEM
     ) -> TestCaseRow:
-        """Change the test case as the proposals with these indexes say, all of them without any.
+        """Apply the proposals with these indexes to the test case, by default all of them.
 
-        Raises `Invalid` for an index that no proposal has, `Conflict` before the calibration has ended and where the
-        test case has changed since.
+        Raises `Invalid` for an unknown index. Raises `Conflict` if the calibration has not ended, or if the test case
+        has changed since.
         """
         view = self.get(project_id=project_id, calibration_id=calibration_id)
         if not view.finished:

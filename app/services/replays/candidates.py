@@ -1,4 +1,4 @@
-"""Candidates of replays: a prompt's draft, a version, or one of them with changes that are made nowhere else."""
+"""Candidates of replays: a prompt's draft, a version, or one of them with temporary changes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from app.services.prompts.reader import PromptReader
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The version of `commit_hash`, without one the draft; with a `change` it is an overlay on them.
+    """The version of `commit_hash`, or the draft without one; with a `change` it is an overlay on them.
 
-    `instruction_format` is for overlays alone: a prompt keeps the format that it was created with.
+    `instruction_format` is only for overlays: a prompt keeps the format that it was created with.
     """
 
     commit_hash: str | None = None
@@ -43,7 +43,7 @@ DRAFT = Candidate()
 
 @dataclass(frozen=True, slots=True)
 class CandidateContent:
-    """The content of a candidate; `commit_hash` is the version's, or that of an overlay's base."""
+    """The content of a candidate; `commit_hash` is the hash of the version, or of an overlay's base."""
 
     head: PromptHead
     content: PromptContent
@@ -52,7 +52,7 @@ class CandidateContent:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of the content, which equal contents share in drafts, versions and overlays."""
+        """The hash of the content; drafts, versions and overlays with equal content share it."""
         return content_hash(self.content)
 
 
@@ -70,10 +70,10 @@ class CandidateReader:
         candidate: Candidate = DRAFT,
         field: str = "candidate",
     ) -> CandidateContent:
-        """Return the candidate's content, which no later change of the draft reaches.
+        """Return the candidate's present content; later changes of the draft do not affect it.
 
-        Raises `NotFound` for an unknown prompt or version, and `Invalid` for a change that the draft could not take or
-        a model that can't be used; `field`, unless it is empty, comes before the path in its message.
+        Raises `NotFound` for an unknown prompt or version. Raises `Invalid` for a change that the draft could not have,
+        or a model that can't be used; its message begins with `field`, if that is not empty.
         """
         head, content = self.reader.read(
             connection,
@@ -98,7 +98,7 @@ class CandidateReader:
     def with_model(
         self, connection: Connection, candidate: CandidateContent, name: str, *, field: str
     ) -> CandidateContent:
-        """Return the candidate with another model; raises `Invalid`, naming `field`, if that can't take its config."""
+        """Return the candidate with another model; raises `Invalid`, naming `field`, for an unsupported config."""
         overlay = Candidate(candidate.commit_hash, DraftChange(model_name=name))
         try:
             content = self._overlaid(connection, candidate.head, candidate.content, overlay)
@@ -110,7 +110,10 @@ class CandidateReader:
     def _overlaid(
         self, connection: Connection, head: PromptHead, base: PromptContent, candidate: Candidate
     ) -> PromptContent:
-        """Return the base with the change. A base's fallback model may be the model that the change names."""
+        """Return the base with the change.
+
+        The base loses its fallback model if the change makes that the model.
+        """
         change = candidate.change or DraftChange()
         if base.fallback and base.fallback.name == change.model_name:
             base = replace(base, fallback=None)
@@ -125,12 +128,12 @@ class CandidateReader:
 def _require_seed_taken(content: PromptContent) -> None:
     vendor = VENDORS.get(content.model.vendor)
     if content.config.get("seed") is not None and vendor is not None and not vendor.takes_seed:
-        raise Invalid(f"languageModelConfig.seed: {content.model.name} takes none.")
+        raise Invalid(f"languageModelConfig.seed: {content.model.name} does not accept a seed.")
 
 
 @contextmanager
 def _named(field: str) -> Iterator[None]:
-    """Put the name of a field, unless it is empty, before the paths of what is refused in the block."""
+    """Prefix the messages of `Invalid` from the block with the name of a field, unless that is empty."""
     try:
         yield
     except Invalid as refused:

@@ -1,4 +1,4 @@
-"""What callers ask of test cases."""
+"""The commands that change test cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """`changes` is JSON of `app.replay.changes.CaseChanges`: only the fields that were sent."""
+    """A change of a test case; `changes` is JSON of `app.replay.changes.CaseChanges`: only the sent fields."""
 
     name: str | None
     changes: Mapping[str, Any]
@@ -21,7 +21,7 @@ class CaseChange:
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """A test case by hand; its name is the question's first line if it has none."""
+    """A test case written by hand; without a name it gets the question's first line."""
 
     question: str
     expected_answer: str

@@ -1,4 +1,4 @@
-"""Makes test cases of sessions or by hand, changes, copies and deletes them, and imports those of other instances."""
+"""Makes test cases of sessions or by hand; changes, copies, deletes and imports them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from app.timestamps import Now
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A test case as it is shown: `document` has the rules of every tool, defaults and effects included."""
+    """A test case as people see it: `document` has the rules of every tool, including defaults and effects."""
 
     row: TestCaseRow
     document: dict[str, Any]
@@ -49,7 +49,7 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`created` is False when there was a test case of that name, which now is what was imported."""
+    """An imported test case; `created` is False if it replaced a test case with its name."""
 
     row: TestCaseRow
     created: bool
@@ -63,9 +63,9 @@ class TestCaseService:
     reader: PromptReader
 
     def proposed(self, *, project_id: int, session_id: str, turns: int | None = None) -> Proposal:
-        """Return the test case that a session makes with the default checks.
+        """Return the test case of a session with the default checks.
 
-        Of a session that is too long for a test case it has the first `turns`; `Invalid` if they are too many.
+        A session that is too long for a test case is cut to the first `turns`; raises `Invalid` if these are too many.
         """
         return self._proposed(project_id, session_id, partial(chosen_turns, number=turns))
 
@@ -83,15 +83,15 @@ class TestCaseService:
         return Proposal(head, name, case, tools, count - len(chosen))
 
     def beginning(self, *, project_id: int, session_id: str) -> Proposal:
-        """Return the test case of all turns of a session, or of as many of the first ones as a test case can have."""
+        """Return the test case of all turns of a session, or of as many of the first ones as fit into a test case."""
         return self._proposed(project_id, session_id, lambda turns, _: turns[: fitting_turns(turns)])
 
     def from_session(
         self, *, project_id: int, session_id: str, change: CaseChange, actor: Actor = SYSTEM
     ) -> TestCaseRow:
-        """Make a test case of all the session's turns, with the default checks changed as `change` has it.
+        """Make a test case of all the session's turns, with the default checks changed by `change`.
 
-        Of a session that is too long for a test case it has the turns that `change` includes.
+        If the session is too long for a test case, it has the turns that `change` includes.
         """
         included = change.changes.get("includedTurns")
         turns = included if isinstance(included, int) and included > 0 else None
@@ -124,7 +124,7 @@ class TestCaseService:
     ) -> Page[TestCaseRow]:
         """List the prompt's test cases, the newest first unless `order` is another one of `list_test_cases`.
 
-        A page ends early where the documents are large.
+        A page ends early if the documents are large.
         """
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -136,12 +136,12 @@ class TestCaseService:
             return find(connection, project_id, test_case_id)
 
     def view(self, row: TestCaseRow) -> CaseView:
-        """Return the test case as it is shown, with the effects that its prompt's draft gives to tools."""
+        """Return the test case as people see it, with the effects that its prompt's draft gives to tools."""
         (view,) = self.views([row])
         return view
 
     def views(self, rows: Sequence[TestCaseRow]) -> Sequence[CaseView]:
-        """Return the test cases, all of one prompt, as they are shown."""
+        """Return the test cases, all of one prompt, as people see them."""
         tools = self._tools(rows[0]) if rows else ()
         return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
 
@@ -150,16 +150,16 @@ class TestCaseService:
         return self._draft(project_id, prompt_id)[1]
 
     def exported(self, *, project_id: int, test_case_id: int) -> CaseView:
-        """Return the test case as it is written to a file: with the rules that it sets, and no others."""
+        """Return the test case for a file: with the rules that it sets, and no others."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         return CaseView(row, dump(load_case(row.document)))
 
     def case(self, *, project_id: int, test_case_id: int) -> TestCase:
-        """Return what a replay plays and checks."""
+        """Return the test case that a replay plays and checks."""
         return load_case(self.get(project_id=project_id, test_case_id=test_case_id).document)
 
     def change(self, *, project_id: int, test_case_id: int, change: CaseChange, actor: Actor = SYSTEM) -> TestCaseRow:
-        """Replace the fields that are named; two changes at once are made one after the other."""
+        """Replace the named fields; two concurrent changes are applied one after the other."""
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         tools = self._tools(row)
 
@@ -172,13 +172,13 @@ class TestCaseService:
         return self._changed(project_id, test_case_id, change.name, changed, actor)
 
     def accept(self, *, project_id: int, test_case_id: int, outcome: StepOutcome, actor: Actor = SYSTEM) -> TestCaseRow:
-        """Expect from now on what a replay produced, as `app.replay.accepting.accept_step` does."""
+        """Expect the outcome of a replay from now on, like `app.replay.accepting.accept_step`."""
         return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, outcome), actor)
 
     def accept_all(self, *, project_id: int, test_case_id: int, outcomes: Sequence[StepOutcome], actor: Actor) -> int:
-        """Expect from now on what a replay produced for these steps, all in one change.
+        """Expect the outcomes of a replay for these steps from now on, all in one change.
 
-        Returns the number of steps that changed. Steps that can't be accepted any more stay unchanged.
+        Returns the number of changed steps. Steps that can no longer be accepted are not changed.
         """
         accepted = 0
 
@@ -199,7 +199,7 @@ class TestCaseService:
         proposals: Sequence[calibration.Proposal],
         actor: Actor = SYSTEM,
     ) -> TestCaseRow:
-        """Check steps as a calibration proposes. `Conflict` for a step that has changed since it was `calibrated`."""
+        """Apply a calibration's proposals; raises `Conflict` for a step that was changed after `calibrated`."""
         accept = partial(calibration.accept_proposals, calibrated=calibrated, proposals=proposals)
         return self._changed(project_id, test_case_id, None, accept, actor)
 
@@ -223,13 +223,13 @@ class TestCaseService:
     def import_case(
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
     ) -> Imported:
-        """Import an exported test case; the newest one of the same name becomes what is imported."""
+        """Import an exported test case; it replaces the newest test case with the same name."""
         case = load_case(document, "testCase")
         require_small_enough(case, "testCase")
         values = columns(case) | {"name": name}
 
         def work(connection: Connection) -> Imported:
-            # The lock makes two imports of the same name come one after the other.
+            # The lock serialises two imports of the same name.
             prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
@@ -246,7 +246,7 @@ class TestCaseService:
     def _changed(
         self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
     ) -> TestCaseRow:
-        """Change a test case. All but the UPDATE is done before the transaction, so that others wait little for it."""
+        """Change a test case. Only the UPDATE is in the transaction, so that others wait little for it."""
         while True:
             before = self.get(project_id=project_id, test_case_id=test_case_id)
             case = load_case(before.document)
@@ -267,14 +267,17 @@ class TestCaseService:
             return head, parse_config(draft.config, draft.model).tools
 
     def _tools(self, row: TestCaseRow) -> Sequence[ToolDefinition]:
-        """Return the tools of the prompt's draft; none of a prompt that is archived."""
+        """Return the tools of the prompt's draft; none if the prompt is archived."""
         try:
             return self._draft(row.project_id, row.prompt_id)[1]
         except NotFound:
             return ()
 
     def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
-        """Name the test case by its id: its name may be a user's question, and entries outlive what is erased."""
+        """Write an entry to the audit log with the test case's id.
+
+        The name could be a user's question, and audit entries are kept when data is erased.
+        """
         audit_log.note(connection, self.now(), actor, action, str(test_case_id), project_id=project_id)
 
     @retried
@@ -292,7 +295,7 @@ class TestCaseService:
     def _update(
         self, connection: Connection, before: TestCaseRow, values: dict[str, Any], actor: Actor
     ) -> TestCaseRow | None:
-        """Return the changed test case, None if its document has changed since `before` was read."""
+        """Return the changed test case; None if its document has changed since `before` was read."""
         row = test_cases.change_test_case(connection, before=before, values=values, now=self.now())
         if row is not None:
             self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)

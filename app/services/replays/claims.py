@@ -1,4 +1,4 @@
-"""Claims of replays: how often a replay is begun, what each attempt starts from, and how it is swept."""
+"""Claims of replays: the number of attempts, the state at the start of an attempt, and the sweeper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPIRED = "The replay was not played within a day: no worker had time for it."
 
 @dataclass(slots=True, kw_only=True)
 class ReplaySweeper(Sweeper):
-    """A replay whose worker died is played again, by another worker."""
+    """Lets another worker play a replay again after its worker died."""
 
     metrics: Metrics
     table = REPLAY_WORK

@@ -1,4 +1,4 @@
-"""Freezes what replays play when they are asked for: the content of a candidate, and test cases as they are then."""
+"""Freezes the content of a candidate and the test cases at the time when their replays are requested."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from app.services.replays.candidates import CandidateContent
 from app.typed import decode
 
 AT_ONCE = 1000
-# Of the test cases that one request has to read.
+# Bytes of the test cases that one request may have to read.
 DOCUMENTS_BYTES = 32 * 1024 * 1024
 
 
 class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
-    """A test case with the snapshot that a replay plays, and the number of its steps."""
+    """A test case with its snapshot for replays, and the number of its steps."""
 
     test_case_id: int
     name: str
@@ -57,10 +57,10 @@ def freeze_content(connection: Connection, candidate: CandidateContent) -> int:
 def freeze_cases(
     connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None, *, now: datetime
 ) -> list[FrozenCase]:
-    """Return the requested test cases of a prompt in the requested order, each once; all of them without a request.
+    """Return the requested test cases of a prompt in the requested order, each once; by default all of them.
 
-    Documents are read of those alone that have changed since their last snapshot. Raises `NotFound` for test cases
-    that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
+    Only documents that have changed since their last snapshot are read. Raises `NotFound` for test cases that the
+    prompt does not have, and `Invalid` for more than `AT_ONCE`.
     """
     entries = _entries(connection, head, test_case_ids)
     known = case_snapshots.lock_snapshots(connection, _wanted(entries, head))
@@ -71,18 +71,18 @@ def freeze_cases(
 
 
 def fingerprint_of(document: bytes) -> str:
-    """Return the fingerprint of a test case whose document is this JSON."""
+    """Return the fingerprint of a test case with this document, given as JSON."""
     return hashlib.sha256(document).hexdigest()
 
 
 def resolved(document: dict[str, Any], head: PromptHead) -> dict[str, Any]:
-    """Return a test case's document, with the prompt's assertion value where it has none of its own."""
+    """Return a test case's document; a missing assertion value is replaced by the prompt's."""
     own = document.get("assertionValue")
     return document if own is not None else document | {"assertionValue": head.assertion_value}
 
 
 def _resolved_text(document: str, head: PromptHead) -> orjson.Fragment:
-    """Return the JSON of what `resolved` returns for this JSON, without parsing what the fields have."""
+    """Do the same as `resolved` on JSON, without parsing the values of the fields."""
     fields = decode(document, dict[str, msgspec.Raw])
     if bytes(fields.get("assertionValue", b"null")) == b"null":
         fields["assertionValue"] = msgspec.Raw(orjson.dumps(head.assertion_value))
@@ -90,7 +90,7 @@ def _resolved_text(document: str, head: PromptHead) -> orjson.Fragment:
 
 
 def read_documents(connection: Connection, test_case_ids: Sequence[int]) -> Iterator[dict[int, str]]:
-    """Yield the documents of test cases as JSON, by id; raises `Invalid` once they have more than `DOCUMENTS_BYTES`."""
+    """Yield the documents of test cases as JSON, by id; raises `Invalid` beyond `DOCUMENTS_BYTES` in total."""
     left = DOCUMENTS_BYTES
     for documents in test_cases.documents_of(connection, ids=test_case_ids):
         left -= sum(map(len, documents.values()))
@@ -105,12 +105,12 @@ def read_documents(connection: Connection, test_case_ids: Sequence[int]) -> Iter
 def _entries(connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None) -> list[CaseEntry]:
     requested = None if test_case_ids is None else list(dict.fromkeys(test_case_ids))
     _check_number(requested or ())
-    found = test_cases.lock_entries(connection, prompt_id=head.id, ids=requested)
+    entries = test_cases.lock_entries(connection, prompt_id=head.id, ids=requested)
     for index, test_case_id in enumerate(requested or ()):
-        if test_case_id not in found:
+        if test_case_id not in entries:
             raise NotFound(f"testCaseIds.{index}: The prompt has no such test case.")
-    _check_number(found)
-    return [found[each] for each in (found if requested is None else requested)]
+    _check_number(entries)
+    return [entries[id_] for id_ in (entries if requested is None else requested)]
 
 
 def _check_number(test_case_ids: Iterable[int]) -> None:
@@ -119,28 +119,28 @@ def _check_number(test_case_ids: Iterable[int]) -> None:
 
 
 def _wanted(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:
-    """Return the fingerprints of the snapshots that hold what the test cases are now, by test case."""
+    """Return the fingerprints of the snapshots with the test cases' present documents, by test case."""
     return {entry.id: snapshot_fingerprint(entry.fingerprint, head.assertion_value) for entry in entries}
 
 
 def _put_snapshots(
     connection: Connection, head: PromptHead, entries: Sequence[CaseEntry], now: datetime
 ) -> dict[int, str]:
-    """Store what test cases are, which are locked; returns the snapshots' fingerprints by test case.
+    """Store snapshots of test cases, which are locked; returns the snapshots' fingerprints by test case.
 
-    Test cases of older releases get their own fingerprint first.
+    Test cases of older releases get a fingerprint of their document first.
     """
     known, stored = {entry.id: entry.fingerprint for entry in entries}, {}
     for documents in read_documents(connection, list(known)):
-        for each, document in documents.items():
-            if not known[each]:
-                known[each] = fingerprint_of(document.encode())
-                update_rows(connection, test_cases.test_cases, {"id": each}, fingerprint=known[each])
-            stored[each] = snapshot_fingerprint(known[each], head.assertion_value)
+        for id_, document in documents.items():
+            if not known[id_]:
+                known[id_] = fingerprint_of(document.encode())
+                update_rows(connection, test_cases.test_cases, {"id": id_}, fingerprint=known[id_])
+            stored[id_] = snapshot_fingerprint(known[id_], head.assertion_value)
         shared = {"prompt_id": head.id, "created_at": now}
         rows = [
-            shared | {"test_case_id": each, "fingerprint": stored[each], "document": _resolved_text(document, head)}
-            for each, document in documents.items()
+            shared | {"test_case_id": id_, "fingerprint": stored[id_], "document": _resolved_text(document, head)}
+            for id_, document in documents.items()
         ]
         put_rows(connection, snapshots, rows, key=("test_case_id", "fingerprint"))
     return stored

@@ -1,4 +1,7 @@
-"""Counts the results of a prompt's replays by content, be it a draft's or a version's."""
+"""Counts the results of a prompt's replays by content, of drafts and versions alike.
+
+A prompt's own replays are replays of its draft or versions, without those of experiments and calibrations.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ BATCH_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class DraftHistory:
-    """All replays of one content. `commit_hash` is the newest version that has it, None for drafts alone."""
+    """All replays of one content; `commit_hash` is the newest version with it, None if only drafts have it."""
 
     fingerprint: str
     commit_hash: str | None
@@ -35,14 +38,14 @@ class DraftHistory:
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of those that passed among those that passed or failed; None while there are none."""
+        """The share of passed replays among passed and failed ones; None if there are none."""
         decided = self.counts["passed"] + self.counts["failed"]
         return self.counts["passed"] / decided if decided else None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchEntry:
-    """A replay of a batch; `before` is how its test case did the time before, None if it never passed or failed."""
+    """A replay of a batch; `before` is the previous result of its test case, None if it never passed or failed."""
 
     row: ReplayRow
     test_case_name: str | None
@@ -59,25 +62,25 @@ class ReplayHistory:
     reader: PromptReader
 
     def of_prompt(self, *, project_id: int, prompt_id: int, test_case_id: int | None = None) -> list[DraftHistory]:
-        """List at most `DRAFTS_MAX` contents, the last replayed first; only of one test case, if one is named."""
+        """List at most `DRAFTS_MAX` contents, the last replayed first; optionally of only one test case."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if test_case_id is not None:
                 owner = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
                 if owner != prompt_id:
                     raise NotFound("There is no such test case.")
-            found = replays.tally(connection, prompt_id=prompt_id, test_case_id=test_case_id)
+            tallies = replays.tally(connection, prompt_id=prompt_id, test_case_id=test_case_id)
             versions = prompt_versions.hashes_by_content(
-                connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in found}
+                connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in tallies}
             )
         by_content: defaultdict[str, list[Tally]] = defaultdict(list)
-        for entry in found:
+        for entry in tallies:
             by_content[entry.fingerprint].append(entry)
-        history = [_history(each, versions.get(fingerprint)) for fingerprint, each in by_content.items()]
+        history = [_history(group, versions.get(fingerprint)) for fingerprint, group in by_content.items()]
         return sorted(history, key=lambda entry: entry.last_at, reverse=True)[:DRAFTS_MAX]
 
     def batch(self, *, project_id: int, replay_id: int) -> list[BatchEntry]:
-        """Return the replays that were started together with this one, `BATCH_MAX` at most, in their order."""
+        """Return the replays that were started together with this one, `BATCH_MAX` at most, in order."""
         with self.database.read() as connection:
             found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
             rows = own_replays.list_batch(connection, of=require(found, "There is no such replay."), limit=BATCH_MAX)
@@ -92,27 +95,27 @@ class ReplayHistory:
             return own_replays.count_batch(connection, of=row)
 
     def newest_batch(self, *, prompt_id: int) -> list[Outcome]:
-        """Return the prompt's own replays that were started last. The caller checks whose it is."""
+        """Return the prompt's own replays that were started last; the caller checks access."""
         with self.database.read() as connection:
             return own_replays.newest_batch(connection, prompt_id=prompt_id, limit=BATCH_MAX)
 
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
-        """Return the last `TREND` own replays of each test case, the oldest first. The caller checks whose they are."""
+        """Return the last `TREND` own replays of each test case, the oldest first; the caller checks access."""
         with self.database.read() as connection:
-            found = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+            outcomes = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
-        for outcome in found:
+        for outcome in outcomes:
             trends[outcome.test_case_id].append(outcome)
         return trends
 
     def violations(self, *, replay_ids: Collection[int]) -> dict[int, int]:
-        """Count the violations of replays; those without one are left out. The caller checks whose they are."""
+        """Count the violations of replays; replays without any are left out. The caller checks access."""
         with self.database.read() as connection:
             rows = replays.get_replays(connection, ids=replay_ids)
         return {row.id: len(row.violations) for row in rows if row.violations}
 
 
-def _history(found: list[Tally], commit_hash: str | None) -> DraftHistory:
-    counts = dict.fromkeys(STATUSES, 0) | {entry.status: entry.replays for entry in found}
-    first_at, last_at = min(entry.first_at for entry in found), max(entry.last_at for entry in found)
-    return DraftHistory(found[0].fingerprint, commit_hash, counts, first_at, last_at)
+def _history(tallies: list[Tally], commit_hash: str | None) -> DraftHistory:
+    counts = dict.fromkeys(STATUSES, 0) | {entry.status: entry.replays for entry in tallies}
+    first_at, last_at = min(entry.first_at for entry in tallies), max(entry.last_at for entry in tallies)
+    return DraftHistory(tallies[0].fingerprint, commit_hash, counts, first_at, last_at)

@@ -1,4 +1,4 @@
-"""Masks replays before they are stored. Verdicts are reached earlier, on the draft's unmasked output."""
+"""Masks replays before they are stored. Verdicts are reached before that, on the draft's original output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = Callable[[Any, Sequence[str]], Any]
 
 
 def masked_replay(values: Json, masked: MessageMasking) -> Json:
-    """Columns of a replay that ended; `result` is the JSON of `app.replay.findings.ReplayResult`."""
+    """Mask the columns of an ended replay; `result` is the JSON of `app.replay.findings.ReplayResult`."""
     kept = values | {"error": masked.other(values.get("error"))}
     result = values.get("result")
     if result is None:
@@ -24,7 +24,7 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
         "turns": [_turn(turn, masked) for turn in result["turns"]],
         "drift": masked.other(result["drift"]),
         "error": masked.other(result["error"]),
-        "violations": [_violation(each, masked) for each in result["violations"]],
+        "violations": [_violation(violation, masked) for violation in result["violations"]],
     }
     return kept | {"result": result | whole, "violations": whole["violations"]}
 
@@ -36,12 +36,12 @@ def _turn(turn: Json, masked: MessageMasking) -> Json:
         "extra": [_extra(step, masked) for step in turn["extra"]],
         "drift": masked.other(turn["drift"]),
         "error": masked.other(turn["error"]),
-        "violations": [_violation(each, masked) for each in turn["violations"]],
+        "violations": [_violation(violation, masked) for violation in turn["violations"]],
     }
 
 
 def _violation(violation: Json, masked: MessageMasking) -> Json:
-    """Mask a violation; its message names the tool and repeats the arguments, perhaps cut off."""
+    """Mask a violation; its message names the tool and repeats the arguments, which may be cut off."""
     arguments = masked.arguments(violation["arguments"])
     message = str(violation["message"])
     if arguments != violation["arguments"]:
@@ -59,11 +59,11 @@ def _step(step: Json, masked: MessageMasking) -> Json:
     sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
     kept = step | sides
     if step.get("facts"):
-        kept["facts"] = {kind: [mask(each) for each in values] for kind, values in step["facts"].items()}
+        kept["facts"] = {kind: [mask(value) for value in values] for kind, values in step["facts"].items()}
     if "diff" in step:
-        kept["diff"] = [_difference(each, mask) for each in step["diff"]]
+        kept["diff"] = [_difference(value, mask) for value in step["diff"]]
     if "reason" in step:
-        # The reason of a judge, which comes without a diff, may paraphrase what was masked.
+        # A judge's reason comes without a diff. It may paraphrase masked text.
         revealing = sides["actual"] != step["actual"] and "diff" not in step
         kept["reason"] = MASK if revealing else masked.other(step["reason"])
     return kept
@@ -76,7 +76,7 @@ def _extra(step: Json, masked: MessageMasking) -> Json:
 
 
 def _call(call: Json | None, masked: MessageMasking) -> Json | None:
-    """Mask a call as it was recorded, or as the draft made it, then with its result."""
+    """Mask a recorded or produced call, and its result if it has one."""
     if call is None:
         return None
     masked_call = call | {"name": masked.other(call["name"]), "arguments": masked.arguments(call["arguments"])}
@@ -84,6 +84,9 @@ def _call(call: Json | None, masked: MessageMasking) -> Json | None:
 
 
 def _difference(difference: Json, mask: Mask) -> Json:
-    """Its path leads from the arguments, or from the answer's JSON, to both sides, of which one may be missing."""
+    """Mask a difference between two values.
+
+    Its path leads from the arguments, or from the answer's JSON, to both sides, of which one may be missing.
+    """
     path = parse_pointer(difference["path"])
     return {name: value if name == "path" else mask(value, path) for name, value in difference.items()}

@@ -1,4 +1,4 @@
-"""Plays replays in a worker: claims the row, plays outside any transaction, stores what was found."""
+"""Plays replays in a worker: claims the row, plays outside of any transaction, and stores the result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from app.work.table import Claim
 log = structlog.get_logger(__name__)
 
 NOT_STORED = "The replay was played, but its result can't be stored."
-# Turns with a recorded history that are played at once.
+# Turns with a recorded history that are played concurrently.
 SIDE_BY_SIDE = 8
 HEARTBEAT_S = 1.0
 
@@ -58,10 +58,10 @@ class ReplayPlayer:
     patience: Patience = field(default_factory=Patience)
 
     def play(self, replay_id: int) -> None:
-        """Play the replay, unless another worker has it or it has ended: a message may come twice.
+        """Play the replay, unless another worker has it or it has ended: a message may be delivered twice.
 
-        `Unavailable` when this process ends before the replay does. `stopping` is called between two calls of a model:
-        an exception thrown into the thread could leave any lock of the process locked for good.
+        Raises `Unavailable` if this process ends before the replay does. `stopping` is polled between two calls of a
+        model, because an exception thrown into the thread could leave a lock of the process locked for ever.
         """
         claim = Claim(replay_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
@@ -72,7 +72,7 @@ class ReplayPlayer:
             self._play(row, claim)
             ended = True
         finally:
-            # A bug, a time limit or the end of this process: the next worker need not wait until the claim is stale.
+            # A bug, a time limit or the end of this process. Releasing the claim lets the next worker begin at once.
             if not ended:
                 self.database.retrying(lambda connection: REPLAY_WORK.release(connection, claim))
 
@@ -99,7 +99,7 @@ class ReplayPlayer:
             if budget.stopped:
                 result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
-                raise Unavailable("This process ends; another one plays the replay again.")
+                raise Unavailable("This process is ending; another one will play the replay again.")
             self._end(row, claim, result, progress.columns())
 
     def _budget(self, prepared: Prepared, claim: Claim, progress: Progress, heartbeat: Heartbeat) -> Budget:
@@ -144,18 +144,18 @@ class ReplayPlayer:
         )
 
     def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
-        """Store the result or, where the database does not take it, that failure; `counted` in any case."""
+        """Store the result; if the database can't store it, store that failure. `counted` is stored in both cases."""
         try:
             dumped = documents.dump(result)
-            found = {
+            columns = {
                 "counts": results.counts(result.turns),
                 "violations": dumped["violations"],
                 "result": dumped,
                 "error": result.error,
             }
-            self._store(row, claim, {"status": result.status, **found, **counted})
+            self._store(row, claim, {"status": result.status, **columns, **counted})
         except (*UNSTORABLE, Unavailable) as error:
-            # A result that is larger than one packet of MySQL's looks like a connection that was lost.
+            # For a result larger than MySQL's packet size the error looks like a lost connection.
             log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
             self._store_once(row, claim, {"status": "error", "error": NOT_STORED} | counted)
 
@@ -163,7 +163,7 @@ class ReplayPlayer:
         self.patience(self._store_once, row, claim, values)
 
     def _store_once(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
-        """End the replay, unless it was cancelled meanwhile: then the result is added to it."""
+        """End the replay; if it was cancelled meanwhile, only add the result to it."""
         masking = self.rules.of(row.project_id)
         kept = (masked_replay(values, MessageMasking(masking)) if masking else values) | {"claim": None}
 
@@ -179,7 +179,7 @@ class ReplayPlayer:
 
 
 def _claimed(connection: Connection, claim: Claim) -> ReplayRow | None:
-    """Return the replay, if it could be claimed."""
+    """Claim the replay and return it; None if it can't be claimed."""
     if not REPLAY_WORK.claim(connection, [claim.row_id], token=claim.token, now=claim.alive_at):
         return None
     return replays.get_replays(connection, ids=[claim.row_id])[0]

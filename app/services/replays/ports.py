@@ -1,4 +1,4 @@
-"""The ports of a replay's engine: the draft's renderings, and models whose calls are metered."""
+"""The ports of the replay engine: the renderings of the draft, and metered models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.services.runs.request import model_request
 
 
 class Progress:
-    """Counts the steps that a replay has played, and sums what its calls use, which may come from many threads.
+    """Counts the played steps of a replay, and adds up the usage of its calls; it is thread-safe.
 
     Interrupted attempts count too.
     """
@@ -53,7 +53,7 @@ class Progress:
             self._completion_usd += cost.completion
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of a replay that hold its progress and its usage."""
+        """Return the columns of a replay with its progress and its usage."""
         with self._lock:
             tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in TOKEN_COUNTS}
             costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
@@ -61,14 +61,17 @@ class Progress:
 
 
 class Meter(Protocol):
-    """Counts what calls of models use."""
+    """Counts the usage of calls of models."""
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None: ...
 
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """The engine's `ModelPort` over the providers'; `config` is a prompt's, its tools are the engine's to say."""
+    """The engine's `ModelPort` on top of the providers.
+
+    `config` is a prompt's configuration; its tools are replaced by the engine's.
+    """
 
     model: LanguageModel
     config: dict[str, Any]
@@ -80,7 +83,7 @@ class MeteredModel:
     organization_id: int
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
-        """Call the model. A request that it can't take is, to a replay, a failure of its provider: `ProviderError`."""
+        """Call the model; a request that the model rejects raises `ProviderError`, like a failure of its provider."""
         whole = (Message("system", instruction), *messages)
         try:
             request = model_request(
@@ -96,7 +99,7 @@ class MeteredModel:
 
     @cached_property
     def credential(self) -> Credential | None:
-        """The credential of the model's vendor; raises `ProviderError`, which says what to set."""
+        """The credential of the model's vendor; raises `ProviderError` with advice if there is none."""
         return self.credentials.find(self.organization_id, self.model.vendor, base_url=self.model.base_url)
 
     def as_judge(self) -> JudgePort:
@@ -104,7 +107,7 @@ class MeteredModel:
 
 
 def most_cost(model: LanguageModel, request: ModelRequest) -> float:
-    """Return the most that a call can cost, in USD: no token is shorter than a byte."""
+    """Return the most that a call can cost, in USD, counting one token for each byte sent."""
     sent = len(msgspec.json.encode((request.messages, request.config.tools)))
     written = request.config.max_tokens or model.completion_tokens_max
     cost = cost_of(model, Tokens(min(sent, model.context_tokens_max), written))
@@ -113,9 +116,9 @@ def most_cost(model: LanguageModel, request: ModelRequest) -> float:
 
 @dataclass(frozen=True)
 class SnapshotDraft:
-    """The engine's `DraftPort` over the content that was fixed when the replay was started.
+    """The engine's `DraftPort` on the content that was frozen when the replay was started.
 
-    `versions` are the names of the tools of the prompt's versions, as `prompt_versions.version_tools` returns them.
+    `versions` are the tool names of the prompt's versions, as returned by `prompt_versions.version_tools`.
     """
 
     content: PromptContent

@@ -1,4 +1,4 @@
-"""Reads the parts of a replay: its test case, the content that it plays, and the model that judges."""
+"""Reads the parts of a replay: its test case, the played content, and the judge model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.services.replays.ports import SnapshotDraft
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The parts of a replay, read in one transaction; `max_cost` is that of its experiment, in USD."""
+    """The parts of a replay, read in one transaction; `max_cost` is the experiment's limit in USD."""
 
     row: ReplayRow
     case: TestCase
@@ -38,7 +38,7 @@ class Preparation:
     reader: PromptReader
 
     def prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
-        """Return the parts of a replay. Raises `NotFound` or `Invalid` if one of them is gone."""
+        """Return the parts of a replay; raises `NotFound` or `Invalid` if one of them no longer exists."""
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         played = _played(connection, row)
         case = load_case(resolved(played.document, head))
@@ -66,7 +66,7 @@ class Preparation:
         )
 
     def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
-        """Return the model that judges, which was chosen when the replay was started."""
+        """Return the judge model that was chosen when the replay was started."""
         if row.judge_model_id is None:
             return None
         try:
@@ -76,11 +76,11 @@ class Preparation:
 
 
 def _played(connection: Connection, row: ReplayRow) -> PlayedCase:
-    """Return the test case as it was when the replay was asked for."""
+    """Return the test case as it was when the replay was requested."""
     deleted = "The test case was deleted before it was replayed."
     if row.case_snapshot_id is not None:
         return require(case_snapshots.played_case(connection, snapshot_id=row.case_snapshot_id), deleted)
-    # Earlier releases took no snapshots: their replays play the present test case, or their calibration's copy of it.
+    # Replays of earlier releases have no snapshot: they play the present test case, or their calibration's copy of it.
     found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
     case = require(found, deleted)
     if row.calibration_id is None:

@@ -1,4 +1,4 @@
-"""Test cases of sessions before they are made."""
+"""Test cases of sessions before they are stored."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from app.sessions.types import Turn
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A test case of a session before it is made; `head` is its prompt's, `tools` the tools of its draft."""
+    """A test case of a session before it is stored; `head` is its prompt's, `tools` the tools of its draft."""
 
     head: PromptHead
     name: str
     case: TestCase
     tools: Sequence[ToolDefinition]
-    # The last turns of the session that the test case does not have.
+    # The number of turns at the end of the session that the test case leaves out.
     turns_left_out: int = 0
 
     @property
@@ -40,9 +40,9 @@ def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Seque
     if fitting == count:
         return turns
     if number is None or number > fitting:
-        choice = f"; includedTurns makes it of the first {fitting} turns, or of fewer" if fitting else ""
+        choice = f" Set includedTurns to use only the first {fitting} turns, or fewer." if fitting else ""
         raise Invalid(
             f"turns: The session has {count} turns. A test case has at most {TURNS_MAX} turns, {STEPS_MAX} steps in "
-            f"all, and is made of turns of at most {SPANS_MAX} spans in all{choice}."
+            f"all, and is made of turns of at most {SPANS_MAX} spans in all.{choice}"
         )
     return turns[:number]

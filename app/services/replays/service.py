@@ -1,4 +1,4 @@
-"""Replays as callers see them: started, listed, cancelled, judged by people."""
+"""Replays as callers see them: starts, lists and cancels them, and stores people's verdicts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, 
 from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content, read_documents
 from app.timestamps import Now
 
-# `ReplayService.list` hides the builtin from the annotations below it.
+# `ReplayService.list` hides the builtin `list` from the annotations below it.
 Ids = list[int]
 Rows = list[ReplayRow]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayView:
-    """A replay with what is known of its turns, and the version that has the same content as its draft, if any."""
+    """A replay with its known turns, and the version with the same content as its draft, if any."""
 
     row: ReplayRow
     test_case_name: str | None
@@ -46,7 +46,7 @@ class ReplayView:
 
 @dataclass(frozen=True, slots=True)
 class ProducedStep:
-    """The outcome of a draft at the position of a test case's step."""
+    """The draft's outcome at the position of a test case's step."""
 
     test_case_id: int
     outcome: StepOutcome
@@ -54,7 +54,7 @@ class ProducedStep:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Steps that both a judge and a person decided, and those of them on which they agree."""
+    """The number of steps with verdicts of both a judge and a person, and on how many of them they agree."""
 
     judged: int
     agreed: int
@@ -77,7 +77,7 @@ class ReplayService:
         candidate: Candidate = DRAFT,
         judge_model: str | None = None,
     ) -> ReplayRow:
-        """Fix the candidate's content and write the replay's row; the caller sends its message after that."""
+        """Freeze the candidate's content and write the replay's row; the caller sends its message afterwards."""
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
@@ -95,7 +95,7 @@ class ReplayService:
         candidate: Candidate = DRAFT,
         judge_model: str | None = None,
     ) -> Rows:
-        """Start a replay of each test case, of all of the prompt's without `test_case_ids`: all of them or none."""
+        """Start a replay of each test case, by default of all of the prompt's: either all are started or none."""
 
         def work(connection: Connection) -> Ids:
             return self._add(connection, project_id, prompt_id, test_case_ids, candidate, judge_model)
@@ -119,7 +119,7 @@ class ReplayService:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[ReplayView]:
-        """List replays, newest first; with `commit_hash` only those that were made of that version's content."""
+        """List replays, newest first; with `commit_hash` only replays of that version's content."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if commit_hash is not None:
@@ -129,7 +129,7 @@ class ReplayService:
             return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
-        """Return what the draft produced for a step, counted over all turns from 0; `Invalid` if that is nothing."""
+        """Return the draft's output for a step, counted over all turns from 0; raises `Invalid` if there is none."""
         view = self.get(project_id=project_id, replay_id=replay_id)
         verdicts = [
             (turn, index, verdict)
@@ -142,9 +142,9 @@ class ReplayService:
         return ProducedStep(view.row.test_case_id, StepOutcome(turn, index, verdict["actual"]))
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
-        """Cancel the replay; its worker notices before the next call of a model. `Conflict` when it has ended."""
+        """Cancel the replay; its worker notices before its next call of a model. `Conflict` if it has ended."""
         cancel = partial(replays.cancel_replay, project_id=project_id, replay_id=replay_id, now=self.now())
-        # The worker, too, writes the row, each second.
+        # The worker also writes the row every second.
         cancelled = self.database.retrying(cancel, single=True)
         view = self.get(project_id=project_id, replay_id=replay_id)
         if not cancelled:
@@ -154,7 +154,7 @@ class ReplayService:
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM
     ) -> ReplayView:
-        """Let a person decide a step that needs review, or that a judge decided (else `Invalid`)."""
+        """Store a person's verdict on a step that needs review, or that a judge decided; else raises `Invalid`."""
         self._decide(project_id, replay_id, step, verdict, actor)
         return self.get(project_id=project_id, replay_id=replay_id)
 
@@ -180,7 +180,7 @@ class ReplayService:
                     return
 
     def judge_agreement(self, *, project_id: int, prompt_id: int) -> JudgeAgreement:
-        """Count the steps of the prompt's replays that both a judge and a person decided."""
+        """Count the steps of the prompt's replays that have verdicts of both a judge and a person."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return JudgeAgreement(*replays.judge_agreement(connection, prompt_id=prompt_id))
@@ -230,9 +230,9 @@ class ReplayService:
     def choose_judge(
         self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], name: str | None
     ) -> LanguageModel | None:
-        """Return the named model, else the candidate's own where it can judge.
+        """Return the named model, else the candidate's model if it can judge.
 
-        Raises `Invalid` if the named one can't judge, or if a test case needs a judge and there is none.
+        Raises `Invalid` if the named model can't judge, or if a test case needs a judge and there is none.
         """
         own, organization_id = candidate.content.model, candidate.head.organization_id
         if name is not None:
@@ -257,7 +257,7 @@ class ReplayService:
 
 
 def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> None:
-    """Raise `Invalid` if a test case can't do without a model that judges, saying what to set."""
+    """Raise `Invalid`, with advice, if a test case needs a judge model."""
     ids = list(dict.fromkeys(case.test_case_id for case in cases))
     for stored in read_documents(connection, ids):
         for test_case_id, document in stored.items():

@@ -1,4 +1,4 @@
-"""Test cases as they are stored: their columns, with a name from the first line of a text."""
+"""Test cases as they are stored: their columns, and names made of the first line of a text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from app.replay.types import TestCase
 from app.services.replays.frozen import fingerprint_of
 
 NAME_MAX = 128
-# What a replay finds repeats its case two or three times, and must fit into one statement.
+# A replay's result repeats the test case two or three times, and must fit into one statement.
 DOCUMENT_BYTES = 4 * 1024 * 1024
 
 
 def columns(case: TestCase) -> dict[str, Any]:
-    """Return the case as it is stored. Raises `Invalid` when it is too large to be replayed and reported."""
+    """Return the columns of the test case; raises `Invalid` if it is too large for a replay and its report."""
     try:
         document = dump(case)
     except (orjson.JSONEncodeError, RecursionError) as error:

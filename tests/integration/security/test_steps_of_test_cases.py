@@ -191,7 +191,7 @@ def test_a_session_that_is_too_long_makes_a_test_case_of_its_first_turns(
 
     assert refused.status_code == too_many.status_code == 400
     assert refused.json["error"].startswith("turns: The session has 3 turns. A test case has at most 1000 turns, ")
-    assert "includedTurns makes it of the first 2 turns" in refused.json["error"]
+    assert "Set includedTurns to use only the first 2 turns" in refused.json["error"]
     assert [turn["user"] for turn in made.json["turns"]] == [HOT.user]
     assert "this is its first 2 turns, without the 1 later turn." in page.text
 

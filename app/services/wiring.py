@@ -1,6 +1,7 @@
-"""Builds the services once, from the backends that all of them share.
+"""Builds the services once, from their shared backends.
 
-A constructor names the types that the service depends on, so that only values which no type identifies stand here.
+The types in a constructor identify a service's dependencies, so only values that have no type of that kind are passed
+here.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ from app.services.traces.session_sums import SessionSumService
 from app.services.traces.storer import Storer
 from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
-from app.services.webhooks.rejections import RejectionTeller
+from app.services.webhooks.rejections import RejectionNotifier
 from app.services.webhooks.service import WebhookService
 from app.shares import Quota, Turns
 from app.timestamps import Now
@@ -94,7 +95,7 @@ from config.settings import Settings
 
 T = TypeVar("T")
 
-# Wrong passwords in any minute: hopeless for guessing, enough for people.
+# Wrong passwords per minute: enough for people, too few for guessing.
 TRIES_OF_ACCOUNT_AND_ORIGIN = 10
 TRIES_OF_ORIGIN = 200
 TRIES_OF_ACCOUNT = 20
@@ -102,9 +103,9 @@ TRIES_OF_ACCOUNT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backends:
-    """The dependencies of the services; tests put fakes among them.
+    """The dependencies of the services; tests replace some of them by fakes.
 
-    `storer` stores batches of spans, where this process does not.
+    `storer` stores batches of spans in other processes, if there are any.
     """
 
     settings: Settings
@@ -178,20 +179,20 @@ class Services:
     test_cases: TestCaseService
     usage: UsageService
     versions: VersionService
-    rejection_teller: RejectionTeller
+    rejection_teller: RejectionNotifier
     webhook_deliverer: WebhookDeliverer
     webhook_sender: WebhookSender
     webhooks: WebhookService
 
 
 class Parts:
-    """The objects that constructors may ask for, one of each type; those that are missing are made when needed."""
+    """The objects that constructors may ask for, one of each type; missing ones are created when needed."""
 
     def __init__(self, made: dict[object, object]) -> None:
         self._made = made
 
     def make(self, kind: type[T], **values: object) -> T:
-        """Make the one object of its type: with `values`, and with a part for each other parameter without default."""
+        """Create the only object of its type: with `values`, and a part for each other parameter without a default."""
         hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)
         for name, parameter in inspect.signature(kind).parameters.items():
             if parameter.default is parameter.empty and name not in values:
@@ -200,14 +201,14 @@ class Parts:
         return made
 
     def _of(self, kind: Any) -> object:
-        """Return the part of a type; `KeyError` for one that is missing and not the app's own, such as a number."""
+        """Return the part of a type; raises `KeyError` for a missing type from outside the app, such as a number."""
         if kind not in self._made and kind.__module__.startswith("app."):
             self.make(kind)
         return self._made[kind]
 
 
 def build(backends: Backends) -> Services:
-    """Build every service, so that no request has to make one."""
+    """Build every service, so that no request has to create one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
     epochs = Epochs(backends.redis.quick, backends.redis.own)
     parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})

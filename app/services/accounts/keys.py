@@ -21,13 +21,13 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.queries import insert_row
 from app.timestamps import Now
 
-# Permits changes of the organization, which all of its projects share; so no key has this scope by default.
+# Permits changes of the organization that affect all its projects, so no key has this scope by default.
 ADMIN = "admin"
-# Permits what runs models, which costs money.
+# Permits running models, which costs money.
 RUN = "run"
 DEFAULT_SCOPES = frozenset({RUN, "read", "write", "ingest"})
 SCOPES = DEFAULT_SCOPES | {ADMIN}
-# A revoked key stops working within 5 s in every process: this time, and that of a slow lookup.
+# A revoked key stops working within 5 s in every process: after this time plus a slow lookup.
 CACHE_S = 3.0
 TOUCH_S = 30.0
 _SHAPE = re.compile(r"rp_[A-Za-z0-9_-]{43}")
@@ -35,7 +35,7 @@ _SHAPE = re.compile(r"rp_[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """`secret` is shown once and not stored."""
+    """A new API key; `secret` is shown once and not stored."""
 
     id: int
     secret: str
@@ -96,9 +96,9 @@ class KeyService:
         expires_at: datetime | None = None,
         project_id: int | None = None,
     ) -> NewKey:
-        """Create a key with no more scopes, and no later expiry, than those of `maker`, in its project by default.
+        """Create a key with no more scopes, and no later expiry, than `maker`, in its project by default.
 
-        Without `scopes` it gets those of the maker, except `admin`. `Forbidden` and `Invalid` name the field.
+        Without `scopes` it gets the scopes of `maker` except `admin`. `Forbidden` and `Invalid` name the field.
         """
         scopes = maker.scopes & DEFAULT_SCOPES if scopes is None else scopes
         if more := scopes - maker.scopes:
@@ -121,7 +121,7 @@ class KeyService:
             return require(key, "There is no such API key.")
 
     def revoke_with(self, revoker: ApiKey, *, key_id: int) -> None:
-        """Revoke a key of the revoker's project; to revoke a key with the scope `admin`, the revoker needs it too."""
+        """Revoke a key of the revoker's project; only a key with the scope `admin` may revoke another one."""
         key = self.get(project_id=revoker.project_id, key_id=key_id)
         if ADMIN in key.scopes - revoker.scopes:
             raise Forbidden("This API key lacks the scope admin, which the key to be revoked has.")
@@ -150,7 +150,7 @@ class KeyService:
         return self._cache.get_or_read(key_digest, read)
 
     def _note_use(self, key_id: int) -> None:
-        """Note the time of use; all times are stored every half minute, so that most requests write nothing."""
+        """Note the time of use; the times are stored every half minute, so that most requests write nothing."""
         self._used[key_id] = self.now()
         if time.monotonic() - self._touched < TOUCH_S:
             return

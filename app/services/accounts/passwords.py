@@ -1,4 +1,4 @@
-"""Passwords: hashed with argon2id, and checked with each try counted before any work is done for it."""
+"""Passwords: hashed with argon2id; each try is counted before any work is done for it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from app.redis_store.rate import Allowance, TryLimiter
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, Origin, SignInJournal
 
 MINIMUM, MAXIMUM = 10, 1000
-# Each hash takes 64 MiB and all the processor time it can get: other requests must have room beside them.
+# Each hash needs 64 MiB and a processor. The limit leaves room for other requests.
 CONCURRENT = 2
-# Tries that may wait, for seconds; half of them from unknown origins.
+# Tries that may wait for some seconds; at most half of them from unknown origins.
 WAITING = 16
 
 
 class Passwords:
-    """Hashes and compares passwords. One more than can be done soon is refused (`Unavailable`)."""
+    """Hashes and compares passwords; raises `Unavailable` if too many are waiting."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
@@ -45,9 +45,9 @@ class Passwords:
             return self._hasher.hash(password)
 
     def matches(self, password: str, stored: str | None, *, usual: bool = False) -> bool:
-        """Return whether `stored` is a hash of the password; None, for no account, takes as long and never matches.
+        """Return whether `stored` is a hash of the password; None, for no account, needs the same time and fails.
 
-        `usual` marks a try from a known origin of the account: others can't occupy all places in the queue.
+        `usual` marks a try from a known origin of the account: other tries can't fill the whole queue.
         """
         with self._slot(CONCURRENT + (WAITING if usual else WAITING // 2)):
             try:
@@ -70,7 +70,7 @@ class Passwords:
 
 
 def _unmatched(hasher: PasswordHasher) -> str:
-    """Return a hash that takes as long to compare with as any other, made without hashing."""
+    """Return a hash that needs as much time to compare as any other, made without hashing."""
     salt, digest = (
         base64.b64encode(os.urandom(length)).decode().rstrip("=") for length in (hasher.salt_len, hasher.hash_len)
     )
@@ -84,11 +84,12 @@ class WrongPassword(Unauthorized):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryLimits:
-    """Limits of wrong passwords in any minute.
+    """Limits of wrong passwords per minute.
 
-    `account_and_origin` applies to every try; `origin` counts all accounts from one address, `account` one account from
-    all addresses. So that attackers can't lock people out, `account` does not apply to addresses from which the account
-    signed in before; in a browser that it signed in with, which is counted by itself, `origin` does not apply either.
+    `account_and_origin` applies to every try. `origin` counts all accounts from one address, `account` counts one
+    account from all addresses. So that attackers can't lock people out, `account` does not apply to addresses from
+    which the account has signed in before. In a browser that it has signed in with, which is counted separately,
+    `origin` does not apply either.
     """
 
     account_and_origin: TryLimiter
@@ -118,7 +119,7 @@ class PasswordChecks:
         """Return the user with that e-mail and password.
 
         `WrongPassword` is the same for an unknown e-mail. `RateLimited`, and `Unavailable` while too many passwords are
-        checked, are raised before the password is compared, and count as no try.
+        checked, are raised before the password is compared, and do not count as a try.
         """
         with self.database.read() as connection:
             user = users.find_by_email(connection, email)
@@ -135,7 +136,7 @@ class PasswordChecks:
             raise
 
     def check_own(self, user: User, password: str) -> None:
-        """`WrongPassword` unless it is the signed-in user's own; these tries are counted apart from those of others."""
+        """Raise `WrongPassword` unless it is the signed-in user's password; these tries are counted separately."""
         with self._counted([(self.limits.account_and_origin, f"sign-in:own:{user.id}")]):
             if not self.passwords.matches(password, user.password_hash, usual=True):
                 raise WrongPassword("This is not your password.")

@@ -22,7 +22,7 @@ from app.timestamps import Now
 
 NAME_MAX = 128
 PROJECTS_OF_ORGANIZATION = 200
-"""The projects that an organization may have; those that it has beyond stay."""
+"""Projects of one organization; if it already has more, they are kept."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ProjectService:
     _operators: int | None = field(default=None, init=False)
 
     def operators(self) -> int | None:
-        """Return the instance's first organization, whose admins are its operators; it is never removed."""
+        """Return the id of the instance's first organization: its admins are the operators, and it is never removed."""
         if self._operators is None:
             with self.database.read() as connection:
                 self._operators = organizations.first_organization(connection)
@@ -59,7 +59,7 @@ class ProjectService:
 
     @retried
     def create(self, *, organization_id: int, name: str, actor: Actor) -> int:
-        """Make a project; `Invalid` for a name that it can't have, and beyond `PROJECTS_OF_ORGANIZATION`."""
+        """Create a project; raises `Invalid` for an invalid name, and beyond `PROJECTS_OF_ORGANIZATION`."""
         name, now = checked_name(name), self.now()
         with self.database.write() as connection:
             organizations.lock_organization(connection, organization_id)

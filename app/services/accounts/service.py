@@ -1,4 +1,4 @@
-"""Accounts: users and their roles in an organization, invited by link, changed by its admins."""
+"""Accounts: users and their roles in an organization; admins invite them by link and change their roles."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class AccountService:
 
     @retried
     def ensure_admin(self, *, organization_id: int, email: str, password: str, name: str = "Admin") -> bool:
-        """Make sure that there is a user of that e-mail; returns whether one was created, as an admin.
+        """Create an admin with that e-mail unless there is such a user; returns whether one was created.
 
-        A user who exists stays as they are, even one who was removed from the organization.
+        An existing user is not changed, even if they were removed from the organization.
         """
         email = checked_email(email)
         with self.database.read() as connection:
@@ -63,9 +63,9 @@ class AccountService:
         return True
 
     def sign_in_link(self, *, email: str, resets: bool = False) -> str:
-        """Return a new path that signs the user in, `/sign-in/link?token=…`, for a day or until another one is made.
+        """Return a new path, `/sign-in/link?token=…`, that signs the user in for a day or until a newer one is made.
 
-        One that `resets` asks for a new password, and ends all other sign-ins of the user.
+        A link that `resets` asks for a new password, and ends all other sign-ins of the user.
         """
         return f"/sign-in/link?token={self.sign_ins.make_link(email=email, resets=resets)}"
 
@@ -78,7 +78,7 @@ class AccountService:
         return require(members.get(user_id), "There is no such member.")
 
     def change_role(self, *, organization_id: int, user_id: int, role: Role, actor: Actor) -> None:
-        """`Conflict` if it would leave the organization without an admin."""
+        """Change a member's role; raises `Conflict` if the organization would be left without an admin."""
 
         def change(connection: Connection) -> None:
             old = self._lock_member(connection, organization_id, user_id, stays_admin=role is Role.ADMIN)
@@ -107,7 +107,7 @@ class AccountService:
         email, token, now = checked_email(email), new_token(), self.now()
 
         def invite(connection: Connection) -> None:
-            # Two admins who invite the same person at once wait for each other; the second link is valid.
+            # The lock serialises two admins who invite the same person; the second link is valid.
             organizations.lock_organization(connection, organization_id)
             if email in {m.email for m in organizations.list_members(connection, organization_id=organization_id)}:
                 raise Invalid(f"email: {email} is a member already.")
@@ -130,7 +130,7 @@ class AccountService:
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
         def withdraw(connection: Connection) -> None:
-            # First, as by those who accept: the other way round the two would wait for each other.
+            # Locked first, as in `_accept`: in the other order the two could deadlock.
             organizations.lock_organization(connection, organization_id)
             email = organizations.withdraw_invitation(
                 connection, organization_id=organization_id, invitation_id=invitation_id
@@ -148,7 +148,7 @@ class AccountService:
     def accept(self, token: str, new: NewUser, origin: Origin, *, replaced: str = "") -> Started:
         """Make the invited person a user and a member, and sign them in.
 
-        For an e-mail that has an account, `new.password` must be its password, and is counted as at a sign-in.
+        For an e-mail with an account, `new.password` must be its password, and counts as a try to sign in.
         """
         invitation = self.invitation(token)
         with self.database.read() as connection:
@@ -189,7 +189,7 @@ class AccountService:
             values = {"email": email, "name": name, "password_hash": hashed, "created_at": self.now()}
             return insert_row(connection, users.users, **values)
         except IntegrityError as error:
-            raise Conflict("This e-mail has an account since a moment ago: send the form again.") from error
+            raise Conflict("An account with this e-mail was created a moment ago: send the form again.") from error
 
     def _open(self, connection: Connection, token: str) -> Invitation:
         found = organizations.find_invitation(connection, digest=digest(token), now=self.now())
@@ -203,9 +203,9 @@ class AccountService:
 
     @staticmethod
     def _lock_member(connection: Connection, organization_id: int, user_id: int, *, stays_admin: bool) -> Role:
-        """Return the role of a member, whom no one else changes until the commit.
+        """Return the role of a member, and lock it until the commit.
 
-        `Conflict` for the only admin who would not stay one: two admins can't both step down at once.
+        Raises `Conflict` for the only admin unless they stay one, so that two admins can't both step down at once.
         """
         organizations.lock_organization(connection, organization_id)
         members = organizations.list_members(connection, organization_id=organization_id)
@@ -228,9 +228,9 @@ class AccountService:
 
 
 def checked_email(email: str) -> str:
-    """Return the e-mail in lower case, without surrounding spaces; `Invalid` if it is none."""
+    """Return the e-mail in lower case, without surrounding spaces; raises `Invalid` if it is not an e-mail."""
     email = email.strip().lower()
     name, at, host = email.rpartition("@")
     if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):
-        raise Invalid("email: This is no e-mail address.")
+        raise Invalid("email: This is not an e-mail address.")
     return email

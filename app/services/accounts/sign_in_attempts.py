@@ -1,4 +1,4 @@
-"""Attempts to sign in: where they come from, and the record of those that fail."""
+"""Attempts to sign in: their origins, and the record of failed ones."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ORIGINS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a try to sign in; `device` is the random token of a browser that signed in before, or ""."""
+    """The origin of an attempt to sign in; `device` is the random token of a browser that signed in before, or ""."""
 
     address: str
     device: str = ""
 
     @property
     def network(self) -> str:
-        """The part of the address that one customer of a provider has: an IPv4 address, or an IPv6 /64 network."""
+        """The part of the address that belongs to one customer: an IPv4 address, or an IPv6 /64 network."""
         address = parse_address(self.address)
         if isinstance(address, IPv6Address):
             return str(ip_network((address, 64), strict=False))
@@ -54,7 +54,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Familiarity:
-    """Parts of an origin from which an account signed in before."""
+    """The parts of an origin from which an account has signed in before."""
 
     network: bool = False
     device: bool = False
@@ -68,7 +68,8 @@ class Familiarity:
 class KnownOrigins:
     """Reads and stores origins in the caller's transaction.
 
-    The digests are keyed, so that nobody can try addresses out; if the secret key changes, all origins are unknown.
+    The digests are keyed, so that addresses can't be found by trial; if the secret key changes, all origins are
+    unknown.
     """
 
     now: Now
@@ -101,7 +102,7 @@ class KnownOrigins:
 
 
 log = structlog.get_logger(__name__)
-# A response does not wait for the audit log: its time would show which accounts exist.
+# A response does not wait for the audit log: its duration would reveal which accounts exist.
 FLUSH_S = 0.5
 WINDOW = timedelta(minutes=1)
 Failure = Literal["wrong", "refused"]
@@ -110,7 +111,7 @@ Way = Literal["password", "link", "invitation", "new password"]
 
 @dataclass(slots=True)
 class _Window:
-    """The failed tries on one account in a minute; `entries` is {organization id: id of its audit entry}."""
+    """The failed tries on one account within a minute; `entries` is {organization id: id of its audit entry}."""
 
     email: str
     since: datetime
@@ -120,7 +121,7 @@ class _Window:
     changed: bool = True
 
     def has_ended(self, now: datetime) -> bool:
-        """Return whether the minute is over and all that failed in it is written."""
+        """Return whether the minute is over and all its failures are written."""
         return not self.changed and self.since + WINDOW <= now
 
     def details(self) -> dict[str, str]:
@@ -129,7 +130,7 @@ class _Window:
 
 @dataclass(slots=True, kw_only=True)
 class SignInJournal:
-    """Writes at most one audit entry a minute for an account in each process, and counts failed tries in it.
+    """Writes at most one audit entry per account, minute and process, which counts the failed tries.
 
     Entries that the database refuses are written with the next one. A process that is killed loses the entries of the
     last half second; the log has their lines.
@@ -148,7 +149,7 @@ class SignInJournal:
         log.info("signed_in", user_id=user_id, address=address, way=way)
 
     def failed(self, user: User | None, *, address: str, failure: Failure) -> None:
-        """Note a failed try. Only an existing account's e-mail is logged, as people type passwords in its field."""
+        """Note a failed try. Only e-mails of accounts are logged, because people type passwords into the field."""
         self.metrics.count(SIGN_INS, failure)
         log.warning("sign_in_failed", email=user.email if user else None, address=address, failure=failure)
         if user:
@@ -177,11 +178,11 @@ class SignInJournal:
                 self._timer = threading.Timer(FLUSH_S, self._flush_in_background)
                 self._timer.daemon = True
                 self._timer.start()
-                # The timer ends with the process, which may end first.
+                # The process may end before the timer fires.
                 atexit.register(self._flush_in_background)
 
     def _unwritten(self) -> list[tuple[int, _Window]]:
-        """Return the windows with failures that were not written; those that have ended are dropped."""
+        """Return the windows with unwritten failures; windows that have ended are dropped."""
         with self._lock:
             self._timer = None
             atexit.unregister(self._flush_in_background)

@@ -1,4 +1,4 @@
-"""Signing in and out: by password, by link, and by the token that a browser keeps."""
+"""Signs users in and out: by password, by link, and by the token that a browser keeps."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Viewer:
 
     @property
     def actor(self) -> Actor:
-        """As the audit log names them."""
+        """The user as the audit log names them."""
         return Actor("user", self.user_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A new session: its token, and the origin with the device token that the browser keeps."""
+    """A new session: its token, and the origin with the device token for the browser to keep."""
 
     user_id: int
     token: str
@@ -52,7 +52,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A sign-in link. One that `resets` signs in with a new password only."""
+    """A sign-in link; a link that `resets` only signs in with a new password."""
 
     user_id: int
     email: str
@@ -61,7 +61,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInService:
-    """`replaced` is the token of the browser's previous session, which ends when a new one begins."""
+    """Signs users in and out; `replaced` is the token of the browser's previous session, which then ends."""
 
     database: Database
     now: Now
@@ -81,12 +81,12 @@ class SignInService:
         return self._started(user.id, origin, "password", keep)
 
     def start(self, user_id: int, origin: Origin, *, way: Way, replaced: str = "") -> Started:
-        """Begin a session of a user who was authenticated otherwise."""
+        """Begin a session for a user who was authenticated in another way."""
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
     @retried
     def make_link(self, *, email: str, resets: bool = False) -> str:
-        """Make a link for a day and return its token; earlier links end. `Invalid` for an unknown e-mail."""
+        """Create a link for a day and return its token; earlier links end. Raises `Invalid` for an unknown e-mail."""
         token, now = new_token(), self.now()
         with self.database.write() as connection:
             user = users.find_by_email(connection, email.strip().lower())
@@ -107,10 +107,10 @@ class SignInService:
         raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
 
     def follow_link(self, token: str, origin: Origin, *, password: str = "", replaced: str = "") -> Started:
-        """Begin a session by link, which works once: of two at the same time, one is `Unauthorized`.
+        """Begin a session by link, which works once: the second of two concurrent uses raises `Unauthorized`.
 
-        A link that resets sets `password`, and ends all that somebody else may have of the account: sessions, links and
-        known origins. `Invalid` for a password that is too short or too long.
+        A link that resets sets `password`, and ends everything that another person may have of the account: sessions,
+        links and known origins. Raises `Invalid` for a password that is too short or too long.
         """
         link = self.find_link(token)
         new_hash = self.passwords.hash(password) if link.resets else ""
@@ -145,7 +145,7 @@ class SignInService:
         with self.database.read() as connection:
             user = users.find_user(connection, viewer.user_id)
         if user is None:
-            raise Unauthorized("This account is gone.")
+            raise Unauthorized("This account no longer exists.")
         try:
             self.checks.check_own(user, old)
         except WrongPassword as error:
@@ -159,7 +159,7 @@ class SignInService:
         return self._started(user.id, origin, "new password", change)
 
     def _started(self, user_id: int, origin: Origin, way: Way, before: Callable[[Connection], None]) -> Started:
-        """Begin a session, in one transaction with the change `before` it."""
+        """Begin a session, and apply the change `before` it in the same transaction."""
         token, origin, now = new_token(), origin.with_device(), self.now()
 
         def begin(connection: Connection) -> None:
@@ -180,7 +180,7 @@ class SignInService:
 
 
 def _replace_password(connection: Connection, user: User, password_hash: str) -> None:
-    """Raise `Unauthorized` if the password that was checked is no longer the user's: what it began has ended."""
+    """Replace the password; raises `Unauthorized` if it was changed after it was checked."""
     if not users.replace_password(connection, user, password_hash):
         raise Unauthorized("The password was changed at this moment. Sign in again.")
 

@@ -1,7 +1,7 @@
-"""Backs up the SQLite file of the embedded mode while it is served, and restores it.
+"""Backs up the SQLite file of the embedded mode while it is in use, and restores it.
 
-A backup is a SQLite database with one table more, which has the secret key. Compressed texts need nothing else: their
-dictionaries are part of every release.
+A backup is a SQLite database with one additional table, which has the secret key. Compressed texts need no other file:
+their dictionaries are part of every release.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from app.models import schema
 
 PAGES_AT_ONCE = 4096
 Progress = Callable[[int, int], None]
-"""Takes the number of pages that are copied and of all pages."""
+"""Called with the number of copied pages, and of all pages."""
 
 
 def back_up(database: Path, file: Path, *, secret_key: str, on_progress: Progress) -> None:
-    """Write the state of a database, as it is committed now, to a file that appears when it is complete and checked.
+    """Write the committed state of a database to a file; the file appears once it is complete and checked.
 
-    Raises `Conflict` if the file exists, `NotFound` if there is no database, `Invalid` if it is damaged. A secret key
-    of "" is left out.
+    Raises `Conflict` if the file exists, `NotFound` if there is no database, and `Invalid` if the database is damaged.
+    An empty `secret_key` is stored as "".
     """
     if file.exists():
-        raise Conflict(f"{file} exists already: choose another name, or remove it.")
+        raise Conflict(f"{file} already exists: choose another name, or remove it.")
     if _size(database) == 0:
-        raise NotFound(f"There is nothing to back up: {database} is not there or is empty.")
+        raise NotFound(f"There is nothing to back up: {database} is missing or empty.")
     with _scratch_beside(file) as scratch:
         _copy(database, scratch, on_progress)
         _check(scratch, "The database")
         with closing(_connect(scratch, "rw")) as connection:
             connection.execute("CREATE TABLE reprise_backup (secret_key TEXT NOT NULL)")
             connection.execute("INSERT INTO reprise_backup VALUES (?)", (secret_key,))
-        # Should another program have made the file meanwhile, it stays.
+        # Fails if another program has created the file meanwhile.
         file.touch(exist_ok=False)
         _move(scratch, file)
 
 
 def restore(file: Path, database: Path, *, keep_key: Callable[[str], None], on_progress: Progress) -> None:
-    """Put a database in the place of one that is missing or empty. The caller has stopped whatever uses it.
+    """Restore a database where none exists, or only an empty one; the caller has stopped all programs that use it.
 
-    `keep_key` stores the secret key, "" where the backup has none; the database is not there yet if it raises. Raises
-    `Conflict` if there is a database, `NotFound` if there is no such file, `Invalid` if it can't be restored.
+    `keep_key` is called with the secret key, "" if the backup has none, before the database appears. Raises `Conflict`
+    if there is a database, `NotFound` if there is no such file, and `Invalid` if it can't be restored.
     """
     if not file.is_file():
         raise NotFound(f"There is no file {file}.")
@@ -55,16 +55,16 @@ def restore(file: Path, database: Path, *, keep_key: Callable[[str], None], on_p
     with _scratch_beside(database) as scratch:
         _copy(file, scratch, on_progress)
         if _check(scratch, str(file)) not in schema.revisions():
-            raise Invalid(f"{file} is of a newer release of Reprise: restore it with that one.")
+            raise Invalid(f"{file} is from a newer release of Reprise: restore it with that release.")
         keep_key(_take_key(scratch))
         _move(scratch, database)
 
 
 def _check_free(database: Path) -> None:
     for suffix in ("", "-wal", "-journal"):
-        # SQLite would take the rest of a former database for changes of the restored one.
+        # SQLite would apply the log of a former database to the restored one.
         if _size(rest := database.with_name(database.name + suffix)):
-            raise Conflict(f"{rest} is there already: move it away, or set REPRISE_HOME to another folder.")
+            raise Conflict(f"{rest} already exists: move it away, or set REPRISE_HOME to another folder.")
 
 
 def _size(file: Path) -> int:
@@ -76,7 +76,7 @@ def _size(file: Path) -> int:
 
 @contextmanager
 def _scratch_beside(file: Path) -> Iterator[Path]:
-    """Yield an empty file on the disk of `file` that only its owner can read; turn faults of the disk into messages."""
+    """Yield an empty file on the disk of `file` that only its owner can read; raises `Unavailable` for disk errors."""
     try:
         with TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
             scratch = Path(folder, "copy.db")
@@ -92,9 +92,9 @@ def _connect(file: Path, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
 
 
 def _copy(source: Path, target: Path, on_progress: Progress) -> None:
-    """Copy the committed state. Later commits wait in SQLite's log and are no part of the copy."""
+    """Copy the committed state; later commits are not part of the copy."""
     with closing(_connect(source, "ro")) as reader, closing(_connect(target, "rw")) as writer:
-        # Without a transaction SQLite would begin to copy anew after each change by another process.
+        # Without a transaction SQLite would restart the copy after each change by another process.
         reader.execute("BEGIN")
         try:
             reader.execute("SELECT 1 FROM sqlite_schema").fetchone()
@@ -103,25 +103,25 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
         reader.backup(
             writer, pages=PAGES_AT_ONCE, progress=lambda _, remaining, total: on_progress(total - remaining, total)
         )
-        # A copy is one file without a log, which can be read from a read-only disk.
+        # The copy becomes one file without a log, so that it can be read from a read-only disk.
         writer.execute("PRAGMA journal_mode=DELETE")
 
 
 def _check(file: Path, name: str) -> str:
-    """Return the revision of the schema; raises `Invalid` unless the file is a database of Reprise and not damaged."""
+    """Return the revision of the schema; raises `Invalid` unless the file is an undamaged database of Reprise."""
     with closing(_connect(file, "ro")) as connection:
         try:
             damages = [damage for (damage,) in connection.execute("PRAGMA quick_check(1)") if damage != "ok"]
             revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         except sqlite3.DatabaseError as error:
-            raise Invalid(f"{name} is no database of Reprise, or is damaged: {error}.") from error
+            raise Invalid(f"{name} is not a database of Reprise, or is damaged: {error}.") from error
     if damages or not revision:
         raise Invalid(f"{name} is damaged: {damages[0] if damages else 'its schema has no revision'}.")
     return str(revision[0])
 
 
 def _take_key(file: Path) -> str:
-    """Return the secret key of a backup, "" where it has none, and remove its traces from the file."""
+    """Return the secret key of a backup, "" if it has none, and remove its traces from the file."""
     with closing(_connect(file, "rw")) as connection:
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("CREATE TABLE IF NOT EXISTS reprise_backup (secret_key TEXT NOT NULL)")
@@ -131,7 +131,7 @@ def _take_key(file: Path) -> str:
 
 
 def _move(file: Path, target: Path) -> None:
-    """Move a file, so that it is there after a power cut."""
+    """Move a file durably: it survives a power cut."""
     file.replace(target)
     folder = os.open(target.parent, os.O_RDONLY)
     try:

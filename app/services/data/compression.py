@@ -1,4 +1,4 @@
-"""Compresses what was stored before there was compression, or while it was off, and joins spans of turns."""
+"""Compresses rows that were stored uncompressed, by earlier releases or while compression was off, and joins spans."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ COLUMNS: tuple[Column[Any], ...] = (
     replays.c.result,
     case_snapshots.c.document,
 )
-# Ids that are looked at in one statement, and the bytes of a column that one transaction rewrites.
+# Ids that one statement reads, and bytes of a column that one transaction rewrites.
 AT_ONCE, BYTES_AT_ONCE = 1000, 8 * 1024 * 1024
 SPANS_AT_ONCE = 5000
-"""Ids of spans: those of a turn may come in several batches, and those that are looked at together are joined."""
+"""Span ids that are read together, so that spans of a turn from several batches can be joined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +49,9 @@ class CompressionService:
             return row_rewriting.last_id(connection, column.table)
 
     def compress(self, column: Column[Any], *, until_id: int) -> Iterator[tuple[int, int]]:
-        """Compress rows in small transactions; yields the ids looked at and the rows compressed since the last time.
+        """Compress rows in small transactions; yields the number of ids read and rows compressed since the last time.
 
-        It may be interrupted at any row and begun again, and other processes may store, read and remove meanwhile.
+        It may be interrupted and started again at any row. Other processes may store, read and remove rows meanwhile.
         """
         listed: Callable[..., list[tuple[list[int], int]]] = span_rewriting.turns_apart
         rewrite: Callable[..., int] = span_rewriting.join_rows
@@ -64,9 +64,9 @@ class CompressionService:
         for after_id in range(0, until_id, at_once):
             up_to = min(after_id + at_once, until_id)
             with background.read() as connection:
-                found = listed(connection, after_id=after_id, until_id=up_to)
+                sized_rows = listed(connection, after_id=after_id, until_id=up_to)
             compressed = 0
-            for rows in by_size(found, itemgetter(1), BYTES_AT_ONCE):
+            for rows in by_size(sized_rows, itemgetter(1), BYTES_AT_ONCE):
                 ids = list(chain.from_iterable(ids for ids, _ in rows))
                 compressed += background.retrying(partial(rewrite, ids=ids))
             yield up_to - after_id, compressed

@@ -1,4 +1,4 @@
-"""Export of all sessions, runs or test cases of a prompt, newest first, read a page at a time."""
+"""Export of all sessions, runs or test cases of a prompt, newest first, one page at a time."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from app.services.traces.logs import Session, SessionService
 
 Row = TypeVar("Row")
 PAGE = 100
-# Test cases are read whole, and one may have 4 MiB.
+# Test cases are read completely, and each may have 4 MiB.
 CASES_PAGE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportService:
-    """No transaction spans an export: rows that are stored or removed meanwhile may or may not be in it.
+    """Exports data without one transaction: rows that are stored or removed meanwhile may or may not be included.
 
-    The caller handles each record while no connection to the database is in use.
+    No database connection is in use while the caller handles a record.
     """
 
     database: Database
@@ -41,7 +41,7 @@ class ExportService:
     test_cases: TestCaseService
 
     def check(self, *, project_id: int, prompt_id: int) -> None:
-        """`NotFound` unless the project has the prompt, archived or not."""
+        """Raise `NotFound` unless the project has the prompt, archived or not."""
         with self.database.read() as connection:
             require_known(connection, project_id=project_id, prompt_id=prompt_id)
 
@@ -72,7 +72,7 @@ class ExportService:
             )
 
         for entry in self._all(read, PAGE):
-            with self.database.read() as connection:  # one by one, because the length of a run is not bounded
+            with self.database.read() as connection:  # one by one, because the size of a run is unbounded
                 row = runs.find_run(connection, project_id=project_id, run_id=entry.id)
             if row is not None:
                 yield row
@@ -85,7 +85,7 @@ class ExportService:
         return map(self.test_cases.view, self._all(read, CASES_PAGE))
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
-        """Yield all rows that `read` returns after the last one, `limit` at a time; None stands for the first page."""
+        """Yield all rows; `read` returns the `limit` rows after the last one, or the first page for None."""
         last: Row | None = None
         while True:
             with self.database.read() as connection:

@@ -21,9 +21,10 @@ from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
 # A change of the rules takes effect in every process after this time.
 CACHE_S = 5.0
-# The limit of the column: masking can make a span longer, as it writes numbers anew.
+# The limit of the column. Masking can make a span longer, because it writes numbers again.
 SPAN_BYTES_MAX = 2**24 - 1
-# Attributes of a span that hold parts of messages (OpenTelemetry's GenAI conventions): a JSON pointer applies to both.
+# Span attributes with parts of messages (OpenTelemetry's GenAI conventions); a rule's JSON pointer applies to both
+# forms.
 _INSTRUCTION = ("gen_ai.system_instructions", EVERY, "content")
 _QUESTION = ("gen_ai.input.messages", EVERY, "parts", EVERY, "content")
 _ANSWER = ("gen_ai.output.messages", EVERY, "parts", EVERY, "content")
@@ -35,7 +36,7 @@ Batch = tuple[list[Span], list[Rejection]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingRules:
-    """`cipher` encrypts what waits before it is masked: a project with rules has nothing in work in the clear."""
+    """The masking rules by project; `cipher` encrypts data of projects with rules until it is masked."""
 
     database: Database
     cipher: ContentCipher
@@ -44,7 +45,8 @@ class MaskingRules:
     def of(self, project_id: int) -> Masking:
         """Return the project's rules, which are falsy if there are none.
 
-        `Unavailable` if they can't be read, or there is no key to encrypt with: nothing that they might mask is stored.
+        Raises `Unavailable` if they can't be read, or if there is no encryption key, so that unmasked data is never
+        stored.
         """
         rules = self.cache.get_or_read(project_id, partial(self._read, project_id))
         if rules and not self.cipher:
@@ -57,7 +59,7 @@ class MaskingRules:
         return Masking([Rule(**rule) for rule in policy.masking])
 
     def forget(self, project_id: int) -> None:
-        """Read the project's rules again at their next use."""
+        """Drop the project's cached rules, so that the next use reads them again."""
         self.cache.forget(project_id)
 
     def apply(self, project_id: int, spans: Sequence[Span], rejected: Sequence[Rejection]) -> Batch:
@@ -65,7 +67,7 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = ([], [_without(one, masking) for one in rejected], Budget())
+        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], Budget())
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
@@ -77,7 +79,7 @@ class MaskingRules:
 
 
 def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
-    """Raises RecursionError, and BadSpan for a span that can't be stored as the rules leave it."""
+    """Mask a span; raises RecursionError, and BadSpan for a span that can't be stored after masking."""
     raw = bytes(span.raw)
     masked, scope = masking.span(raw, budget), masking.cut(span.scope, MAX_SCOPE, budget)
     if masked is raw:
@@ -98,10 +100,10 @@ def _without(rejection: Rejection, masking: Masking) -> Rejection:
 
 @dataclass(frozen=True, slots=True)
 class MessageMasking:
-    """Masks the messages of a model call in a run or replay by the same rules as a span of such a call.
+    """Masks the messages of a run or replay by the same rules as a span of such a model call.
 
-    Each method masks a value, which may be None; `path` has the pointer tokens that lead to a part of a message.
-    All messages of a run or replay are masked within one budget.
+    Each method masks a value, which may be None; `path` has the pointer tokens that lead to a part of a message. All
+    messages of a run or replay share one budget.
     """
 
     masking: Masking
@@ -123,9 +125,9 @@ class MessageMasking:
         return self._at(value, *_RESULT)
 
     def other(self, value: Any) -> Any:
-        """Mask a value that no span attribute holds, such as an error, by patterns alone.
+        """Mask a value without a span attribute, such as an error, by patterns only.
 
-        An object or list stays one; its members are masked one by one.
+        The members of an object or list are masked one by one.
         """
         if isinstance(value, dict):
             return {name: self._at(inner) for name, inner in value.items()}
@@ -137,5 +139,5 @@ class MessageMasking:
         try:
             return self.masking.at(value, *pointers, budget=self.budget)
         except RecursionError:
-            # The value nests too deeply to be masked in parts, so it is masked as a whole.
+            # The value nests too deeply to be masked in parts, so all of it is masked.
             return MASK

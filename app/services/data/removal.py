@@ -1,4 +1,4 @@
-"""The removal of stored data: by each project's policy, and on request of a session, a prompt or a project."""
+"""Removes stored data: by each project's policy, and on request a session, a prompt or a project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
 
-# As far as rows are counted that a policy would remove: a question on a page takes some milliseconds.
+# Rows of a preview are counted up to this number only, so that the page answers within milliseconds.
 COUNTED = 10_001
 
 
@@ -48,7 +48,7 @@ class DataPolicyService:
 
     @retried
     def put(self, *, project_id: int, policy: DataPolicy, actor: Actor = SYSTEM) -> None:
-        """Replace the policy; rows that are stored already are not masked. `Invalid` for a rule that can't be used."""
+        """Replace the policy; rows that are already stored are not masked. Raises `Invalid` for an unusable rule."""
         if checked([Rule(**rule) for rule in policy.masking]) and not self.can_encrypt:
             raise Invalid(f"masking: {NO_KEY}")
         with self.database.write() as connection:
@@ -59,7 +59,7 @@ class DataPolicyService:
         self.rules.forget(project_id)
 
     def expired(self, *, project_id: int, policy: DataPolicy) -> dict[str, int]:
-        """Count the rows that would be too old under the policy, by table: to `COUNTED` at most, those with any."""
+        """Count the rows that the policy would remove, by table, up to `COUNTED`; tables without any are left out."""
         with self.database.read() as connection:
             now = earlier_now(connection, self.now())
             counts = {
@@ -74,7 +74,7 @@ class DataPolicyService:
 
 @dataclass(slots=True, kw_only=True)
 class RetentionService:
-    """Test cases have copies of what they need, so they are never removed."""
+    """Removes expired rows. Test cases are never removed, because they have copies of what they need."""
 
     database: Database
     now: Now
@@ -137,7 +137,7 @@ OF_PROMPT = (
     "label_versions",
     "prompt_versions",
 )
-# Tables of rows that name both a project and a prompt, and that nothing refers to.
+# Tables with both a project's and a prompt's id, which no other table refers to.
 OF_BOTH = (
     "rejected_spans",
     "log_records",
@@ -148,9 +148,9 @@ OF_BOTH = (
     "alert_rules",
     "session_filters",
 )
-# Runs and batches that were under way at an erasure may still store rows for this time; a run may take a day.
+# Runs and batches that had begun before an erasure may store rows for this time; a run may last a day.
 AFTERMATH = timedelta(days=2)
-# Each attempt removes what was stored during the one before; nothing begins any more once the prompt is erased.
+# Each attempt removes the rows that were stored during the previous one; no new work begins for an erased prompt.
 ATTEMPTS = 3
 
 
@@ -164,7 +164,7 @@ class DeletionService:
     _project_turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def delete_session(self, *, project_id: int, session_id: str, actor: Actor = SYSTEM) -> None:
-        """Delete the session with its spans; test cases made from it keep their copies. `NotFound` for no session."""
+        """Delete a session with its spans; test cases keep their copies. `NotFound` if there is no such session."""
 
         def mark(connection: Connection) -> bytes:
             key = require_session(connection, project_id=project_id, session_id=session_id).session_key
@@ -175,7 +175,7 @@ class DeletionService:
         self.remover.exhaust(partial(removal.remove_turns, scope=scope))
 
     def erase_prompt(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
-        """Remove the prompt, archived or not, with all its data; it can't be read from the first moment.
+        """Remove the prompt, archived or not, with all its data; it can't be read from the start of the erasure.
 
         If this is interrupted, `sweep` continues.
         """
@@ -190,7 +190,7 @@ class DeletionService:
         self._empty_prompt(project_id, prompt_id)
 
     def erase_project(self, *, project_id: int, actor: Actor = SYSTEM) -> None:
-        """Remove the project with its prompts and API keys; the audit log stays. `NotFound` for no project."""
+        """Remove the project with its prompts and API keys, but not its audit log; `NotFound` if there is none."""
 
         def mark(connection: Connection) -> Sequence[int]:
             audit_log.note(connection, self.now(), actor, Action.PROJECT_ERASED, str(project_id), project_id=project_id)
@@ -223,16 +223,16 @@ class DeletionService:
         self.remover.exhaust_in_turn(self._project_turns, projects, _steps_of_project)
 
     def _empty_prompt(self, project_id: int, prompt_id: int) -> None:
-        """Remove the prompt's rows; where work that is under way goes on storing some, the next sweep removes them."""
+        """Remove the prompt's rows; if running work stores more of them, the next sweep removes these."""
         for _ in range(ATTEMPTS):
             try:
                 for step in _steps_of_prompt(project_id, prompt_id):
                     self.remover.exhaust(step)
                 return
             except IntegrityError as error:
-                # A row was stored that refers to one to be removed: after its table's step, and before this one.
-                found = error
-        _log_conflict(prompt_id, found)
+                # Between two steps a row was stored that refers to a row of this step.
+                conflict = error
+        _log_conflict(prompt_id, conflict)
 
     def _empty_project(self, project_id: int) -> None:
         for step in _steps_of_project(project_id):

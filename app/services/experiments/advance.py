@@ -1,8 +1,8 @@
-"""Advances experiments: adds the replays that are wanted next, or ends them.
+"""Advances experiments: adds the next replays, or ends them.
 
-No worker holds an experiment. The worker that ends a replay advances its experiments; the clock advances those that
-were left behind. The next step is found without a lock. It is done under the lock of the experiment's row, if no other
-worker has added replays meanwhile.
+No worker owns an experiment. The worker that ends a replay advances its experiments; the clock advances the ones that
+were left behind. The next step is computed without a lock. It is applied under the lock of the experiment's row, unless
+another worker has added replays meanwhile.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
 
-# Replays of one experiment that wait or are played at once, so that others get their turn between them.
+# Replays of one experiment that are queued or played at the same time; other work runs between them.
 IN_WORK_MAX = 32
-# With so many of them left more are added.
+# More replays are added once this many are left.
 REFILLED_AT = 16
-# More than the rounds of any experiment; beyond it the clock goes on.
+# More than any experiment needs; after this many steps the clock continues.
 STEPS_AT_ONCE = 300
 WAIT_S = 60.0
-# The results of earlier replays are used again for so long.
+# Results of earlier replays are reused for this time.
 REUSED_FOR = timedelta(days=7)
 Decisions = Mapping[int, Decision]
 SIDES = {CANDIDATE: "candidate", BASELINE: "baseline"}
-NO_RESULT = "No replay of one side has a result: the page of the experiment says why."
+NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The next change of an experiment: results to use again, replays to add, or the columns of its end.
+    """The next change of an experiment: results to reuse, replays to add, or the columns of its end.
 
-    `total` is the number of replays that are planned so far.
+    `total` is the number of replays planned so far.
     """
 
     total: int
@@ -73,16 +73,16 @@ class ExperimentAdvancer:
         self._together = Coalescer(self._advance_all, wait_s=WAIT_S)
 
     def advance(self, experiment_id: int) -> list[int]:
-        """Do what is next; returns the ids of the replays whose messages the caller is to send.
+        """Apply the next step; returns the ids of the replays for which the caller must send messages.
 
-        Threads that advance the same experiment at the same time share one look at its replays.
+        Threads that advance the same experiment at the same time read its replays only once.
         """
         return self._together(experiment_id)
 
     def replay_ended(self, replay_id: int) -> list[int]:
         """Advance the experiments that wait for a replay; returns the ids of the replays to send.
 
-        While many others are in work the experiment need not advance, unless the replay has a violation.
+        An experiment with many other unfinished replays is not advanced, unless the replay has a violation.
         """
         with self.database.read() as connection:
             waiting = [
@@ -91,7 +91,7 @@ class ExperimentAdvancer:
                 if experiment_replays.count_in_work(connection, experiment_id=experiment_id) <= REFILLED_AT
                 or experiment_replays.is_violated(connection, replay_id=replay_id)
             ]
-        return [each for experiment_id in waiting for each in self.advance(experiment_id)]
+        return [id_ for experiment_id in waiting for id_ in self.advance(experiment_id)]
 
     def behind(self) -> dict[int, int]:
         """Return {id: organization id} of the unfinished experiments that were left behind."""
@@ -103,16 +103,16 @@ class ExperimentAdvancer:
         return Standing(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
     def summary(self, connection: Connection, standing: Standing, decisions: Decisions) -> dict[str, Any]:
-        """Return the JSON of the summary of what was found so far."""
+        """Return the summary of the results so far, as JSON."""
 
         def violations(replay_id: int) -> list[dict[str, Any]]:
             return experiment_replays.violations_of(connection, replay_id=replay_id)
 
-        found: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
-        return found
+        document: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
+        return document
 
     def cancel(self, experiment_id: int) -> bool:
-        """End the experiment with what it has and no verdict; False when it has ended before."""
+        """End the experiment with its present results and no verdict; False if it had already ended."""
         for _ in range(STEPS_AT_ONCE):
             with self.database.read() as connection:
                 row = experiments.find_unfinished(connection, experiment_id=experiment_id)
@@ -127,7 +127,7 @@ class ExperimentAdvancer:
         return False
 
     def _advance_all(self, experiment_ids: Sequence[int]) -> list[list[int]]:
-        """Advance each of the experiments once; of equal ids, the first gets the replays to send."""
+        """Advance each of the experiments once; of equal ids, only the first one gets the replays to send."""
         sent = {experiment_id: self._advance(experiment_id) for experiment_id in dict.fromkeys(experiment_ids)}
         return [sent.pop(experiment_id, []) for experiment_id in experiment_ids]
 
@@ -152,8 +152,8 @@ class ExperimentAdvancer:
             reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
         if outlook.is_decided:
-            own = decisions[CANDIDATE]
-            end = _end(standing, decisions, status="finished", verdict=own.verdict, reason=own.reason)
+            decision = decisions[CANDIDATE]
+            end = _end(standing, decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
             return replace(step, end=end)
         if reused := self._reusable(connection, standing, wanted):
             return replace(step, reused=reused)
@@ -167,30 +167,30 @@ class ExperimentAdvancer:
     def _reusable(
         self, connection: Connection, standing: Standing, wanted: Sequence[Wanted]
     ) -> list[tuple[Wanted, int]]:
-        """Return the wanted replays whose results are there, with the ids of those that have them."""
+        """Return the wanted replays for which earlier results exist, with the ids of the earlier replays."""
         plan = standing.plan
         if not plan.numbers.reuse or not wanted:
             return []
         linked = {row.replay_id for row in standing.replays}
-        found: list[tuple[Wanted, int]] = []
-        for arm in sorted({each.series.arm for each in wanted}):
-            own = [each for each in wanted if each.series.arm == arm]
+        reusable: list[tuple[Wanted, int]] = []
+        for arm in sorted({replay.series.arm for replay in wanted}):
+            replays = [replay for replay in wanted if replay.series.arm == arm]
             known = experiment_replays.reusable_replays(
                 connection,
                 draft_snapshot_id=plan.snapshots[arm],
-                case_snapshot_ids={plan.case(each.series).snapshot_id for each in own},
+                case_snapshot_ids={plan.case(replay.series).snapshot_id for replay in replays},
                 judge_model_id=plan.row.judge_model_id,
                 since=self.now() - REUSED_FOR,
             )
-            for each in own:
-                free = (id_ for id_ in known.get(plan.case(each.series).snapshot_id, ()) if id_ not in linked)
+            for replay in replays:
+                free = (id_ for id_ in known.get(plan.case(replay.series).snapshot_id, ()) if id_ not in linked)
                 if (replay_id := next(free, None)) is not None:
                     linked.add(replay_id)
-                    found.append((each, replay_id))
-        return found
+                    reusable.append((replay, replay_id))
+        return reusable
 
     def _done(self, standing: Standing, step: Step) -> list[int] | None:
-        """Make the change; returns the ids of the replays that were added. None if others were quicker."""
+        """Apply the step; returns the ids of the added replays, None if another worker was faster."""
         added = self.database.retrying(partial(self._store, standing=standing, step=step))
         if step.end is not None and added is not None:
             outcome = step.end.get("verdict") or step.end["status"]
@@ -237,7 +237,10 @@ def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, A
 
 
 def _event(row: ExperimentRow, end: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what webhooks are told of the end of an experiment: no vendor's words, which may repeat what was said."""
+    """Return the event of an experiment's end for webhooks.
+
+    It never has a vendor's error message, which may quote a message of the model call.
+    """
     reason = NO_RESULT if end["status"] == "error" else end.get("reason")
     outcome = {"outcome": end.get("verdict") or end["status"], "reason": reason}
     return {"projectId": row.project_id, "experimentId": row.id, **outcome}

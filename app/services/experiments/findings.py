@@ -1,4 +1,4 @@
-"""The findings of an experiment, which are stored when it ends. Each struct describes its JSON, too."""
+"""The findings of an experiment, stored when it ends; each struct also describes its JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.services.experiments.standing import Standing, latency_ms
 from app.services.replays.frozen import FrozenCase
 from app.typed import convert
 
-# The violations that an experiment keeps, and the longest arguments, as JSON, that it keeps of one.
+# Violations that an experiment stores, and the longest stored arguments of one, as bytes of JSON.
 MOST_VIOLATIONS = 100
 ARGUMENTS_BYTES = 20_000
 
@@ -31,15 +31,18 @@ class _FindingsDocument(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Latency(_FindingsDocument, frozen=True):
-    """The median and the 95th percentile of the milliseconds that replays took; None without one to measure."""
+    """The median and the 95th percentile of the replays' milliseconds; None without a measured replay."""
 
     p50: float | None
     p95: float | None
 
 
 class Side(_FindingsDocument, frozen=True):
-    """The replays of a test case with one arm. `interval` is Wilson's of 95 %; tokens and costs are the experiment's
-    own, so that results that were used again have none."""
+    """The replays of a test case with one arm.
+
+    `interval` is the 95 % Wilson interval. Tokens and costs are only those of replays played for this experiment;
+    reused results count as zero.
+    """
 
     runs: int
     passed: int
@@ -55,7 +58,7 @@ class Side(_FindingsDocument, frozen=True):
 
 
 class CaseFindings(_FindingsDocument, frozen=True):
-    """A test case; `baseline` is None in an experiment without one."""
+    """The findings of a test case; `baseline` is None in an experiment without a baseline."""
 
     test_case_id: int
     name: str
@@ -65,14 +68,14 @@ class CaseFindings(_FindingsDocument, frozen=True):
 
 
 class ModelFindings(_FindingsDocument, frozen=True):
-    """The test cases with another model, whose side is called the candidate's."""
+    """The findings of the test cases with another model; its side is called `candidate`."""
 
     language_model_name: str
     test_cases: tuple[CaseFindings, ...]
 
 
 class FoundViolation(_FindingsDocument, frozen=True):
-    """A violation with the replay of the candidate that it was found in; that alone has very long arguments."""
+    """A violation with the candidate's replay that has it; very long arguments are only in the replay."""
 
     test_case_id: int
     replay_id: int
@@ -84,10 +87,10 @@ class FoundViolation(_FindingsDocument, frozen=True):
 
 
 class Summary(_FindingsDocument, frozen=True):
-    """The part of the findings that lists show, too.
+    """The part of the findings that lists show too.
 
-    `classes` counts the test cases of each class, `reused` the replays whose results were used again. `p_value` is
-    that of the comparison with the baseline.
+    `classes` counts the test cases of each class. `reused` counts the replays with reused results. `p_value` belongs to
+    the comparison with the baseline.
     """
 
     classes: dict[CaseClass, int] = {}
@@ -100,7 +103,7 @@ class Summary(_FindingsDocument, frozen=True):
 
 
 class Findings(_FindingsDocument, frozen=True):
-    """The findings about each test case, with the candidate and with the models that are compared."""
+    """The findings of each test case, with the candidate and with the compared models."""
 
     test_cases: tuple[CaseFindings, ...]
     models: tuple[ModelFindings, ...]
@@ -110,21 +113,21 @@ Violations = Callable[[int], Iterable[Mapping[str, Any]]]
 
 
 def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
-    """Return the summary of what was found so far; `violations` returns those of a replay, as JSON."""
-    own, played = decisions[CANDIDATE], [each for each in standing.replays if not each.reused]
+    """Return the summary of the results so far; `violations` returns the violations of a replay, as JSON."""
+    decision, played = decisions[CANDIDATE], [replay for replay in standing.replays if not replay.reused]
     return Summary(
-        classes=Counter(own.classes),
+        classes=Counter(decision.classes),
         reused=len(standing.replays) - len(played),
         violations=tuple(islice(_violations(standing, violations), MOST_VIOLATIONS)),
-        detectable=own.detectable,
-        p_value=own.p_value,
+        detectable=decision.detectable,
+        p_value=decision.p_value,
         tokens=_tokens(played),
         cost=_cost(played),
     )
 
 
 def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findings:
-    """Return what was found so far about each test case."""
+    """Return the findings so far of each test case."""
     models = enumerate(standing.plan.models, FIRST_MODEL)
     return Findings(
         test_cases=_cases(standing, CANDIDATE, decisions[CANDIDATE]),
@@ -135,14 +138,14 @@ def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findin
 
 
 def _violations(standing: Standing, violations: Violations) -> Iterator[FoundViolation]:
-    """Yield the violations by test case. Replays are read one by one, as each may have many."""
+    """Yield the violations by test case. Replays are read one by one, because each may have many."""
     rows = (row for case in standing.plan.cases for row in standing.found(CANDIDATE, case) if row.violated)
     for row in rows:
         for violation in violations(row.replay_id):
-            found = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}
-            if len(orjson.dumps(found["arguments"])) > ARGUMENTS_BYTES:
-                found["arguments"] = None
-            yield convert(found, FoundViolation)
+            values = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}
+            if len(orjson.dumps(values["arguments"])) > ARGUMENTS_BYTES:
+                values["arguments"] = None
+            yield convert(values, FoundViolation)
 
 
 def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindings, ...]:
@@ -151,18 +154,18 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
         CaseFindings(
             test_case_id=case.test_case_id,
             name=case.name,
-            class_=found,
+            class_=class_,
             candidate=_side(standing, arm, case),
             baseline=_side(standing, BASELINE, case) if has_baseline else None,
         )
-        for case, found in zip(standing.plan.cases, decision.classes, strict=True)
+        for case, class_ in zip(standing.plan.cases, decision.classes, strict=True)
     )
 
 
 def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
     trials = standing.found(arm, case)
     rows = standing.by_series.get(standing.plan.series(arm, case), ())
-    own = [row for row in rows if not row.reused]
+    played = [row for row in rows if not row.reused]
     passed, runs = sum(row.status == "passed" for row in trials), len(trials)
     latencies = [ms for ms in map(latency_ms, trials) if ms is not None]
     return Side(
@@ -171,8 +174,8 @@ def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
         pass_rate=passed / runs if runs else None,
         interval=wilson_interval(passed, runs),
         pass_k=pass_k(passed, runs),
-        tokens=_tokens(own),
-        cost=_cost(own),
+        tokens=_tokens(played),
+        cost=_cost(played),
         latency=Latency(percentile(latencies, 0.5), percentile(latencies, 0.95)),
         reused=sum(row.reused for row in trials),
         replay_ids=tuple(row.replay_id for row in trials),

@@ -1,4 +1,4 @@
-"""Follows an experiment until it ends. Its rows tell that something has changed, whichever process changed it."""
+"""Follows an experiment until it ends, by polling its rows, because any process may change it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from app.services.experiments.service import ExperimentService, ExperimentView, Progress
 
-# The pause between two looks at the rows; many times as long as the last view took to read, where that is longer.
+# The pause between two reads of the rows; if reading the last view was slow, `PAUSES` times its duration.
 PAUSE_S = 1.0
 PAUSES = 10
 SILENCE_S = 10.0
-# A client that follows for so long connects again.
+# After this time the client must connect again.
 LONGEST_S = 3600.0
 
 
@@ -25,9 +25,9 @@ class ExperimentFollower:
     sleep: Callable[[float], None] = time.sleep
 
     def follow(self, *, project_id: int, experiment_id: int) -> Iterator[ExperimentView | None]:
-        """Yield the experiment as it is now and after each change, at most once in `pause_s`, until it has ended.
+        """Yield the experiment now and after each change, at most once per `pause_s`, until it has ended.
 
-        None stands for a while without a change. Raises `NotFound` when it is removed meanwhile.
+        Yields None after a while without a change. Raises `NotFound` if the experiment is removed meanwhile.
         """
         until = self.monotonic() + self.longest_s
         seen: Progress | None = None

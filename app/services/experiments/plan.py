@@ -1,4 +1,4 @@
-"""The plan of an experiment, which is fixed when it is asked for: its numbers, its test cases and its arms."""
+"""The plan of an experiment, fixed when it is requested: its numbers, its test cases and its arms."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
 
 
 class Repeats(msgspec.Struct, frozen=True):
-    """The smallest and the largest number of replays of a test case with one arm."""
+    """The minimum and maximum number of replays of a test case with one arm."""
 
     min: int
     max: int
 
 
 class Numbers(msgspec.Struct, frozen=True, rename="camel"):
-    """The numbers of an experiment, as in the API. `max_cost` is in USD, `max_slowdown` a ratio of medians."""
+    """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians."""
 
     repeats: Repeats
     detect: float
@@ -48,7 +48,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
-    """A model that is compared: the snapshot has the candidate's content with that model."""
+    """A compared model; the snapshot has the candidate's content with this model."""
 
     language_model_name: str
     snapshot_id: int
@@ -63,7 +63,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Arms are numbered as in the table; those of the same content share their replays."""
+    """The plan of an experiment. Arms are numbered as in the table; arms with the same content share their replays."""
 
     row: ExperimentRow
     numbers: Numbers
@@ -81,7 +81,7 @@ class Plan:
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
-        """The content's snapshot of each arm."""
+        """The snapshot of each arm's content."""
         arms = {CANDIDATE: self.row.candidate_snapshot_id}
         if self.row.baseline_snapshot_id is not None:
             arms[BASELINE] = self.row.baseline_snapshot_id
@@ -89,7 +89,7 @@ class Plan:
 
     @cached_property
     def played_arms(self) -> dict[int, int]:
-        """The arm whose replays each arm has: the first one of the same content."""
+        """The arm that provides each arm's replays: the first arm with the same content."""
         first: dict[int, int] = {}
         return {arm: first.setdefault(snapshot_id, arm) for arm, snapshot_id in sorted(self.snapshots.items())}
 
@@ -113,7 +113,7 @@ class Plan:
         return self._by_id[series.test_case_id]
 
     def setup(self, arm: int) -> ReplaySetup:
-        """Return what the replays of an arm have in common."""
+        """Return the common properties of an arm's replays."""
         row, is_baseline = self.row, arm == BASELINE
         kind: CandidateKind = "version" if is_baseline else row.candidate_kind if arm == CANDIDATE else "overlay"
         return ReplaySetup(

@@ -1,4 +1,4 @@
-"""Experiments as callers see them: started, read, listed, cancelled."""
+"""Experiments as callers see them: starts, reads, lists and cancels them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ Baseline = Candidate | Literal["latest"] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewExperiment:
-    """An experiment to start; None stands for a default (docs/reference/gate.md).
+    """An experiment to start; None means a default (docs/reference/gate.md).
 
-    `test_case_ids` None are all of the prompt's. A baseline "latest" is the newest version, and none without one.
+    `test_case_ids` None means all test cases of the prompt. The baseline "latest" is the newest version; without any
+    version there is no baseline.
     """
 
     candidate: Candidate = DRAFT
@@ -56,7 +57,7 @@ class NewExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The replays of an experiment that have ended, and all that it has by now."""
+    """The number of ended replays of an experiment, and of all its replays so far."""
 
     status: Status
     done: int
@@ -65,7 +66,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentView:
-    """An experiment as it is now; `findings` are JSON of `app.services.experiments.findings.Findings`."""
+    """The present state of an experiment; `findings` is JSON of `app.services.experiments.findings.Findings`."""
 
     row: ExperimentRow
     findings: dict[str, Any]
@@ -81,20 +82,21 @@ class ExperimentService:
     advancer: ExperimentAdvancer
 
     def start(self, *, project_id: int, prompt_id: int, new: NewExperiment) -> ExperimentRow:
-        """Fix all that is played and write the experiment's row; the caller advances it after that.
+        """Freeze everything that is played and write the experiment's row; the caller then advances it.
 
-        Raises `NotFound` for an unknown prompt, version or test case, and `Invalid` for what can't be played.
+        Raises `NotFound` for an unknown prompt, version or test case, and `Invalid` for a candidate that can't be
+        played.
         """
         experiment_id = self.database.retrying(partial(self._add, project_id=project_id, prompt_id=prompt_id, new=new))
         return self.row(project_id=project_id, experiment_id=experiment_id)
 
     def row(self, *, project_id: int, experiment_id: int) -> ExperimentRow:
-        """Return the experiment as it was advanced last."""
+        """Return the experiment's row as of its last step."""
         with self.database.read() as connection:
             return _find(connection, project_id, experiment_id)
 
     def progress(self, *, project_id: int, experiment_id: int) -> Progress:
-        """Return how far the experiment is, which is less work than `get`."""
+        """Return the progress of the experiment, which is cheaper than `get`."""
         with self.database.read() as connection:
             row = _find(connection, project_id, experiment_id)
             if row.finished:
@@ -104,7 +106,7 @@ class ExperimentService:
             return Progress(row.status, total - in_work, total)
 
     def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
-        """Return the experiment with what was found so far."""
+        """Return the experiment with its findings so far."""
         with self.database.read() as connection:
             row = _find(connection, project_id, experiment_id)
             if row.finished:
@@ -126,7 +128,7 @@ class ExperimentService:
         cursor: str | None = None,
         newest_first: bool = True,
     ) -> Page[ExperimentRow]:
-        """List the prompt's experiments; those of one verdict alone where it is given."""
+        """List the prompt's experiments, optionally only those with a verdict."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             read = partial(
@@ -139,13 +141,16 @@ class ExperimentService:
             return page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
 
     def count(self, *, project_id: int, prompt_id: int, verdict: Verdict | None) -> int:
-        """Count the experiments that `list` has on all its pages."""
+        """Count the experiments on all pages of `list`."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             return experiments.count_experiments(connection, prompt_id=prompt_id, verdict=verdict)
 
     def cancel(self, *, project_id: int, experiment_id: int) -> ExperimentView:
-        """End the experiment without a verdict, and the replays that it alone has. `Conflict` when it has ended."""
+        """End the experiment without a verdict, and cancel the replays that no other experiment uses.
+
+        Raises `Conflict` if it has already ended.
+        """
         self.row(project_id=project_id, experiment_id=experiment_id)
         cancelled = self.advancer.cancel(experiment_id)
         view = self.get(project_id=project_id, experiment_id=experiment_id)
@@ -195,11 +200,11 @@ class ExperimentService:
 
 
 def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
-    """Return the numbers with the defaults filled in; `Invalid` for repeats that exclude each other."""
+    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other."""
     least = new.repeats_min or default_repeats(new.detect)[0]
     most = new.repeats_max or default_most(least)
     if least > most:
-        raise Invalid(f"repeats: min, which is {least} here, must not be greater than max, which is {most}.")
+        raise Invalid(f"repeats: min ({least}) must not be greater than max ({most}).")
     return Numbers(
         repeats=Repeats(least, most),
         detect=new.detect,

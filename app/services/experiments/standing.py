@@ -1,4 +1,4 @@
-"""The standing of an experiment: what its replays have found, and which ones it wants next."""
+"""The standing of an experiment: the results of its replays, and the replays that it needs next."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.models.replays import UNFINISHED
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.replays.frozen import FrozenCase
 
-# The replays of one experiment, all arms together.
+# Replays of one experiment, all arms together.
 REPLAYS_MAX = 10_000
-# Replays with an error after which a side that has no other result is given up.
+# A side is given up after this many replays with an error and none with a result.
 ERRORS_ALONE = 20
 
 
 class Wanted(NamedTuple):
-    """A replay that is to be added; those of the first ordinals are played first, over all test cases."""
+    """A replay to add; lower ordinals are played first, across all test cases."""
 
     ordinal: int
     series: Series
@@ -32,10 +32,10 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The next change of an experiment, as it follows from its replays.
+    """The next change of an experiment, computed from its replays.
 
-    `decisions` are those on each compared arm; `wanted` the replays to add, in the order in which they are to be
-    played; `fruitless` an arm that has no result and gets none, None if there is no such arm.
+    `decisions` are the decisions by compared arm. `wanted` are the replays to add, in playing order. `fruitless` is an
+    arm that has no result and will get none, None if there is none.
     """
 
     decisions: Mapping[int, Decision]
@@ -56,15 +56,15 @@ class Standing:
 
     @cached_property
     def by_series(self) -> Mapping[Series, Sequence[PlayedRow]]:
-        found: defaultdict[Series, list[PlayedRow]] = defaultdict(list)
-        for each in self.replays:
-            found[Series(each.arm, each.test_case_id)].append(each)
-        return found
+        series: defaultdict[Series, list[PlayedRow]] = defaultdict(list)
+        for replay in self.replays:
+            series[Series(replay.arm, replay.test_case_id)].append(replay)
+        return series
 
     @cached_property
     def in_work(self) -> int:
         """The number of replays that have not ended."""
-        return sum(each.status in UNFINISHED for each in self.replays)
+        return sum(replay.status in UNFINISHED for replay in self.replays)
 
     @property
     def ended(self) -> int:
@@ -72,26 +72,26 @@ class Standing:
 
     @cached_property
     def own_cost_usd(self) -> float:
-        """The cost of the replays that were played for this experiment."""
-        own = (each for each in self.replays if not each.reused)
-        return sum(each.prompt_cost_usd + each.completion_cost_usd for each in own)
+        """The cost of the replays that were played for this experiment, in USD."""
+        played = (replay for replay in self.replays if not replay.reused)
+        return sum(replay.prompt_cost_usd + replay.completion_cost_usd for replay in played)
 
     @cached_property
     def _errors(self) -> int:
-        return sum(_is_error(each) for each in self.replays)
+        return sum(_is_error(replay) for replay in self.replays)
 
     def found(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
-        """Return the replays of a series that are trials, in order of ordinal.
+        """Return the replays of a series that count as trials, in order of ordinal.
 
-        They end before the first that is in work: of replays that run side by side the quick ones must not count
-        first. A candidate's with a violation counts at once, for nothing that comes can change what it means.
+        They stop before the first unfinished replay: otherwise the faster of concurrent replays would count first. A
+        candidate's replay with a violation counts at once, because later replays can't change its meaning.
         """
         trials: list[PlayedRow] = []
         waits = False
-        for each in self.by_series.get(self.plan.series(arm, case), ()):
-            waits = waits or each.status in UNFINISHED
-            if each.status in COUNTED and (not waits or (each.violated and arm != BASELINE)):
-                trials.append(each)
+        for replay in self.by_series.get(self.plan.series(arm, case), ()):
+            waits = waits or replay.status in UNFINISHED
+            if replay.status in COUNTED and (not waits or (replay.violated and arm != BASELINE)):
+                trials.append(replay)
         return trials
 
     @cached_property
@@ -111,12 +111,12 @@ class Standing:
         return tuple(map(_trial, self.found(arm, case)))
 
     def decisions(self, exhausted: str | None = None) -> dict[int, Decision]:
-        """Return the decision on each compared arm; `exhausted` says why no more may be played."""
+        """Return the decision by compared arm; `exhausted` is the reason why no more replays may be played."""
         return {arm: decide(self.plan.design, cases, exhausted=exhausted) for arm, cases in self._cases.items()}
 
     @property
     def _exhausted(self) -> str | None:
-        """The reason why no more may be played; None while there is none."""
+        """The reason why no more replays may be played; None if there is none."""
         most = self.plan.numbers.max_cost
         if most is not None and self.own_cost_usd >= most:
             return f"the cost reached {usd(most)}"
@@ -132,27 +132,27 @@ class Standing:
         is_over = not wanted and not self.in_work
         if is_over and not _is_decided(decisions):
             decisions = self.decisions(self._unplayable)
-        # Replays that a budget stopped are no errors.
+        # Replays that were stopped by a budget are not errors.
         fruitless = self._fruitless(is_over=is_over) if exhausted is None else None
         return Outlook(decisions, wanted, fruitless)
 
     def _wanted(self, decisions: Mapping[int, Decision]) -> list[Wanted]:
-        """Return the replays to add for what is not decided, in the order in which they are to be played.
+        """Return the replays to add for undecided comparisons, in playing order.
 
-        A replay that ended with an error is no trial, and another one is played in its place: at most as many in a
-        series as trials are wanted in it.
+        A replay that ended with an error is not a trial; another one replaces it. A series gets at most as many
+        replacements as it needs trials.
         """
         targets: defaultdict[Series, int] = defaultdict(int)
         for arm, decision in decisions.items():
             for case, (own, baseline) in zip(self.plan.cases, decision.targets, strict=True):
-                for each, target in ((arm, own), (BASELINE, baseline)):
-                    if decision.verdict is None and each in self.plan.played_arms:
-                        series = self.plan.series(each, case)
+                for arm_, target in ((arm, own), (BASELINE, baseline)):
+                    if decision.verdict is None and arm_ in self.plan.played_arms:
+                        series = self.plan.series(arm_, case)
                         targets[series] = max(targets[series], target)
-        found = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
+        wanted = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
         order = {case.test_case_id: index for index, case in enumerate(self.plan.cases)}
-        found.sort(key=lambda each: (each.ordinal, order[each.series.test_case_id], each.series.arm))
-        return found[: max(0, REPLAYS_MAX - len(self.replays))]
+        wanted.sort(key=lambda arm_: (arm_.ordinal, order[arm_.series.test_case_id], arm_.series.arm))
+        return wanted[: max(0, REPLAYS_MAX - len(self.replays))]
 
     def _missing(self, series: Series, target: int) -> range:
         rows = self.by_series.get(series, ())
@@ -163,11 +163,11 @@ class Standing:
 
     @property
     def _unplayable(self) -> str:
-        """The reason why no more can be played of what ended with errors."""
+        """The reason given when replays ended with errors and no more can be played."""
         return f"{plural(self._errors, 'replay')} ended without a result"
 
     def _fruitless(self, *, is_over: bool) -> int | None:
-        """Return an arm whose replays all ended with an error: `ERRORS_ALONE` of them, or all if it `is_over`."""
+        """Return an arm with only failed replays: at least `ERRORS_ALONE`, or all of its replays if `is_over`."""
         for arm in (CANDIDATE, BASELINE):
             rows = [
                 row
@@ -175,8 +175,8 @@ class Standing:
                 for row in (self.by_series.get(self.plan.series(arm, case), ()) if arm in self.plan.snapshots else ())
             ]
             failed = sum(map(_is_error, rows))
-            alone = failed == len(rows) if is_over else failed >= ERRORS_ALONE
-            if rows and alone and not any(row.status in COUNTED for row in rows):
+            only_errors = failed == len(rows) if is_over else failed >= ERRORS_ALONE
+            if rows and only_errors and not any(row.status in COUNTED for row in rows):
                 return arm
         return None
 
@@ -191,7 +191,7 @@ def _is_error(row: PlayedRow) -> bool:
 
 
 def latency_ms(row: PlayedRow) -> float | None:
-    """Return the time from the first claim to the end; None for a replay that was interrupted."""
+    """Return the milliseconds from the first claim to the end; None for a replay that was interrupted."""
     if row.attempts != 1 or row.started_at is None or row.finished_at is None:
         return None
     return (row.finished_at - row.started_at).total_seconds() * 1000

@@ -1,4 +1,4 @@
-"""Vendors' credentials: those of an organization, encrypted at rest, or those of the instance's settings."""
+"""Vendors' credentials: an organization's, encrypted at rest, or the ones in the instance's settings."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
 
 CHECK_TIMEOUT_S = 20.0
-# For what comes before and after the call.
+# Time for the work before and after the call.
 AROUND_CHECK_S = 5.0
 BASE_URL_MAX = 512
-# The encrypted key, and the base URL, either of which may be "".
+# The encrypted key and the base URL; either may be "".
 StoredKey = tuple[str, str]
 # The last four characters of a shorter key would reveal too much of it.
 SHOWN_FROM = 16
@@ -33,9 +33,9 @@ SHOWN_FROM = 16
 
 @dataclass(frozen=True, slots=True)
 class StoredCredential:
-    """The parts of a credential that may be shown; `set_at` is None for one of the settings.
+    """The parts of a credential that may be shown; `set_at` is None if it comes from the settings.
 
-    `last_four` is "" for a key that is short, comes from the settings, or can't be decrypted.
+    `last_four` is "" for a short key, for a key from the settings, and for a key that can't be decrypted.
     """
 
     vendor: str
@@ -46,7 +46,7 @@ class StoredCredential:
 
 @dataclass(slots=True, kw_only=True)
 class CredentialService:
-    """`from_settings` is {vendor: (key, base URL)}."""
+    """Credentials for calling vendors; `from_settings` is {vendor: (key, base URL)}."""
 
     database: Database
     now: Now
@@ -61,15 +61,15 @@ class CredentialService:
         self._stored = Coalescer(self.find_stored)
 
     def find(self, organization_id: int, vendor: str, *, base_url: str = "") -> Credential | None:
-        """Return the credential to call a vendor with; `ProviderError` says what to set when there is none.
+        """Return the credential for a vendor; raises `ProviderError` with advice if there is none.
 
-        BUILTIN models need no credential, and neither does a model with a `base_url` of its own.
+        BUILTIN models need no credential, and neither does a model with a `base_url`.
         """
         stored = None if vendor == "BUILTIN" else self._stored((organization_id, vendor))
         return self.choose(vendor, stored, base_url=base_url)
 
     def choose(self, vendor: str, stored: StoredKey | None, *, base_url: str = "") -> Credential | None:
-        """Do as `find` with what the organization has stored for this vendor."""
+        """Do the same as `find`, given the organization's stored key of this vendor."""
         if vendor == "BUILTIN":
             return None
         if stored:
@@ -83,7 +83,7 @@ class CredentialService:
         raise ProviderError(_nothing_set(vendor))
 
     def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[StoredKey | None]:
-        """Return what is stored for each (organization id, vendor)."""
+        """Return the stored key of each (organization id, vendor)."""
         with self.database.read() as connection:
             found = language_models.find_credentials(connection, keys=set(keys))
         return [found.get(key) for key in keys]
@@ -98,7 +98,7 @@ class CredentialService:
         return sorted(known.values(), key=lambda credential: credential.vendor)
 
     def get(self, organization_id: int, vendor: str) -> StoredCredential:
-        """Return the vendor's credential; `NotFound` when it has none."""
+        """Return the vendor's credential; `NotFound` if it has none."""
         for credential in self.list(organization_id):
             if credential.vendor == vendor:
                 return credential
@@ -108,13 +108,13 @@ class CredentialService:
     def set(
         self, organization_id: int, vendor: str, *, api_key: str, base_url: str = "", actor: Actor = SYSTEM
     ) -> None:
-        """Store a credential in place of an older one; only custom endpoints may have no key."""
+        """Store a credential, replacing an older one; only custom endpoints may have no key."""
         if vendor not in VENDORS:
             raise Invalid(f"vendor: Use one of {', '.join(VENDORS)}.")
         if not api_key and vendor != CUSTOM:
             raise Invalid("apiKey: Must not be empty.")
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
-            raise Invalid("apiKey: Has characters that no key has; copy it anew.")
+            raise Invalid("apiKey: Has characters that no key has; copy it again.")
         check_base_url(base_url)
         now, encrypted = self.now(), self._cipher.encrypt(api_key)
         with self.database.write() as connection:
@@ -136,7 +136,7 @@ class CredentialService:
             audit_log.note(connection, self.now(), actor, action, vendor, organization_id=organization_id)
 
     def check(self, organization_id: int, model: LanguageModel) -> None:
-        """Call the model once; `ProviderError` has the vendor's message when the credential does not work."""
+        """Call the model once; raises `ProviderError` with the vendor's message if the credential fails."""
         credential = self.find(organization_id, model.vendor, base_url=model.base_url)
         ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type]
         question = (Message("user", "Say OK."),)
@@ -165,12 +165,12 @@ def address_details(base_url: str) -> dict[str, str]:
 
 
 def check_base_url(base_url: str) -> None:
-    """Raise `Invalid` for an address that can't be called; "" stands for the vendor's own."""
+    """Raise `Invalid` for an address that can't be called; "" means the vendor's default."""
     if not base_url:
         return
     check_address("baseUrl", base_url, longest=BASE_URL_MAX)
     if "?" in base_url or "#" in base_url:
-        raise Invalid("baseUrl: Must have no query and no fragment: what is asked for is added to its path.")
+        raise Invalid("baseUrl: Must have no query and no fragment: paths of requests are appended to it.")
 
 
 def _nothing_set(vendor: str) -> str:

@@ -1,4 +1,4 @@
-"""The prices of a project's observed model calls: those that its organization has set, and the vendors'."""
+"""The prices of a project's observed model calls: its organization's prices, and the vendors'."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from app.timestamps import Now
 ORGANIZATION = "organization"
 """The source of a price that a person set."""
 PRICES_MAX = 1_000
-"""The prices that an organization may set: every session that is read applies them."""
+"""Prices that an organization may set; all of them are loaded for every session that is read."""
 PROVIDER_MAX, MODEL_MAX = 64, 255
 NO_PRICE = "The organization has set no such price."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPrice:
-    """The price of a model as traces name it, in USD per million tokens; at any provider where `provider` is "".
+    """An organization's price of a model in traces, in USD per million tokens; `provider` "" means any provider.
 
-    None stands for the prompt's price, for reasoning for the completion's.
+    A price of None is the prompt's price; a reasoning price of None is the completion's.
     """
 
     model: str
@@ -50,7 +50,7 @@ class PriceService:
     published: PriceList
 
     def book(self, connection: Connection, *, project_id: int) -> PriceBook:
-        """Return the prices of the project's organization; those of its own models are for any provider."""
+        """Return the prices of the project's organization; prices of its own models apply to any provider."""
         models = language_models.own_models_of_project(connection, project_id=project_id)
         own = {("", key_of(model.name)): _tariff_of(model) for model in models if _is_priced(model)}
         for row in model_prices.prices_of_project(connection, project_id=project_id):
@@ -58,19 +58,19 @@ class PriceService:
         return PriceBook(self.published, own)
 
     def list(self, *, organization_id: int) -> list[ModelPrice]:
-        """List the prices that the organization has set, by provider and model."""
+        """List the organization's prices, by provider and model."""
         with self.database.read() as connection:
             return model_prices.list_prices(connection, organization_id=organization_id)
 
     def get(self, *, organization_id: int, price_id: int) -> ModelPrice:
-        """Return a price that the organization has set; `NotFound` for none."""
+        """Return a price of the organization; `NotFound` if there is none."""
         with self.database.read() as connection:
             found = model_prices.find_price(connection, organization_id=organization_id, price_id=price_id)
         return require(found, NO_PRICE)
 
     @retried
     def put(self, *, organization_id: int, price: OwnPrice, actor: Actor) -> tuple[ModelPrice, bool]:
-        """Set the price of a model; returns it, and whether it had none before. `Invalid` beyond `PRICES_MAX`."""
+        """Set the price of a model; returns it, and whether it is new. Raises `Invalid` beyond `PRICES_MAX`."""
         values = asdict(price)
         model, provider = values.pop("model"), values.pop("provider").strip().lower()
         if not key_of(model):
@@ -87,7 +87,7 @@ class PriceService:
 
     @retried
     def remove(self, *, organization_id: int, price_id: int, actor: Actor) -> None:
-        """Remove a price that the organization has set; `NotFound` for none."""
+        """Remove a price of the organization; `NotFound` if there is none."""
         now, key = self.now(), {"organization_id": organization_id, "price_id": price_id}
         with self.database.write() as connection:
             known = model_prices.find_price(connection, **key)
@@ -99,7 +99,7 @@ class PriceService:
 
 
 def _is_priced(model: LanguageModel) -> bool:
-    """Return whether a model's prices are known: those of 0, the default of a model that is added, say nothing."""
+    """Return whether a model's prices are known; 0 is the default of an added model and means unknown."""
     return not model.retired and bool(model.prompt_price or model.completion_price)
 
 
@@ -113,5 +113,5 @@ def _tariff(row: ModelPrice) -> Tariff:
 
 
 def _exact(*prices: float | None) -> Iterator[Decimal]:
-    """Yield the decimals that people wrote."""
+    """Yield the prices as the decimals that people entered."""
     return (None if price is None else Decimal(str(price)) for price in prices)  # type: ignore[misc]

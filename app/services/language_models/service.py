@@ -21,7 +21,7 @@ from app.providers.vendors import CUSTOM
 from app.services.language_models.credentials import address_details, check_base_url
 from app.timestamps import Now
 
-# The seconds for which a process may use a model that another process has changed.
+# Seconds for which a process may use a model that another process has changed.
 CACHE_S = 3.0
 FALLBACK = "echo"
 
@@ -35,25 +35,25 @@ class ModelService:
 
     @retried
     def sync_catalogue(self) -> None:
-        """Make the shared models those of the catalogue; models that it lacks are retired, never deleted."""
+        """Update the shared models from the catalogue; missing models are retired, never deleted."""
         entries = [_columns(entry) for entry in self.catalogue.values()]
         with self.database.write() as connection:
             language_models.put_catalogue(connection, entries=entries, now=self.now())
         self.cache.clear()
 
     def list(self, *, organization_id: int) -> list[LanguageModel]:
-        """List all models that the organization can see, disabled and retired ones too, by vendor and name."""
+        """List all models that the organization can see, including disabled and retired ones, by vendor and name."""
         with self.database.read() as connection:
             return _list(connection, organization_id)
 
     def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
-        """Return a model; `NotFound` for one that the organization can't see, or that is retired."""
+        """Return a model; `NotFound` if the organization can't see it, or if it is retired."""
         found = self.list(organization_id=organization_id)
         model = next((each for each in found if each.id == model_id and not each.retired), None)
         return require(model, "There is no such model.")
 
     def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
-        """Return the usable model of the vendor with the lowest prices; `Conflict` when there is none."""
+        """Return the vendor's usable model with the lowest prices; raises `Conflict` if there is none."""
         usable = [m for m in self.list(organization_id=organization_id) if m.vendor == vendor and m.usable]
         if not usable:
             raise Conflict("There is no model to ask: add or enable one of this vendor first.")
@@ -83,7 +83,7 @@ class ModelService:
         self.cache.clear()
 
     def read(self, connection: Connection, *, organization_id: int, model_id: int) -> LanguageModel:
-        """Return the model of a prompt, usable or not, as it was at most `CACHE_S` ago."""
+        """Return the model of a prompt, usable or not, at most `CACHE_S` old."""
 
         def read() -> LanguageModel:
             found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
@@ -92,13 +92,13 @@ class ModelService:
         return self.cache.get_or_read((organization_id, model_id), read)
 
     def known(self, *, organization_id: int, model_id: int) -> LanguageModel | None:
-        """Return the model without the database; None if `read` has to query it."""
+        """Return the model from the cache; None if `read` has to query the database."""
         return self.cache.get((organization_id, model_id))
 
     def named(
         self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"
     ) -> LanguageModel:
-        """Return the usable model of that name, the default for None; `Invalid` names the `field` if there is none."""
+        """Return the usable model of that name, by default the default model; `Invalid` names `field` without one."""
         if name is None:
             if model := next((each for each in _list(connection, organization_id) if each.is_default), None):
                 return model
@@ -111,12 +111,12 @@ class ModelService:
 
 
 def is_fallback(model: LanguageModel) -> bool:
-    """Return whether a model is the builtin that is the default without a choice, and needs no credential."""
+    """Return whether a model is the builtin default, which needs no credential."""
     return (model.vendor, model.name) == ("BUILTIN", FALLBACK)
 
 
 def _list(connection: Connection, organization_id: int) -> list[LanguageModel]:
-    """List the models, one of them the default: the organization's choice, or the builtin that needs no credential."""
+    """List the models; the default is the organization's choice, else the builtin that needs no credential."""
     found = language_models.list_models(connection, organization_id=organization_id)
     usable = [model for model in found if model.usable]
     default = next((model for model in usable if model.is_default), None) or next(filter(is_fallback, usable), None)
@@ -154,7 +154,7 @@ PRICE_MAX = 1_000_000
 class OwnModel:
     """A model to add: `name` as the endpoint spells it, prices in USD per million tokens.
 
-    An empty base URL stands for the credential's.
+    An empty base URL means the credential's.
     """
 
     name: str
@@ -173,7 +173,7 @@ class OwnModelService:
 
     @retried
     def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> tuple[int, bool]:
-        """Add a model, or change the one of that name; returns its id, and whether it was added. Raises `Invalid`."""
+        """Add or change the model of that name; returns its id, and whether it was added. Raises `Invalid`."""
         _check(model)
         values = asdict(model) | {"details": {}}
         name = values.pop("name")

@@ -1,8 +1,8 @@
-"""The demo: a prompt whose features need no vendor's key, a recorded session of it, a test case and a replay.
+"""The demo: a prompt that needs no vendor's key, a recorded session of it, a test case and a replay.
 
-`demo.json` has the prompt as a `NewPrompt`, and the attributes of each turn's spans. Its model calls each offered tool
-with the question as its argument, and answers with the tools' results: in the replay the first turn passes, the weather
-tool of the second gets other arguments than were recorded, and the third is left out.
+`demo.json` has the prompt as a `NewPrompt`, and the attributes of each turn's spans. The demo's model calls each
+offered tool with the question as its argument, and answers with the tools' results. In the replay the first turn
+passes, the weather tool of the second turn gets other arguments than recorded, and the third turn is left out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SECOND_NS = 1_000_000_000
 DEMO: dict[str, Any] = orjson.loads(Path(__file__).with_name("demo.json").read_bytes())
 PROMPT = convert(DEMO["prompt"], NewPrompt)
 CONVERSATION: str = DEMO["conversation"]
-# The number of newest sessions of the prompt among which the demo's is searched.
+# The demo's session is looked for among this many of the prompt's newest sessions.
 SESSIONS = 1000
 
 
 def export(prompt_id: int, *, start_ns: int) -> bytes:
-    """Return the session as one batch; its ids derive from the prompt's, so that it is stored once."""
+    """Return the session as one batch; its ids derive from the prompt's id, so that it is stored only once."""
     spans: list[dict[str, Any]] = []
     session = {"service.prompt.id": prompt_id, "gen_ai.conversation.id": CONVERSATION}
     for index, turn in enumerate(DEMO["turns"]):
@@ -72,7 +72,7 @@ class DemoSession:
     replays: ReplayService
 
     def seed(self, *, project_id: int, prompt_id: int) -> None:
-        """Store the session and start the replay, once for a prompt: what people delete afterwards stays deleted."""
+        """Store the session and start the replay, once per prompt: data that people delete is not stored again."""
         every = ReplayFilter()
         if self.replays.list(project_id=project_id, prompt_id=prompt_id, filters=every, limit=1, cursor=None).entries:
             return

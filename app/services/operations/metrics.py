@@ -1,4 +1,4 @@
-"""Reads the metrics of all processes together, for the operations page and for Prometheus."""
+"""Reads the combined metrics of all processes, for the operations page and for Prometheus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOW_MINUTES = 60
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles in seconds, None where nothing was observed; `count` is how many were."""
+    """Percentiles in seconds, None without observations; `count` is the number of observations."""
 
     count: int
     p50_s: float | None
@@ -29,10 +29,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The last hour of all processes together: counts are of `window_s`, rates a minute.
+    """The last hour of all processes together: counts per `window_s`, rates per minute.
 
-    `spans` has received, stored, duplicate, rejected; `runs` its outcomes (`ok`, `nok`, else the kind of failure);
-    `history` has (spans stored, runs ended) of each minute of the same time, oldest first, the last one still running.
+    `spans` has received, stored, duplicate, rejected; `runs` has its outcomes (`ok`, `nok`, else the kind of failure);
+    `history` has (spans stored, runs ended) per minute of the same time, oldest first, including the current minute.
     """
 
     window_s: float
@@ -61,7 +61,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsService:
-    """Every method may raise `redis.RedisError`, because the metrics are kept in Redis."""
+    """Reads metrics from Redis; every method may raise `redis.RedisError`."""
 
     store: MetricStore
     client: redis.Redis
@@ -72,7 +72,7 @@ class MetricsService:
         return render(self.store.total(), self._gauges(read_queues(self.client, self.queues)), accept)
 
     def read(self) -> Operations:
-        """Activity in the last `WINDOW_MINUTES` whole minutes and the current one."""
+        """Return the activity in the last `WINDOW_MINUTES` whole minutes and the current one."""
         recent, window_s = self.store.window(WINDOW_MINUTES)
         spans, runs = (_by(recent, registry.SPANS, "outcome"), _by(recent, registry.RUNS, "outcome"))
         status, calls = (_by(recent, registry.HTTP_REQUESTS, "status"), _by(recent, registry.PROVIDER_CALLS, "outcome"))
@@ -120,7 +120,7 @@ def _sum(readings: Readings, metric: Metric) -> int:
 
 
 def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
-    """Sums of a counter by one of its labels."""
+    """Return the sums of a counter by one of its labels."""
     index, sums = metric.labels.index(label), Counter[str]()
     for labels, count in readings.counts(metric).items():
         sums[labels[index]] += count
@@ -134,7 +134,7 @@ def _latency(readings: Readings, metric: Metric, *, route: str | None = None) ->
 
 
 def _slowest(readings: Readings) -> list[tuple[str, Latency]]:
-    """Ten (method and route, latency), the slowest at their 95th percentile first."""
+    """Return the ten slowest (method and route, latency) by their 95th percentile, the slowest first."""
     routes = {" ".join(labels) for labels in readings.distributions(registry.HTTP_SECONDS)}
     found = [(route, _latency(readings, registry.HTTP_SECONDS, route=route)) for route in routes]
-    return sorted(found, key=lambda one: (-(one[1].p95_s or 0.0), one[0]))[:10]
+    return sorted(found, key=lambda entry: (-(entry[1].p95_s or 0.0), entry[0]))[:10]

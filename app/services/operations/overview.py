@@ -17,12 +17,12 @@ from app.timestamps import Now
 DAYS = 7
 VERSION_DAYS = 30
 SUMS_MAX = 10_000
-"""Sums of one day, version and model that are read at once, the latest first."""
+"""Sums of one day, version and model that one request reads, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A prompt's last seven days (UTC), oldest first, and its test cases as their newest replays found them."""
+    """A prompt's last seven days (UTC), oldest first, and the newest results of its test cases."""
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
     cost_usd: float = 0.0
@@ -36,7 +36,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The first steps that a project has taken."""
+    """The steps of the getting-started list that a project has completed."""
 
     has_key: bool
     has_run: bool
@@ -50,7 +50,7 @@ class OverviewService:
     now: Now
 
     def activity(self, prompt_ids: Collection[int]) -> dict[int, Activity]:
-        """Return {prompt id: activity}; the caller makes sure that the prompts are its own."""
+        """Return {prompt id: activity}; the caller checks access to the prompts."""
         today = self.now().date()
         days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
         since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
@@ -86,7 +86,7 @@ class OverviewService:
         return {entry.commit_hash: entry for entry in found}
 
     def sessions(self, *, project_id: int, prompt_id: int) -> dict[str, Figures]:
-        """Sum up the sessions of the last 30 days by version, "" for those that name none or several."""
+        """Sum up the sessions of the last 30 days by version, "" for sessions with none or several."""
         today = self.now().date()
         since = today - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:

@@ -1,4 +1,4 @@
-"""Checks what a process depends on, for load balancers, and examines an instance for the people who run it."""
+"""Checks the dependencies of a process for load balancers, and examines an instance for its operators."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
 from app.services.traces.storer import Storer, StorerState
 from config.settings import Settings
 
-# How long the database and Redis are waited for: a load balancer should know within 2 s.
+# The time limit of the checks of the database and Redis: a load balancer should get an answer within 2 s.
 DATABASE_S = 1.2
 REDIS_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """`queues` are those of the instance; `storer` stores batches of spans, where this process does not."""
+    """Checks dependencies; `queues` are the instance's, `storer` stores span batches in other processes, if any."""
 
     database: Database
     client: redis.Redis
@@ -41,20 +41,20 @@ class Readiness:
         return [problem for problem in found if problem]
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each dependency of which a part is missing, though requests can be served."""
+        """Return a sentence for each partly missing dependency that still lets requests be served."""
         states = self._storer_states()
         part = 0 < states.get("ready", 0) < sum(states.values())
-        return [f"Not every process is ready to store batches of spans: {_told(states)}."] if part else []
+        return [f"Not every process is ready to store batches of spans: {_words(states)}."] if part else []
 
     def storer_problem(self) -> str | None:
-        """Check that of the processes that store batches of spans, if there are any, one is ready."""
+        """Check that one of the processes that store batches of spans is ready, if there are any."""
         states = self._storer_states()
         if not states or states["ready"]:
             return None
-        return f"No process is ready to store batches of spans: {_told(states)}."
+        return f"No process is ready to store batches of spans: {_words(states)}."
 
     def database_problem(self) -> str | None:
-        """Check the schema; a newer one is no problem: older processes go on while a release is rolled out."""
+        """Check the schema; a newer one is accepted, because older processes go on during a roll-out."""
         try:
             current = schema.current_revision(self.database)
         except Unavailable as error:
@@ -71,7 +71,7 @@ class Readiness:
         return None
 
     def workers_problem(self) -> str | None:
-        """Check that every queue that requests need has a process that fetched its messages lately."""
+        """Check that every queue needed by requests has a process that fetched messages recently."""
         needed = set(REQUEST_QUEUES).intersection(self.queues)
         try:
             idle = [queue for queue in sorted(needed) if not workers_seen(self.client, queue)]
@@ -83,7 +83,7 @@ class Readiness:
         return self.storer.states() if self.storer else {}
 
 
-def _told(states: Mapping[StorerState, int]) -> str:
+def _words(states: Mapping[StorerState, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in states.items() if count)
 
 
@@ -105,7 +105,7 @@ class Doctor:
     client: redis.Redis
 
     def examine(self) -> list[Finding]:
-        """Return all findings, in the order in which problems are best solved."""
+        """Return all findings, in the order in which problems should be solved."""
         return [self._mode(), self._secret_key(), self._database(), *self._services(), self._disk()]
 
     def _mode(self) -> Finding:
@@ -118,22 +118,22 @@ class Doctor:
         return Finding("secret key", present, "set" if present else "missing", remedy)
 
     def _database(self) -> Finding:
-        remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server takes connections from here."
+        remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server accepts connections from here."
         if file := self.readiness.database.missing_file:
-            # To connect would make it.
-            remedy = "Start `reprise serve`, which makes it, or bring a backup back with `reprise restore`."
+            # Connecting would create the file.
+            remedy = "Start `reprise serve`, which creates it, or restore a backup with `reprise restore`."
             return Finding("database", False, f"{file} is missing or empty.", remedy)
         if file := self.readiness.database.file:
-            remedy = f"Run `reprise db upgrade`; check that {file} is a SQLite database which you may read and write."
+            remedy = f"Run `reprise db upgrade`; check that {file} is a SQLite database that you may read and write."
         problem = self.readiness.database_problem()
         return Finding("database", problem is None, problem or "reachable, schema up to date", remedy)
 
     def _services(self) -> Iterator[Finding]:
-        """Redis and the workers of its queues; the embedded mode runs both inside `reprise serve`."""
+        """Yield the findings on Redis and the workers of its queues; the embedded mode runs both in `reprise serve`."""
         if self.settings.embedded:
             return
         problem = self.readiness.redis_problem()
-        remedy = "Check REDIS_URL, that the server runs, and that it takes connections from here."
+        remedy = "Check REDIS_URL, that the server runs, and that it accepts connections from here."
         yield Finding("Redis", problem is None, problem or "reachable", remedy)
         if problem is None:
             yield from (self._workers(queue) for queue in QUEUES)

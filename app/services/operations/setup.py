@@ -1,4 +1,4 @@
-"""Sets an instance up: its schema, the models, a first organization with its project, a key and a demo prompt."""
+"""Sets up an instance: its schema, the models, a first organization with its project, a key and a demo prompt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ADMIN_EMAIL = "admin@reprise.local"
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """`api_key` is None if the project has keys whose secrets are not known; `prompt_id` is None without a demo."""
+    """The first project; `api_key` is None if its keys' secrets are unknown, `prompt_id` is None without a demo."""
 
     project_id: int
     api_key: str | None
@@ -37,7 +37,10 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """`password` is None if a person set it; `path` is a sign-in link that is valid for a day."""
+    """An admin of the instance.
+
+    `password` is None if a person has set it. `path` is a sign-in link that is valid for a day.
+    """
 
     email: str
     password: str | None
@@ -46,7 +49,7 @@ class Admin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupService:
-    """Every method may be called again, and by two processes at once: rows that exist stay."""
+    """Every method is idempotent, also when two processes call it at once: existing rows are kept."""
 
     database: Database
     now: Now
@@ -64,9 +67,9 @@ class SetupService:
         return schema.newest_revision()
 
     def seed(self, *, with_demo: bool, api_key: str = "", prompt_id: str = "", new_key: bool = False) -> Seed:
-        """Make a first project, key and prompt. `api_key` and `prompt_id` of an earlier start are kept while valid.
+        """Create a first project, key and prompt; a valid `api_key` and `prompt_id` of an earlier start are kept.
 
-        Without a valid key, a new one is made if the project has none, or if `new_key` is set.
+        Without a valid key, a new one is created if the project has none, or if `new_key` is set.
         """
         with self.database.engine.connect() as connection, schema.exclusive(connection):
             known = self._project_of(api_key)
@@ -79,7 +82,7 @@ class SetupService:
         return Seed(project.id, api_key or None, prompt, key_is_new=bool(api_key) and known is None)
 
     def admin(self, *, project_id: int, email: str = "", password: str = "") -> Admin:
-        """Make a user who can sign in as an admin; `email` and `password` of an earlier start are kept."""
+        """Create a user who can sign in as an admin; `email` and `password` of an earlier start are kept."""
         email, new_password = (email or ADMIN_EMAIL, password or secrets.token_urlsafe(12))
         with self.database.engine.connect() as connection, schema.exclusive(connection):
             owner = organizations.require_project(connection, project_id).organization_id
@@ -111,7 +114,7 @@ class SetupService:
         return self.keys.create(project_id=project_id, name=KEY_NAME).secret
 
     def _demo(self, project: Project, prompt_id: str) -> int:
-        """Return the id of an earlier start's prompt, else of one with the demo's name, else of a new one."""
+        """Return the id of the prompt of an earlier start, else of one with the demo's name, else of a new one."""
         if prompt_id.isdecimal() and (known := self._prompt(project.id, int(prompt_id))):
             return known
         page = self.prompts.list(project_id=project.id, search=demo.PROMPT.name, limit=1)

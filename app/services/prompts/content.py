@@ -1,4 +1,4 @@
-"""The content of a prompt, in a version or in its draft: its placeholders, model configuration and hash."""
+"""The content of a prompt's version or draft: its placeholders, model configuration and hash."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from app.typed import convert
 
 @dataclass(frozen=True, slots=True)
 class PromptContent:
-    """The content that runs and renders. `commit_hash` is None for the draft.
+    """The content for runs and renderings; `commit_hash` is None for the draft.
 
-    `config` has just the keys that differ from the model's defaults: `with_defaults` adds the others,
-    and `parse_config` makes it ready for a call. `fallback` is called when `model` fails.
+    `config` has only the keys that differ from the model's defaults: `with_defaults` adds the others, and
+    `parse_config` returns the parameters of a call. `fallback` is called when `model` fails.
     """
 
     prompt_id: int
@@ -47,7 +47,7 @@ class Version:
 
     @property
     def weight(self) -> int:
-        """The approximate number of characters that it holds."""
+        """The approximate number of characters in memory."""
         row = self.row
         return 1000 + len(row.value) + 2 * len(str(row.placeholders)) + len(str(row.config))
 
@@ -78,14 +78,14 @@ def parse_placeholders(stored: list[dict[str, Any]]) -> tuple[Placeholder, ...]:
 
 
 def placeholders_json(placeholders: tuple[Placeholder, ...]) -> list[dict[str, Any]]:
-    """Return the JSON that is stored, hashed and shown: the inverse of `parse_placeholders`."""
+    """Return the JSON for storage, hashes and the API: the inverse of `parse_placeholders`."""
     return [msgspec.to_builtins(placeholder) for placeholder in placeholders]
 
 
 def commit_hash(content: PromptContent, *, parent: str | None) -> str:
     """Return the SHA-256, as 64 hex digits, of the canonical JSON: sorted keys, no spaces, UTF-8.
 
-    It covers the parent's hash and all content but the prompt's name and id; placeholders are sorted by key.
+    It covers the parent's hash and all content except the prompt's name and id; placeholders are sorted by key.
     """
     placeholders = sorted(content.placeholders, key=lambda placeholder: placeholder.key)
     canonical: dict[str, Any] = {
@@ -97,13 +97,13 @@ def commit_hash(content: PromptContent, *, parent: str | None) -> str:
         "placeholders": placeholders_json(tuple(placeholders)),
     }
     if content.fallback:
-        # Versions without a fallback model keep the hash that they had before there were such models.
+        # The key is omitted without a fallback model, so that hashes of earlier releases remain valid.
         canonical["fallbackModel"] = {"vendor": content.fallback.vendor, "name": content.fallback.name}
     return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def content_hash(content: PromptContent) -> str:
-    """Return the commit hash without a parent, which identifies the content wherever it stands in the history."""
+    """Return the commit hash without a parent, which equal contents share wherever they are in the history."""
     return commit_hash(content, parent=None)
 
 
@@ -111,7 +111,7 @@ Config = dict[str, Any]
 
 
 def defaults(model: LanguageModel) -> Config:
-    """Return the values that stand for missing keys."""
+    """Return the default values of missing keys."""
     return {"tools": [], "temperature": 1, "max_tokens": model.completion_tokens_max, "response_format": "text"}
 
 
@@ -121,20 +121,23 @@ def with_defaults(config: Config, model: LanguageModel) -> Config:
 
 
 def without_defaults(config: Config, model: LanguageModel) -> Config:
-    """Return the config as it is stored: equal configs have equal forms, and defaults follow a change of the model."""
+    """Return the config for storage, without defaults.
+
+    Equal configs have equal forms, and default values change with the model.
+    """
     known = defaults(model)
     return {key: value for key, value in config.items() if key not in known or known[key] != value}
 
 
 def check_ranges(config: Config, model: LanguageModel) -> None:
-    """Raise `Invalid`, naming the key, for a value that the model does not take."""
+    """Raise `Invalid`, naming the key, for a value that the model does not accept."""
     low, high = temperature_range(model)
     temperature = config.get("temperature", 1)
     if "temperature" in config and not low <= temperature <= high:
-        takes = f"only {low:g}" if low == high else f"{low:g} to {high:g}"
-        raise Invalid(f"languageModelConfig.temperature: {model.name} takes {takes}.")
+        accepted = f"only {low:g}" if low == high else f"{low:g} to {high:g}"
+        raise Invalid(f"languageModelConfig.temperature: {model.name} accepts {accepted}.")
     if config.get("max_tokens", 1) > model.completion_tokens_max:
-        raise Invalid(f"languageModelConfig.max_tokens: {model.name} takes 1 to {model.completion_tokens_max}.")
+        raise Invalid(f"languageModelConfig.max_tokens: {model.name} accepts 1 to {model.completion_tokens_max}.")
 
 
 def temperature_range(model: LanguageModel) -> tuple[float, float]:
@@ -143,10 +146,10 @@ def temperature_range(model: LanguageModel) -> tuple[float, float]:
 
 
 def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
-    """Return the parameters of a call, from a config as it is stored or shown.
+    """Return the parameters of a call, from a stored or shown config.
 
-    `max_tokens` at the model's maximum is sent only where the vendor wants a limit, because other vendors know how much
-    room the prompt leaves. `temperature` is not sent where the model accepts only one, or where `top_p` replaces it.
+    `max_tokens` at the model's maximum is only sent if the vendor requires a limit; other vendors know how much room
+    the prompt leaves. `temperature` is not sent if the model accepts only one value, or if `top_p` is set instead.
     """
     low, high = temperature_range(model)
     differing = without_defaults(config, model)

@@ -1,6 +1,6 @@
-"""New prompts and changes of drafts: checks their content, and writes it into the draft and the history.
+"""Creates and changes drafts: checks their content, and writes it to the draft and the history.
 
-Callers hold the prompt's row locked, so that of two changes at once one comes after the other.
+Callers lock the prompt's row, so that concurrent changes are applied one after the other.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from app.services.prompts.content import (
 )
 
 AssertionType = Literal["STRICT", "AI", "MANUAL"]
-# The characters of a prompt whose placeholders are filled in: a long value can be repeated thousands of times, and
-# 70,000 slots of 1 MB would be 70 GB. As JSON or XML in UTF-8, escapes included, it fits a MEDIUMTEXT and a packet.
+# Characters of a prompt with filled placeholders. Without a limit 70,000 slots with a value of 1 MB would be 70 GB.
+# A text of this length, as JSON or XML in UTF-8 with escapes, fits into a MEDIUMTEXT and a packet.
 FILLED_MAX = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class NewPrompt:
-    """A prompt to create, which stays a draft without `commit`; `config` has just the keys that were sent.
+    """A prompt to create; without `commit` it remains a draft. `config` has only the keys that were sent.
 
-    `model_name` None stands for the organization's default model; `fallback_name` is called when that model fails.
+    `model_name` None means the organization's default model. `fallback_name` is called when that model fails.
     """
 
     name: str
@@ -55,9 +55,9 @@ class NewPrompt:
 
 @dataclass(frozen=True, slots=True)
 class DraftChange:
-    """New values of a draft; None keeps the old one, and "" as `fallback_name` removes the fallback model.
+    """New values of a draft; None keeps the old value, and a `fallback_name` of "" removes the fallback model.
 
-    A config, or the placeholders, replace the old ones as a whole.
+    A config, or placeholders, replace the old ones completely.
     """
 
     name: str | None = None
@@ -73,7 +73,7 @@ class DraftChange:
 def changed(
     connection: Connection, models: ModelService, organization_id: int, old: PromptContent, change: DraftChange
 ) -> PromptContent:
-    """Return the content with the change made, checked; raises `Invalid` for what can't be stored."""
+    """Return the checked content after the change; raises `Invalid` for content that can't be stored."""
     new = replace(old, **given(change, "name", "value", "config", "placeholders"))
     if change.model_name is not None:
         model = models.named(connection, organization_id=organization_id, name=change.model_name)
@@ -86,7 +86,7 @@ def changed(
 def named_fallback(
     connection: Connection, models: ModelService, organization_id: int, name: str | None
 ) -> LanguageModel | None:
-    """Return the fallback model of that name; None and "" stand for none."""
+    """Return the fallback model of that name; None and "" mean none."""
     if not name:
         return None
     return models.named(connection, organization_id=organization_id, name=name, field="fallbackModelName")
@@ -99,7 +99,7 @@ def given(change: DraftChange, *names: str) -> dict[str, Any]:
 
 
 def checked(content: PromptContent) -> PromptContent:
-    """Return the content as it is stored; `Invalid` names what its model or the limits don't allow."""
+    """Return the content for storage; raises `Invalid` if its model or the limits don't allow it."""
     check_ranges(content.config, content.model)
     if content.fallback:
         if content.fallback.id == content.model.id:
@@ -113,7 +113,7 @@ def checked(content: PromptContent) -> PromptContent:
 
 
 def check_filled_length(text: str, lengths: Mapping[str, int]) -> None:
-    """Raise `Invalid` for a text that could exceed `FILLED_MAX` with values of these lengths, by key, filled in."""
+    """Raise `Invalid` if the text with values of these lengths, by key, could exceed `FILLED_MAX`."""
     length = filled_length(text, lengths)
     if length > FILLED_MAX:
         raise Invalid(f"placeholders: Filled in, the text can be {length} characters long; the limit is {FILLED_MAX}.")
@@ -125,13 +125,13 @@ def etag(head: PromptHead) -> str:
 
 
 def check_unchanged(head: PromptHead, if_match: Collection[str] | None) -> None:
-    """Raise `StaleDraft` if the caller read another draft; None skips the check, and "*" matches any draft."""
+    """Raise `StaleDraft` if the caller read another draft; None skips the check, "*" matches any draft."""
     if if_match is not None and "*" not in if_match and etag(head) not in if_match:
         raise StaleDraft("The draft has changed since you read it: read it again and repeat the change.")
 
 
 def columns(content: PromptContent) -> dict[str, Any]:
-    """Return the values of the columns that drafts and versions have in common."""
+    """Return the values of the columns that drafts and versions share."""
     return {
         "value": content.value,
         "language_model_id": content.model.id,
@@ -142,14 +142,14 @@ def columns(content: PromptContent) -> dict[str, Any]:
 
 
 def equals(content: PromptContent, version: Version | None) -> bool:
-    """Tell if the content is the version's, so that there is nothing to commit."""
+    """Return whether the content equals the version, so that there is nothing to commit."""
     return version is not None and commit_hash(content, parent=version.row.parent_hash) == version.row.commit_hash
 
 
 def add_version(
     connection: Connection, content: PromptContent, *, parent: str | None, message: str, actor: Actor, now: datetime
 ) -> PromptContent:
-    """Write the content as the prompt's newest version, whose author is a user; return it with its hash."""
+    """Write the content as the prompt's newest version and return it with its hash; only users are authors."""
     is_user = actor.kind == "user"
     committed = replace(content, commit_hash=commit_hash(content, parent=parent))
     values = {
@@ -163,7 +163,7 @@ def add_version(
         "author_name": actor.name if is_user else None,
     }
     version_id = insert_row(connection, prompt_versions.prompt_versions, created_at=now, **values)
-    # The draft, which is equal to the version now, keeps its revision.
+    # The draft now equals the version; its revision does not change.
     newest = {"newest_version_id": version_id, "committed": True, "updated_at": now}
     update_rows(connection, prompts.prompts, {"id": content.prompt_id}, **newest)
     return committed

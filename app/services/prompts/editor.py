@@ -1,4 +1,4 @@
-"""Creates prompts, changes and archives them, commits their drafts as versions, and restores versions."""
+"""Creates, changes and archives prompts, commits their drafts as versions, and restores versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PromptEditor:
 
     @retried
     def create(self, *, project_id: int, organization_id: int, new: NewPrompt, actor: Actor = SYSTEM) -> PromptContent:
-        """Create a prompt and, unless it stays a draft, its first version, in one transaction."""
+        """Create a prompt and, unless it remains a draft, its first version, in one transaction."""
         with self.database.read() as connection:
             model = self.models.named(connection, organization_id=organization_id, name=new.model_name)
             fallback = drafts.named_fallback(connection, self.models, organization_id, new.fallback_name)
@@ -76,7 +76,7 @@ class PromptEditor:
                 return created
             message = "Initial commit"
             first = drafts.add_version(connection, created, parent=None, message=message, actor=actor, now=now)
-            _tell(connection, project_id, first, message, actor, now)
+            _add_event(connection, project_id, first, message, actor, now)
             return first
 
     def change(
@@ -88,7 +88,7 @@ class PromptEditor:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptView:
-        """Change the draft; `StaleDraft` when none of the ETags in `if_match` is the draft's."""
+        """Change the draft; raises `StaleDraft` if none of the ETags in `if_match` is the draft's."""
 
         def work(connection: Connection) -> PromptView:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
@@ -113,7 +113,7 @@ class PromptEditor:
     def preview(
         self, *, project_id: int, prompt_id: int, change: DraftChange, selections: Mapping[str, str]
     ) -> RenderedPrompt:
-        """Return and render the draft with the change, which is not stored."""
+        """Return the draft with the change, and its rendering; nothing is stored."""
         with self.database.read() as connection:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
@@ -121,7 +121,7 @@ class PromptEditor:
 
     @retried
     def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
-        """Archive the prompt: it can't be used any more, but takes spans that still arrive for it."""
+        """Archive the prompt: it can't be used any more, but it still accepts spans."""
         with self.database.write() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             if not prompts.archive_prompt(connection, project_id=project_id, prompt_id=prompt_id, now=self.now()):
@@ -131,7 +131,7 @@ class PromptEditor:
 
     @retried
     def unarchive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> PromptView:
-        """Make an archived prompt usable again, as it was; one that is not archived stays as it is."""
+        """Make an archived prompt usable again; does nothing if it is not archived."""
         with self.database.write() as connection:
             changed = prompts.unarchive_prompt(connection, project_id=project_id, prompt_id=prompt_id)
             prompt, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
@@ -143,7 +143,7 @@ class PromptEditor:
 
 
 def _differences(head: PromptHead, old: PromptContent, new: PromptContent, change: DraftChange) -> list[str]:
-    """Return the names, as the editor shows them, of what the change makes different."""
+    """Return the names, as the editor shows them, of the parts that the change modifies."""
     before, after = _parts(old), _parts(new)
     checks = any(getattr(head, name) != value for name, value in drafts.given(change, *_ASSERTION).items())
     return [name for name in before if before[name] != after[name]] + ["checks"] * checks
@@ -189,7 +189,7 @@ class VersionService:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> VersionView:
-        """Make the draft the newest version; `Conflict` when it equals the newest one."""
+        """Make the draft the newest version; raises `Conflict` if it equals the newest version."""
 
         def work(connection: Connection) -> str:
             prompt, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
@@ -200,7 +200,7 @@ class VersionService:
             parent = newest.row.commit_hash if newest else None
             now = self.now()
             committed = drafts.add_version(connection, draft, parent=parent, message=message, actor=actor, now=now)
-            _tell(connection, project_id, committed, message, actor, now)
+            _add_event(connection, project_id, committed, message, actor, now)
             commit_hash = str(committed.commit_hash)
             self._note(connection, project_id, actor, Action.PROMPT_COMMITTED, draft.name, commit_hash)
             return commit_hash
@@ -218,7 +218,7 @@ class VersionService:
         return [ListedVersion(version, names.get(version.commit_hash, [])) for version in versions]
 
     def known(self, *, prompt_id: int, names: Collection[str]) -> set[str]:
-        """Return those of `names` that are commit hashes of the prompt's versions."""
+        """Return the subset of `names` that are commit hashes of the prompt's versions."""
         with self.database.read() as connection:
             return prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=names)
 
@@ -238,7 +238,7 @@ class VersionService:
         if_match: Collection[str] | None = None,
         actor: Actor = SYSTEM,
     ) -> PromptView:
-        """Make the version's content the draft's; the history stays unchanged."""
+        """Replace the draft's content by the version's; the history does not change."""
 
         def work(connection: Connection) -> PromptView:
             prompt, _ = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
@@ -263,7 +263,7 @@ class VersionService:
         audit_log.note(connection, now, actor, action, name, project_id=project_id, details={"version": version})
 
 
-def _tell(
+def _add_event(
     connection: Connection, project_id: int, version: PromptContent, message: str, actor: Actor, now: datetime
 ) -> None:
     """Write the event of a commit for webhooks; its author is a person, or null for an API key."""

@@ -1,4 +1,4 @@
-"""The guard of a label: what an experiment must be to move it."""
+"""The guard of a label: checks the experiment that is required to move it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from app.models.experiments import Evidence
 from app.models.labels import EvidenceRule, Label
 from app.models.prompts import PromptRow
 
-# Test cases that a refusal names.
+# Test cases that an error message lists.
 NAMED_MAX = 10
 
 
 def check_rights(old: Label | None, new: Label, *, has_reason: bool) -> None:
-    """Raise `Forbidden` for a move that takes the rights of an admin."""
+    """Raise `Forbidden` for a move that requires the rights of an admin."""
     if has_reason:
-        raise Forbidden("To override the guard of a label takes the scope admin.")
+        raise Forbidden("Overriding the guard of a label requires the scope admin.")
     if old is None or not old.guarded:
         return
     if not new.guarded:
-        raise Forbidden("To switch off the guard of a label takes the scope admin.")
+        raise Forbidden("Switching off the guard of a label requires the scope admin.")
     if _is_weaker(old.evidence, new.evidence):
-        raise Forbidden("evidence: To ask for less evidence for a guarded label takes the scope admin.")
+        raise Forbidden("evidence: Requiring less evidence for a guarded label requires the scope admin.")
 
 
 def check_guard(connection: Connection, prompt: PromptRow, old: Label, new: Label, experiment_id: int | None) -> None:
-    """Raise `Conflict` for a move to a version that is new to the guarded label without the experiment it asks for."""
+    """Raise `Conflict` if the guarded label would move to a new version without the required experiment."""
     version = _further_version(old, new)
     if version is None or labels.has_pointed_to(connection, prompt_id=prompt.id, label=old.name, commit_hash=version):
         return
@@ -48,7 +48,7 @@ def check_guard(connection: Connection, prompt: PromptRow, old: Label, new: Labe
     if sides != [evidence.candidate, evidence.baseline]:
         raise Conflict(f"experimentId: The label {old.name} is guarded and needs an experiment of {versions}.")
     if old.evidence and (missing := "; ".join(_missing(connection, prompt, old.evidence, evidence))):
-        raise Conflict(f"experimentId: The guard of {old.name} asks for more evidence: {missing}.")
+        raise Conflict(f"experimentId: The guard of {old.name} requires more evidence: {missing}.")
 
 
 def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
@@ -57,7 +57,7 @@ def require_experiment(connection: Connection, prompt: PromptRow, experiment_id:
 
 
 def evidence_words(rule: EvidenceRule | None) -> str:
-    """Return what the guard asks of an experiment in words."""
+    """Return the experiment that the guard requires, in words."""
     if rule is None:
         return "any passed experiment"
     numbers = f"at least {rule.repeats} repeats, detect at most {rule.detect:g}, alpha at least {rule.alpha:g}"
@@ -65,7 +65,7 @@ def evidence_words(rule: EvidenceRule | None) -> str:
 
 
 def _further_version(old: Label, new: Label) -> str | None:
-    """Return the version that the move gives to keys that do not have it yet, None if there is none."""
+    """Return the version that the move gives to keys that do not have it yet; None if there is none."""
     if new.split is None:
         return new.commit_hash if new.commit_hash != old.commit_hash else None
     if new.split.commit_hash == old.commit_hash:
@@ -81,7 +81,7 @@ def _is_weaker(before: EvidenceRule | None, after: EvidenceRule | None) -> bool:
 
 
 def _missing(connection: Connection, prompt: PromptRow, rule: EvidenceRule, evidence: Evidence) -> Iterator[str]:
-    """Yield what the experiment lacks."""
+    """Yield the unmet requirements of the experiment, in words."""
     known = cases.fingerprints_of(connection, prompt_id=prompt.id)
     wanted = {case_id: snapshot_fingerprint(of_case, prompt.assertion_value) for case_id, of_case in known.items()}
     present = case_snapshots.find_snapshots(connection, wanted)
@@ -89,16 +89,16 @@ def _missing(connection: Connection, prompt: PromptRow, rule: EvidenceRule, evid
     lacking = [case_id for case_id in known if case_id not in played]
     changed = [case_id for case_id in known if case_id in played and played[case_id] != present.get(case_id)]
     if lacking:
-        yield f"it has not {_named(lacking)}"
+        yield f"it lacks {_named(lacking)}"
     if changed:
         yield f"since then {_named(changed)} changed"
     repeats, detect, alpha = evidence.design["repeats"]["min"], evidence.design["detect"], evidence.design["alpha"]
     if repeats < rule.repeats:
-        yield f"its repeats.min is {repeats}, and at least {rule.repeats} are asked for"
+        yield f"its repeats.min is {repeats}, and at least {rule.repeats} are required"
     if detect > rule.detect:
-        yield f"its detect is {detect:g}, and at most {rule.detect:g} is asked for"
+        yield f"its detect is {detect:g}, and at most {rule.detect:g} is required"
     if alpha < rule.alpha:
-        yield f"its alpha is {alpha:g}, and at least {rule.alpha:g} is asked for"
+        yield f"its alpha is {alpha:g}, and at least {rule.alpha:g} is required"
 
 
 def _named(case_ids: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Labels of prompts: points them to versions, splits them, and holds the guarded ones to passed experiments."""
+"""Labels of prompts: points them to versions, splits them, and requires passed experiments for guarded ones."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from app.services.prompts.reader import PromptReader
 from app.services.prompts.splits import find_label
 from app.timestamps import Now
 
-# All labels of a prompt are read with it.
+# A prompt is always read with all of its labels.
 LABELS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMove:
-    """A version to point a label to, or with `share` to give to that share of the keys.
+    """A version to point a label to; with `share` only this share of the keys gets it.
 
-    `guarded` None leaves the guard as it is, `evidence` UNSET what the guard asks of an experiment; None asks for any
-    passed one. `override` is the reason to move a guarded label without an experiment.
+    `guarded` None keeps the guard. `evidence` UNSET keeps the evidence that the guard requires; None requires any
+    passed experiment. `override` is the reason for moving a guarded label without an experiment.
     """
 
     commit_hash: str
@@ -49,7 +49,7 @@ class LabelMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelService:
-    """Callers that take `may_override` say if the actor has the rights of an admin."""
+    """Labels of prompts; `may_override` is true for an actor with the rights of an admin."""
 
     database: Database
     now: Now
@@ -57,7 +57,7 @@ class LabelService:
     epochs: Epochs
 
     def list(self, *, project_id: int, prompt_id: int) -> list[Label]:
-        """Return the labels in the order of their names."""
+        """Return the labels, ordered by name."""
         with self.database.read() as connection:
             return [*self.reader.head(connection, project_id=project_id, prompt_id=prompt_id).labels.values()]
 
@@ -76,11 +76,10 @@ class LabelService:
         may_override: bool = False,
         actor: Actor = SYSTEM,
     ) -> Label:
-        """Make or move the label; a move that changes nothing is none.
+        """Create or move the label; a move without a change is not recorded.
 
-        `NotFound` for a version or an experiment of another prompt, `Conflict` for a split of a label that points
-        nowhere and for a guarded label without a passed experiment, `Forbidden` for an actor that may not override the
-        guard.
+        Raises `NotFound` for a version or an experiment of another prompt, `Conflict` for a split of a new label and
+        for a guarded label without a passed experiment, and `Forbidden` for an actor who may not override the guard.
         """
 
         def work(connection: Connection) -> Label:
@@ -108,13 +107,13 @@ class LabelService:
     def delete(
         self, *, project_id: int, prompt_id: int, name: str, may_override: bool = False, actor: Actor = SYSTEM
     ) -> None:
-        """Delete the label; `Forbidden` for a guarded one and an actor that may not override the guard."""
+        """Delete the label; raises `Forbidden` if it is guarded and the actor may not override the guard."""
 
         def work(connection: Connection) -> None:
             prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=True)
             old = find_label(prompt.labels, name)
             if old.guarded and not may_override:
-                raise Forbidden(f"The label {name} is guarded: to delete it takes the scope admin.")
+                raise Forbidden(f"The label {name} is guarded: deleting it requires the scope admin.")
             left = {other: label for other, label in prompt.labels.items() if other != name}
             prompts.put_labels(connection, prompt_id=prompt_id, labels=left)
             labels.forget_versions(connection, prompt_id=prompt_id, label=name)
@@ -146,7 +145,7 @@ def _moved(prompt: PromptRow, name: str, move: LabelMove, now: datetime) -> Labe
 def _note(
     connection: Connection, prompt: PromptRow, old: Label | None, new: Label, move: LabelMove, actor: Actor
 ) -> None:
-    """Write the move to the audit log and, where keys get another version, as an event for webhooks."""
+    """Write the move to the audit log and, if keys get another version, as an event for webhooks."""
     moved, now = old is None or _target(old) != _target(new), new.updated_at
     action, details = Action.LABEL_MOVED if moved else Action.LABEL_CHANGED, _details(old, new, move)
     audit_log.note(connection, now, actor, action, prompt.name, details, project_id=prompt.project_id)
@@ -160,7 +159,7 @@ def _target(label: Label) -> tuple[str, Split | None]:
 
 
 def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
-    """Return what the audit log tells about a move."""
+    """Return the details of a move for the audit log."""
     details: dict[str, Any] = {"label": new.name, "old": _words(old), "new": _words(new)}
     if new.guarded != (old is not None and old.guarded):
         details["guarded"] = new.guarded
@@ -172,7 +171,7 @@ def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
 
 
 def _event(project_id: int, label: Label) -> dict[str, Any]:
-    """Return what webhooks are told of a move."""
+    """Return the event of a move for webhooks."""
     split = label.split and {"commitHash": label.split.commit_hash, "share": label.split.share}
     moved = {"label": label.name, "commitHash": label.commit_hash, "previousCommitHash": label.previous, "split": split}
     return {"projectId": project_id, **moved}

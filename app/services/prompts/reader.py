@@ -1,4 +1,4 @@
-"""Finds prompts, their drafts and their versions in a transaction; versions never change, so they are cached."""
+"""Reads prompts, their drafts and their versions in a transaction; versions never change, so they are cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class PromptReader:
-    """Finds prompts of one project only; `NotFound` does not tell a foreign prompt from one that does not exist."""
+    """Finds prompts of one project only; `NotFound` does not reveal whether another project has the prompt."""
 
     def __init__(self, *, models: ModelService, metrics: Metrics) -> None:
         self._models = models
@@ -57,7 +57,7 @@ class PromptReader:
         return self.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
 
     def remembered(self, head: PromptHead, commit_hash: str | None) -> PromptContent | None:
-        """Return what `read` finds for a productive use; None if that takes more of the database than the head."""
+        """Return the cached result of a productive `read`; None if it would have to query the database."""
         key = (head.id, commit_hash) if commit_hash is not None else head.newest_version_id
         version = self._cached(head, key, last_try=False)
         if version is None:
@@ -72,7 +72,7 @@ class PromptReader:
     def read_draft(
         self, connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False
     ) -> tuple[PromptRow, PromptContent]:
-        """Return a prompt with its draft; `lock` keeps others from changing it until the transaction ends."""
+        """Return a prompt with its draft; `lock` locks its row until the transaction ends."""
         prompt = prompts.require_prompt(connection, project_id=project_id, prompt_id=prompt_id, lock=lock)
         return prompt, self._content(connection, prompt, prompt, parse_placeholders(prompt.placeholders))
 
@@ -95,7 +95,7 @@ class PromptReader:
         return self._keep(prompt_versions.find_version(connection, prompt_id=head.id, commit_hash=commit_hash))
 
     def _cached(self, head: PromptHead, key: Hashable, *, last_try: bool = True) -> Version | None:
-        """Return a remembered version; None for one older than its prompt: SQLite gives ids of erased rows again."""
+        """Return a cached version; None if it is older than its prompt: SQLite reuses the ids of erased rows."""
         version = self._versions.get(key, last_try=last_try)
         if version is None or version.row.prompt_id != head.id or version.row.created_at < head.created_at:
             return None

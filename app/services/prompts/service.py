@@ -1,4 +1,4 @@
-"""Reads prompts: one, those of a project, or the rendering of one; heads and renderings are cached."""
+"""Reads and renders prompts: one, or the list of a project; heads and renderings are cached."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class PromptView:
 
     @property
     def etag(self) -> str | None:
-        """The draft's ETag; None when the content is a version's."""
+        """The draft's ETag; None if the content is a version's."""
         return drafts.etag(self.head) if self.content.commit_hash is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownHead:
-    """A head that was read after the epoch was; `until` is monotonic."""
+    """A cached head, read after its epoch; `until` is monotonic."""
 
     head: PromptHead
     epoch: bytes
@@ -53,7 +53,7 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptPage:
-    """A page of a list; `next_before_id` requests the next one, and is None on the last one."""
+    """A page of a list; `next_before_id` requests the next page, None on the last one."""
 
     prompts: list[PromptListing]
     limit: int | None
@@ -61,7 +61,7 @@ class PromptPage:
 
 
 class PromptQuery(TypedDict, total=False):
-    """The prompt and the version that are asked for, as `PromptService.get` takes them."""
+    """The requested prompt and version: the arguments of `PromptService.get`."""
 
     project_id: Required[int]
     prompt_id: Required[int]
@@ -92,10 +92,9 @@ class PromptService:
     def content(self, *, require_committed: bool = False, **query: Unpack[PromptQuery]) -> PromptContent:
         """Return the content that runs: the version of the label or `commit_hash`, else the newest one, else the draft.
 
-        Without `productive`, a label and `commit_hash` it is the draft.
-
-        `NotFound` for a prompt, version or label that is not there, and, with `require_committed`, for a productive use
-        of a prompt that was never committed.
+        Without `productive`, a label or `commit_hash` it is the draft. Raises `NotFound` for a missing prompt, version
+        or label. With `require_committed` it also raises `NotFound` for productive use of a prompt that was never
+        committed.
         """
         view = self.get(**query)
         if require_committed and query["productive"] and view.content.commit_hash is None:
@@ -114,9 +113,9 @@ class PromptService:
     ) -> PromptView:
         """Return the prompt with the content that runs, or with its draft.
 
-        `epoch` is the project's, read after the request arrived: while it lasts, heads and versions that this process
-        remembers are current. Without it they are read from the database. A change whose process died between its
-        commit and the end of the epoch shows within `REMEMBERED_S`; it was never acknowledged.
+        `epoch` is the project's epoch, read after the request arrived: cached heads and versions are current until it
+        ends. Without an epoch the database is read. A process may die between the commit of a change and the end of the
+        epoch; that change was never acknowledged, and becomes visible within `REMEMBERED_S`.
         """
         committed = productive or commit_hash is not None or by_label is not None
         if committed and epoch and (view := self._remembered(project_id, prompt_id, commit_hash, by_label, epoch)):
@@ -163,12 +162,12 @@ class PromptService:
         archived: bool = False,
         order: str = "-created",
     ) -> PromptPage:
-        """List prompts, or the archived ones: at most `limit` that come after the prompt `before_id`.
+        """List prompts, or archived ones: at most `limit` that come after the prompt `before_id`.
 
-        `order` is one of `list_prompts` in app/models/prompts.py; without it the newest come first.
+        `order` is one of `list_prompts` in app/models/prompts.py, by default the newest first.
         """
         with self._database.read() as connection:
-            found = prompts.list_prompts(
+            rows = prompts.list_prompts(
                 connection,
                 project_id=project_id,
                 search=search,
@@ -177,11 +176,11 @@ class PromptService:
                 archived=archived,
                 order=order,
             )
-        shown = found[:limit]
-        return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(found) else None)
+        shown = rows[:limit]
+        return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(rows) else None)
 
     def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendering:
-        """Render the content; a version's renderings are cached, as only selections make them differ."""
+        """Render the content; renderings of versions are cached by their selections."""
         if content.commit_hash is None:
             return _rendered(content, selections)
         key = (content.commit_hash, tuple(selections.items()))
@@ -197,5 +196,5 @@ def _rendered(content: PromptContent, selections: Mapping[str, str]) -> Renderin
 
 
 def _weight(rendered: Rendering, selections: Mapping[str, str]) -> int:
-    """Return the approximate number of characters held, with 1,000 for the objects around them."""
+    """Return the approximate number of characters in memory, plus 1,000 for the objects around them."""
     return 1000 + len(rendered.instruction) + 4 * sum(len(key) + len(name) for key, name in selections.items())

@@ -1,4 +1,4 @@
-"""The version that a label gives to a caller, where a split gives a share of the callers another one."""
+"""Chooses a label's version for a caller; a split gives another version to a share of the callers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from app.models.labels import Label, Labels
 
 @dataclass(frozen=True, slots=True)
 class ByLabel:
-    """A version that is asked for by its label. At a split `key` decides, by default for the label's own version."""
+    """A version requested by its label; at a split `key` decides, without it the label's main version is used."""
 
     label: str
     key: str | None = None
 
 
 def commit_hash_of(labels: Labels, by: ByLabel) -> str:
-    """Return the hash of the version that a caller gets; `NotFound` for a label that the prompt does not have."""
+    """Return the hash of the version for a caller; `NotFound` if the prompt does not have the label."""
     return chosen(find_label(labels, by.label), by.key)
 
 
@@ -37,6 +37,6 @@ def labels_by_hash(labels: Labels) -> dict[str, list[str]]:
 
 
 def chosen(label: Label, key: str | None) -> str:
-    """Return the hash that the label gives to a key, the same one each time; a share that grows keeps its keys."""
+    """Return the hash for a key, the same one each time; a growing share keeps its keys."""
     split = label.split
     return split.commit_hash if split and key and position(label.name, key) < split.share else label.commit_hash

@@ -1,4 +1,4 @@
-"""Alert rules: made by people, and evaluated by the clock; webhooks receive an event when a rule fires or ceases to."""
+"""Alert rules: created by people and evaluated by the clock; webhooks get an event when a rule starts or stops."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class AlertService:
 
     @retried
     def create(self, *, project_id: int, new: NewAlertRule, actor: Actor = SYSTEM) -> AlertRule:
-        """Make a rule; `Invalid` for a threshold or window that its metric can't have, `NotFound` for no prompt."""
+        """Create a rule; `Invalid` for an impossible threshold or window, `NotFound` if there is no such prompt."""
         with self.database.write() as connection:
             organizations.require_project(connection, project_id)
             _check(connection, project_id, new)
@@ -80,23 +80,23 @@ class AlertService:
 
     @retried
     def change(self, *, project_id: int, rule_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> AlertRule:
-        """Set fields of `NewAlertRule`, of which those that are not named stay as they are; refuses what `create` does.
+        """Change the named fields of `NewAlertRule`; raises the same errors as `create`.
 
-        A rule that changes starts anew: it does not fire until it is evaluated, and one that fired is told as ended.
+        A changed rule starts again: it does not fire until it is evaluated, and if it fired, an event reports the end.
         """
         with self.database.write() as connection:
             old = require(
                 alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id, lock=True), NONE_SUCH
             )
-            before = NewAlertRule(**{each.name: getattr(old, each.name) for each in fields(NewAlertRule)})
+            before = NewAlertRule(**{field_.name: getattr(old, field_.name) for field_ in fields(NewAlertRule)})
             new = replace(before, **values)
             if new == before:
                 return old
             _check(connection, project_id, new)
-            anew = {"firing_since": None, "value": None, "revision": old.revision + 1}
-            update_rows(connection, alert_rules.alert_rules, {"id": rule_id}, **asdict(new), **anew)
+            reset = {"firing_since": None, "value": None, "revision": old.revision + 1}
+            update_rows(connection, alert_rules.alert_rules, {"id": rule_id}, **asdict(new), **reset)
             if old.firing_since is not None:
-                self._tell(connection, old, Event.ALERT_ENDED, None)
+                self._add_event(connection, old, Event.ALERT_ENDED, None)
             changed = [name for name in values if getattr(before, name) != getattr(new, name)]
             self._note(connection, actor, Action.ALERT_RULE_CHANGED, new.metric, project_id, changed=", ".join(changed))
             return _found(connection, project_id, rule_id)
@@ -109,14 +109,14 @@ class AlertService:
             self._note(connection, actor, Action.ALERT_RULE_REMOVED, rule.metric, project_id)
 
     def evaluate(self) -> None:
-        """Evaluate a rule of each organization in turn, until all are evaluated or the time is used up."""
+        """Evaluate one rule of each organization in turn, until all are evaluated or the time is used up."""
         until = self.monotonic() + SWEEP_S
         with self.database.read() as connection:
             owners = alert_rules.owners(connection)
         self._turns.serve(owners, self._evaluate_logged, is_over=lambda: self.monotonic() >= until)
 
     def _evaluate_logged(self, rule_id: int) -> bool:
-        """Evaluate a rule; returns False, as nothing is left of it."""
+        """Evaluate a rule and log errors; always returns False, because a rule has no further work."""
         try:
             with self.database.read() as connection:
                 rule = alert_rules.find_enabled(connection, rule_id)
@@ -128,16 +128,16 @@ class AlertService:
 
     @retried
     def _evaluate(self, rule: AlertRule) -> None:
-        """Store the rule's value; write an event if the rule begins or ceases to fire, in the same transaction."""
+        """Store the rule's value and, if it starts or stops firing, an event in the same transaction."""
         value, now = self._value(rule), self.now()
         fires, fired = value is not None and value > rule.threshold, rule.firing_since is not None
         since = (rule.firing_since or now) if fires else None
         with self.database.write() as connection:
             unmoved = alert_rules.note_value(connection, rule, value=value, firing_since=since)
             if unmoved and fires != fired:
-                self._tell(connection, rule, Event.ALERT_STARTED if fires else Event.ALERT_ENDED, value)
+                self._add_event(connection, rule, Event.ALERT_STARTED if fires else Event.ALERT_ENDED, value)
 
-    def _tell(self, connection: Connection, rule: AlertRule, event: Event, value: float | None) -> None:
+    def _add_event(self, connection: Connection, rule: AlertRule, event: Event, value: float | None) -> None:
         data = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
         data |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
         add_event(connection, self.now(), event, data, project_id=rule.project_id, prompt_id=rule.prompt_id)
@@ -162,9 +162,9 @@ class AlertService:
 
 
 def _check(connection: Connection, project_id: int, new: NewAlertRule) -> None:
-    """`Invalid` for a threshold or window that the metric can't have, `NotFound` for no prompt."""
+    """Raise `Invalid` for an impossible threshold or window, and `NotFound` if there is no such prompt."""
     if new.metric == "errorShare" and new.threshold >= 1:
-        raise Invalid("threshold: A share is above it only if it is below 1.")
+        raise Invalid("threshold: Must be below 1, because no share is above 1.")
     if new.metric != "errorShare" and new.window_minutes % DAY_MINUTES:
         raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
     if new.prompt_id is not None:

@@ -1,4 +1,4 @@
-"""Delivers events to webhooks: a worker has a webhook to itself, and makes its deliveries one after the other."""
+"""Delivers events to webhooks: one worker at a time has a webhook, and makes its deliveries one after the other."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
 
-# The pauses before the further attempts of a delivery, which go on for a day and a half.
+# Pauses in seconds before the retries of a delivery, a day and a half in total.
 PAUSES_S = (5, 30, 300, 1800, 7200, 18_000, 36_000, 64_800)
 JITTER = 0.2
 GONE = 410
-"""The status by which a receiver says that it wants no further attempt."""
-# The time for which a worker begins attempts for one webhook; the last attempt may end later, by its timeout.
+"""A receiver answers with this status to stop further attempts."""
+# A worker starts attempts for one webhook for this time; the last attempt may end later, up to its timeout.
 BUDGET_S = 30.0
-# Longer than any worker works for one webhook: a reservation that ends by itself is that of a worker that died.
+# Longer than any worker works for one webhook: only the reservation of a dead worker expires.
 RESERVED_FOR = timedelta(minutes=3)
-# The pause of a receiver that failed, for all of its deliveries.
+# All deliveries to a receiver pause for this time after it failed.
 REST_AFTER_FAILURE = timedelta(seconds=5)
 KEPT_FOR = timedelta(days=30)
 AT_ONCE = 500
@@ -45,7 +45,7 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDeliverer:
-    """`base_url` is where people reach Reprise, "" where that is not known."""
+    """Makes deliveries; `base_url` is the public address of Reprise, "" if unknown."""
 
     database: Database
     now: Now
@@ -58,15 +58,15 @@ class WebhookDeliverer:
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
     def due(self) -> list[DueWebhook]:
-        """Return webhooks with deliveries to be made, each reserved for the message that the caller is to send."""
+        """Return webhooks with due deliveries, each reserved for the message that the caller must send."""
         now = self.now()
         with self.database.read() as connection:
             due = webhook_deliveries.due_webhooks(connection, now=now, limit=AT_ONCE)
         reserved = []
-        for one in due:
-            reserve = partial(webhooks.reserve, webhook_id=one.webhook_id, now=now, until=now + RESERVED_FOR)
+        for webhook in due:
+            reserve = partial(webhooks.reserve, webhook_id=webhook.webhook_id, now=now, until=now + RESERVED_FOR)
             if self.database.retrying(reserve):
-                reserved.append(one)
+                reserved.append(webhook)
         return reserved
 
     def deliver(self, *, project_id: int, webhook_id: int) -> None:
@@ -106,7 +106,7 @@ class WebhookDeliverer:
         return None if claimed is None else (webhook, claimed)
 
     def _attempt(self, webhook: Webhook, delivery: Delivery) -> bool:
-        """Make the attempt that was claimed, and store how it went; returns whether the receiver took the event."""
+        """Make the claimed attempt and store its outcome; returns whether the receiver accepted the event."""
         attempt = self._send(webhook, delivery)
         values: dict[str, Any] = {
             "status_code": attempt.status_code,
@@ -137,7 +137,7 @@ class WebhookDeliverer:
 
 
 def _pause_s(delivery: Delivery, attempt: Attempt) -> float | None:
-    """Return the seconds until the next attempt, None when there is to be none."""
+    """Return the seconds until the next attempt; None if there will be none."""
     if delivery.attempts > len(PAUSES_S) or attempt.status_code == GONE:
         return None
     return PAUSES_S[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 - jitter, no secret

@@ -12,24 +12,24 @@ from app.models import spans, webhook_deliveries, webhooks
 from app.models.webhooks import Event, Untold
 from app.timestamps import Now
 
-TOLD_AT_ONCE = 500
-"""The webhooks for which a sweep writes an event."""
+WEBHOOKS_AT_ONCE = 500
+"""Webhooks for which one sweep writes an event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RejectionTeller:
+class RejectionNotifier:
     database: Database
     now: Now
 
     def sweep(self) -> None:
-        """Write one event for each webhook whose project has rejected spans since it was told of some."""
+        """Write one event for each webhook with rejected spans that it has not been notified of."""
         self.database.retrying(webhooks.forget_reused_ids)
         with self.database.read() as connection:
-            waiting = webhooks.untold_rejections(connection, limit=TOLD_AT_ONCE)
+            waiting = webhooks.untold_rejections(connection, limit=WEBHOOKS_AT_ONCE)
         for untold in waiting:
-            self.database.retrying(partial(self._tell, untold=untold))
+            self.database.retrying(partial(self._notify, untold=untold))
 
-    def _tell(self, connection: Connection, untold: Untold) -> None:
+    def _notify(self, connection: Connection, untold: Untold) -> None:
         if not webhooks.note_told(connection, untold) or Event.SPANS_REJECTED not in untold.events:
             return
         counts = spans.rejected_between(

@@ -1,4 +1,4 @@
-"""The webhooks of a project: made, changed, tested, and their secrets rotated; and the log of their deliveries."""
+"""The webhooks of a project: created, changed, tested and removed; their secrets, and the log of their deliveries."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from app.webhooks.sender import WebhookSender
 
 WEBHOOKS_MAX, URL_MAX = 20, 2000
 OLD_SECRET_FOR = timedelta(hours=24)
-"""The time for which the secret before the present one signs, too."""
+"""The previous secret also signs for this time after a rotation."""
 NONE_SUCH = "There is no such webhook."
 
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """`events` are names of `app.models.webhooks.Event`, each once."""
+    """A webhook to create; `events` are names of `app.models.webhooks.Event`, each once."""
 
     url: str
     events: tuple[str, ...]
@@ -43,7 +43,7 @@ class NewWebhook:
 
 @dataclass(frozen=True, slots=True)
 class KnownSecret:
-    """A webhook with its secret, which is shown when it is made."""
+    """A webhook with its secret, which is only shown when it is created."""
 
     webhook: Webhook
     secret: str
@@ -71,7 +71,7 @@ class WebhookService:
 
     @retried
     def create(self, *, project_id: int, new: NewWebhook, actor: Actor = SYSTEM) -> KnownSecret:
-        """Make a webhook; `Invalid` for an address that may not be called, and beyond `WEBHOOKS_MAX`."""
+        """Create a webhook; raises `Invalid` for an address that may not be called, and beyond `WEBHOOKS_MAX`."""
         self._check_url(new.url)
         now, secret = self.now(), new_secret()
         with self.database.write() as connection:
@@ -97,7 +97,7 @@ class WebhookService:
 
     @retried
     def change(self, *, project_id: int, webhook_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> Webhook:
-        """Set fields of `NewWebhook`; those that are not named stay as they are."""
+        """Change the named fields of `NewWebhook`."""
         if "url" in values:
             self._check_url(values["url"])
         changed = {**values, "updated_at": self.now(), "busy_until": None}
@@ -112,7 +112,7 @@ class WebhookService:
 
     @retried
     def rotate_secret(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> KnownSecret:
-        """Make a new secret; the old one signs, too, for `OLD_SECRET_FOR`, so that receivers can change over."""
+        """Create a new secret; the old one also signs for `OLD_SECRET_FOR`, so that receivers can change over."""
         now, secret = self.now(), new_secret()
         with self.database.write() as connection:
             key = {"project_id": project_id, "webhook_id": webhook_id}
@@ -167,7 +167,7 @@ class WebhookService:
 
     @retried
     def deliver_again(self, /, **key: int) -> Delivery:
-        """Have the delivery made again, as the same event: at once, and with all attempts that a new one has."""
+        """Repeat the delivery immediately, as the same event, with all attempts of a new one."""
         now = self.now()
         with self.database.write() as connection:
             webhook_deliveries.deliver_again(connection, _delivery(connection, **key), now=now)
@@ -175,7 +175,7 @@ class WebhookService:
             return _delivery(connection, **key)
 
     def signing(self, *, project_id: int, webhook_id: int) -> Sequence[str]:
-        """Return the secrets that sign now, the present one first; `Undecryptable` when the key of all has changed."""
+        """Return the present signing secrets, the newest first; `Undecryptable` if the encryption key has changed."""
         with self.database.read() as connection:
             found = webhooks.find_secrets(connection, project_id=project_id, webhook_id=webhook_id)
         sealed = require(found, NONE_SUCH)
@@ -192,7 +192,7 @@ class WebhookService:
             raise Invalid(f"url: {error}") from None
 
     def _note(self, connection: Connection, actor: Actor, action: Action, webhook: Webhook, **details: str) -> None:
-        # The host alone: paths of addresses, such as Slack's, are secrets.
+        # Only the host: paths of addresses, such as Slack's, are secrets.
         host = urlsplit(webhook.url).hostname or ""
         audit_log.note(connection, self.now(), actor, action, host, details, project_id=webhook.project_id)
 

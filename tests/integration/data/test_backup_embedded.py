@@ -149,7 +149,7 @@ def test_a_backup_overwrites_nothing(empty_home: Path, tmp_path: Path, reprise: 
     file.write_text("precious")
     refused = reprise(empty_home, "backup", file)
     assert (refused.exit_code, file.read_text()) == (1, "precious")
-    assert f"Error: {file} exists already" in refused.output
+    assert f"Error: {file} already exists" in refused.output
 
 
 def test_an_instance_without_a_database_has_no_backup(tmp_path: Path, reprise: Reprise) -> None:
@@ -170,15 +170,15 @@ def test_a_restore_overwrites_nothing(empty_home: Path, tmp_path: Path, reprise:
     refused = reprise(target, "restore", file)
 
     assert (refused.exit_code, present.read_text()) == (1, "precious")
-    assert f"Error: {present} is there already" in refused.output
+    assert f"Error: {present} already exists" in refused.output
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("DROP TABLE alembic_version", "is no database of Reprise, or is damaged"),
+        ("DROP TABLE alembic_version", "is not a database of Reprise, or is damaged"),
         ("DELETE FROM alembic_version", "is damaged: its schema has no revision"),
-        ("UPDATE alembic_version SET version_num = '9999'", "is of a newer release of Reprise"),
+        ("UPDATE alembic_version SET version_num = '9999'", "is from a newer release of Reprise"),
     ],
 )
 def test_another_database_is_not_restored(

@@ -92,5 +92,5 @@ def test_the_evidence_that_a_guard_asks_for_is_set_and_named(shell: Shell) -> No
     assert asked.split("\t")[3] == "guarded by all test cases, 7 repeats"
     assert refused.returncode == 1
     assert "with all test cases as they are now, at least 7 repeats, detect at most 0.5" in refused.stderr
-    assert "takes the scope admin" in shell.labels("move", "production", first, "--any-evidence").stderr
+    assert "requires the scope admin" in shell.labels("move", "production", first, "--any-evidence").stderr
     assert shell.labels("move", "production", first, "--repeats", "7").returncode == 2

@@ -53,8 +53,8 @@ def test_one_trivial_test_case_and_one_repeat_open_no_guard_that_asks_for_eviden
     trivial = guarded.experiment(testCaseIds=guarded.cases[:1], repeats={"min": 1, "max": 1})
 
     assert guarded.refusal(trivial) == (
-        "experimentId: The guard of production asks for more evidence: "
-        f"it has not the test case {guarded.cases[1]}; its repeats.min is 1, and at least 4 are asked for."
+        "experimentId: The guard of production requires more evidence: "
+        f"it lacks the test case {guarded.cases[1]}; its repeats.min is 1, and at least 4 are required."
     )
     assert moved(world, guarded.path, guarded.hashes[1], experimentId=guarded.experiment())["evidence"] == {
         "repeats": 4,
@@ -71,7 +71,7 @@ def test_evidence_is_of_the_test_cases_as_they_are_now(world: World) -> None:
     world.patch(f"/api/v1/test-cases/{guarded.cases[0]}", json=changed)
     added = guarded.case("a new one")
 
-    assert f"it has not the test case {added}; since then the test case {guarded.cases[0]} changed" in guarded.refusal(
+    assert f"it lacks the test case {added}; since then the test case {guarded.cases[0]} changed" in guarded.refusal(
         passed
     )
     world.delete(f"/api/v1/test-cases/{added}")
@@ -82,8 +82,8 @@ def test_evidence_is_of_the_test_cases_as_they_are_now(world: World) -> None:
 @pytest.mark.parametrize(
     ("design", "refusal"),
     [
-        ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.5 is asked for"),
-        ({"alpha": 1e-9}, "its alpha is 1e-09, and at least 0.05 is asked for"),
+        ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.5 is required"),
+        ({"alpha": 1e-9}, "its alpha is 1e-09, and at least 0.05 is required"),
     ],
 )
 def test_a_lenient_experiment_is_no_evidence(world: World, design: dict[str, Any], refusal: str) -> None:

@@ -170,7 +170,7 @@ def test_a_clock_that_read_a_rule_before_its_change_tells_nothing(world: World, 
     ("values", "message"),
     [
         ({"metric": "tokens"}, "metric: Must be one of"),
-        ({"threshold": 1}, "threshold: A share is above it only if"),
+        ({"threshold": 1}, "threshold: Must be below 1"),
         ({"threshold": -1}, "threshold: Must be greater"),
         ({"metric": "cost", "windowMinutes": 60}, "windowMinutes: Costs are summed by day"),
         ({"windowMinutes": 4}, "windowMinutes: Must be greater"),

@@ -33,9 +33,9 @@ def test_values_in_range_pass(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("config", "model", "message"),
     [
-        ({"temperature": 1.6}, MODEL, "languageModelConfig.temperature: m takes 0 to 1.5."),
-        ({"temperature": 0.5}, ONE_TEMPERATURE, "languageModelConfig.temperature: m takes only 1."),
-        ({"max_tokens": 101}, MODEL, "languageModelConfig.max_tokens: m takes 1 to 100."),
+        ({"temperature": 1.6}, MODEL, "languageModelConfig.temperature: m accepts 0 to 1.5."),
+        ({"temperature": 0.5}, ONE_TEMPERATURE, "languageModelConfig.temperature: m accepts only 1."),
+        ({"max_tokens": 101}, MODEL, "languageModelConfig.max_tokens: m accepts 1 to 100."),
     ],
 )
 def test_a_value_out_of_range_is_named(config: dict[str, Any], model: Any, message: str) -> None:

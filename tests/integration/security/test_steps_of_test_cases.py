@@ -210,7 +210,7 @@ def test_a_session_of_too_many_spans_makes_a_test_case_of_its_first_turns_withou
     page = world.client.simulate_get(f"/projects/{world.project_id}/sessions/{session_id}/test-case", cookies=cookies)
 
     assert (refused.status_code, made.status_code, page.status_code) == (400, 201, 200)
-    assert "is made of turns of at most 8000 spans in all; includedTurns makes it of" in refused.json["error"]
+    assert "is made of turns of at most 8000 spans in all. Set includedTurns to use only" in refused.json["error"]
     assert max(built) <= 4
 
 

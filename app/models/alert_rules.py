@@ -22,10 +22,10 @@ Metric = Literal["errorShare", "observedCost", "cost"]
 class AlertRule:
     """Fires while `metric` is above `threshold`, for the project or for one prompt.
 
-    `errorShare` is the share of the sessions of the last `window_minutes` that had errors, 0 to 1, of `min_sessions` or
-    more. `observedCost` and `cost` are the USD of traced model calls, and of runs and replays, in so many days.
-    `value` is what was found last, None for too few sessions. One that is not `enabled` is not evaluated. `revision`
-    grows with each change that a person makes.
+    `errorShare` is the share (0 to 1) of sessions of the last `window_minutes` that had errors, when there are at least
+    `min_sessions`. `observedCost` is the cost in USD of traced calls on the days of the window, `cost` that of runs and
+    replays. `value` is the last measurement, None for too few sessions. A rule is evaluated only while it is `enabled`.
+    `revision` grows with each change that a person makes.
     """
 
     id: int
@@ -75,20 +75,20 @@ def find_rule(connection: Connection, *, project_id: int, rule_id: int, lock: bo
 
 
 def note_value(connection: Connection, rule: AlertRule, *, value: float | None, firing_since: datetime | None) -> bool:
-    """Store the value; returns False if another process has changed the rule meanwhile, or whether it fires."""
+    """Store the value. Returns False if another process has changed the rule meanwhile, else whether the rule fires."""
     same = update(alert_rules).where(_C.id == rule.id, _C.revision == rule.revision)
     unmoved = same.where(_C.firing_since.is_not_distinct_from(rule.firing_since))
     return queries.changes_row(connection, unmoved.values(value=value, firing_since=firing_since))
 
 
 def error_share(connection: Connection, rule: AlertRule, *, from_ns: int) -> float | None:
-    """Return the share of sessions with errors among those that started since `from_ns`; None for too few."""
+    """Return the share of sessions since `from_ns` that had errors; None for too few sessions."""
     c = sessions.c
     started = select(c.errors).where(c.project_id == rule.project_id, c.start_ns >= from_ns)
     if rule.prompt_id is not None:
         started = started.where(c.prompt_id == rule.prompt_id)
     latest = started.order_by(c.start_ns.desc(), c.id.desc()).limit(SESSIONS_MAX).subquery()
-    # Sessions that are not added up yet have no number of errors, and are not counted.
+    # Sessions that are not added up yet have no number of errors and are not counted.
     failed = func.sum(case((latest.c.errors > 0, 1), else_=0))
     count, errors = connection.execute(select(func.count(latest.c.errors), failed)).one()
     return int(errors) / int(count) if count >= rule.min_sessions else None

@@ -1,4 +1,4 @@
-"""The audit log, whose entries are written in the transactions of the changes themselves."""
+"""The audit log. Each entry is written in the transaction of its change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SYSTEM = Actor("system", None, "Reprise")
 
 
 class Action(StrEnum):
-    """An audited action: the name that is stored, and the label that people read in front of the subject."""
+    """An audited action: its stored name, and the label that people read in front of the subject."""
 
     label: str
 
@@ -91,7 +91,7 @@ _ACTIONS = {str(action): action for action in Action}
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """`action` is an `Action`, or the name of one that a later release writes; `subject` names what it was done to."""
+    """An entry. `action` is an `Action` or the name of a later release's action; `subject` names the changed thing."""
 
     id: int
     project_id: Annotated[int | None, BigInt]
@@ -132,8 +132,8 @@ def note(
 ) -> int:
     """Write an entry on a change, in the change's own transaction; returns the entry's id.
 
-    Without `organization_id` the entry belongs to the project's organization; `NotFound` if the project is erased.
-    `details` name what changed; of what people wrote they hold the reason of an override alone.
+    Without `organization_id` the entry belongs to the project's organization; raises `NotFound` if the project is
+    erased. `details` name what changed. The only text of a person in them is the reason of an override.
     """
     if organization_id is None:
         organization_id = organizations.require_project(connection, project_id or 0).organization_id

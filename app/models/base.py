@@ -1,4 +1,4 @@
-"""Shared by all tables: metadata with named constraints, and column types that mean the same on MySQL and SQLite."""
+"""Used by all tables: metadata with named constraints, and column types that behave alike on MySQL and SQLite."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Json(TypeDecorator[Any]):
 
 
 class JsonStruct(Json):
-    """As `Json`, read as a `msgspec.Struct` of the type `kind`."""
+    """Like `Json`, but read as a `msgspec.Struct` of the type `kind`."""
 
     cache_ok = True
 
@@ -113,16 +113,17 @@ class JsonStruct(Json):
 
 
 class LongJson(Json):
-    """As `Json`, beyond 16 MiB."""
+    """Like `Json`, for values over 16 MiB."""
 
     impl = LongText
     cache_ok = True
 
 
 def new_table(name: str, *parts: SchemaItem | type[Any], **options: Any) -> Table:
-    """Return a table with these columns and indexes, after the column `id`, which the database counts up.
+    """Return a table with these columns and indexes, and the column `id`, which the database counts up.
 
-    A dataclass stands for the columns of its fields that are `Annotated` with a column's type, foreign key and default.
+    A dataclass is turned into columns: one for each field that is `Annotated` with a column's type, foreign key and
+    default.
     """
     items = [item for part in parts for item in (_columns(part) if isinstance(part, type) else (part,))]
     return Table(
@@ -131,7 +132,7 @@ def new_table(name: str, *parts: SchemaItem | type[Any], **options: Any) -> Tabl
 
 
 def _columns(row_type: type[Any]) -> Iterator[Column[Any]]:
-    """Yield a column for each annotated field, which takes NULL if the field may be None."""
+    """Yield a column for each annotated field. The column is nullable if the field may be None."""
     for name, hint in get_type_hints(row_type, include_extras=True).items():
         if get_origin(hint) is Annotated:
             yield Column(name, *hint.__metadata__, nullable=NoneType in get_args(hint.__origin__))
@@ -143,10 +144,10 @@ def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
 
 
 class beside(FunctionElement[Any]):  # noqa: N801 - named as SQL's functions are
-    """A column in a condition beside one on a better key, as a project's id that tells a proxy the shard.
+    """A column that SQLite must not choose an index by, such as the project's id that only a sharding proxy needs.
 
-    SQLite knows no numbers of rows and takes an equal column for the best key; it looks for none by an expression. See
-    "Disqualifying WHERE Clause Terms Using Unary-+" in its documentation.
+    SQLite has no statistics here and would prefer the index of any column that is compared for equality. It uses no
+    index for an expression. See "Disqualifying WHERE Clause Terms Using Unary-+" in its documentation.
     """
 
     inherit_cache = True
@@ -168,7 +169,7 @@ def lock_count() -> Column[Any]:
 
 
 def earlier_now(connection: Connection, now: datetime) -> datetime:
-    """Return `now`, or the database's time if that is earlier, for what must not end because one clock is ahead."""
+    """Return the earlier of `now` and the database's time, so that a fast clock ends nothing too early."""
     if connection.dialect.name == "sqlite":
         return min(now, datetime.now(UTC))
     of_database: datetime = connection.execute(select(func.utc_timestamp(3, type_=DateTime))).scalar_one()

@@ -1,4 +1,4 @@
-"""The budgets of experiments: what their replays have cost so far, and what their calls in work can cost at most."""
+"""The budgets of experiments: what their replays have cost, and what their model calls in work can still cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _L, _R = experiment_replays.c, replays.c
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The cost so far, and what the calls in work of other replays can add to it at most; in USD."""
+    """In USD: the cost so far, and the most that the calls in work of other replays can add."""
 
     spent: float
     reserved: float
@@ -29,12 +29,12 @@ def find_max_cost(connection: Connection, *, experiment_id: int) -> float | None
 
 
 def lock_budget(connection: Connection, *, experiment_id: int) -> None:
-    """Make other calls of the experiment wait with their reservations until the commit."""
+    """Lock the experiment's budget until the commit; other calls wait with their reservations."""
     queries.lock_rows(connection, experiments, experiments.c.id == experiment_id)
 
 
 def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -> Spending:
-    """Return what the experiment's own replays have cost, and what all but this one have reserved.
+    """Return what the experiment's own replays have cost, and what all other replays have reserved.
 
     The reservations of a worker that died end with its claim.
     """
@@ -51,6 +51,6 @@ def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -
 
 
 def put_reservation(connection: Connection, *, experiment_id: int, replay_id: int, usd: float) -> None:
-    """Reserve as much for the calls in work of a replay, all together."""
+    """Set the reservation of a replay: one amount for all its calls in work."""
     own = update(experiment_replays).where(_L.experiment_id == experiment_id, _L.replay_id == replay_id)
     connection.execute(own.values(reserved_usd=usd))

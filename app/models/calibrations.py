@@ -1,4 +1,4 @@
-"""Calibrations: a test case as it was, which some replays play, and what they found."""
+"""Calibrations: a copy of a test case, replayed several times, and the findings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from app.models.queries import columns_of, find_row
 class CalibrationRow:
     """A calibration as stored.
 
-    `document` is the JSON of the `app.replay.types.TestCase` that its replays play; `outcome` that of the
-    `app.replay.calibration.Calibration`, None until all replays have ended and a worker has
-    compared what they found.
+    `document` is the JSON of the `app.replay.types.TestCase` that its replays play. `outcome` is the JSON of
+    `app.replay.calibration.Calibration`; it is None until all replays have ended and a worker has compared their results.
     """
 
     id: int
@@ -50,7 +49,7 @@ def find_calibration(connection: Connection, *, project_id: int, calibration_id:
 
 
 def document_of(connection: Connection, *, calibration_id: int, before: datetime) -> dict[str, Any] | None:
-    """Return the test case that a calibration's replays of `before` play, None if the calibration was deleted."""
+    """Return the test case that the replays of a calibration created by `before` play; None if it was deleted."""
     c = calibrations.c
     statement = select(c.document).where(c.id == calibration_id, c.created_at <= before)
     document: dict[str, Any] | None = connection.scalar(statement)

@@ -1,4 +1,4 @@
-"""Snapshots of test cases: one for each content that was replayed, so that a replay plays what it was asked for."""
+"""Snapshots of test cases: one for each content that was replayed. A replay plays the content it was started with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ case_snapshots = new_table(
     UniqueConstraint("test_case_id", "fingerprint"),
     Index("ix_case_snapshots_prompt_id", "prompt_id"),
     lock_count(),
-    # SQLite gives ids of deleted rows again, and replays keep the ids of snapshots that were deleted.
+    # SQLite reuses the ids of deleted rows, and replays keep the ids of deleted snapshots.
     sqlite_autoincrement=True,
 )
 _C = case_snapshots.c
@@ -51,7 +51,7 @@ def find_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
     """Return the ids of the snapshots with these fingerprints, by test case."""
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
-        # Of each column its values: a tuple of both would be served by no index of MySQL's.
+        # One condition for each column: MySQL would use no index for a tuple of both.
         statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
             _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[case_id] for case_id in some})
         )
@@ -60,12 +60,12 @@ def find_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> d
 
 
 def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
-    """Return the ids of the snapshots with these fingerprints, by test case; none is deleted until the commit."""
+    """Return the ids of the snapshots with these fingerprints, by test case; they are not deleted before the commit."""
     found: dict[int, int] = {}
     for some in queries.pieces(sorted(fingerprints)):
         snapshots = find_snapshots(connection, {case_id: fingerprints[case_id] for case_id in some})
         known = {snapshot_id: case_id for case_id, snapshot_id in snapshots.items()}
-        # By id, in the order in which removal locks and deletes; what it has deleted meanwhile is not found again.
+        # By id, the order in which removal locks and deletes. Snapshots that were deleted meanwhile are not returned.
         named = _C.id.in_(sorted(known))
         queries.lock_rows(connection, case_snapshots, named)
         found.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(named))})
@@ -81,6 +81,6 @@ class PlayedCase:
 
 
 def played_case(connection: Connection, *, snapshot_id: int) -> PlayedCase | None:
-    """Return what a snapshot holds, None when its test case was deleted."""
+    """Return the content of a snapshot; None if its test case was deleted."""
     statement = select(_C.document, test_cases.c.created_at).join(test_cases, test_cases.c.id == _C.test_case_id)
     return queries.find_row(connection, PlayedCase, statement.where(_C.id == snapshot_id))

@@ -1,4 +1,4 @@
-"""Test cases: recorded or written turns with their checks, each with a copy of all it needs."""
+"""Test cases: recorded or written turns with their checks. Each is a complete copy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestCaseRow:
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     name: Annotated[str, String(128)]
-    # Where it was taken from; the session itself may be gone.
+    # The source of the test case. Its session may be deleted.
     session_id: Annotated[str | None, exact(32)]
     document: Annotated[dict[str, Any], Json]
     # Recorded steps of the turns that a replay plays.
@@ -91,7 +91,7 @@ def documents_of(connection: Connection, *, ids: Sequence[int]) -> Iterator[dict
 def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCaseRow | None:
     """Find the newest of a prompt's test cases that has exactly this name, and lock it."""
     c = test_cases.c
-    # Without the documents: other test cases have the name in another case, or the same name.
+    # Without the documents: other test cases may have the same name, or the name in another case.
     named = connection.execute(newest_first(select(c.id, c.name).where(c.prompt_id == prompt_id, c.name == name), c.id))
     newest = next((row.id for row in named if row.name == name), None)
     return None if newest is None else find_row(connection, TestCaseRow, _ROW.where(c.id == newest).with_for_update())
@@ -106,9 +106,9 @@ def list_test_cases(
     search: str | None = None,
     order: str = "-created",
 ) -> list[TestCaseRow]:
-    """List at most `limit` that come after `before_id`; `search` is a part of the name, in any case.
+    """List at most `limit` test cases after `before_id`; `search` is a part of the name, in any case.
 
-    `order` is `created` or `name`, with a minus in descending order.
+    `order` is `created` or `name`, with a minus for descending order.
     """
     statement = in_order(
         _ROW.where(*_found(prompt_id, search)),
@@ -136,7 +136,7 @@ _ORDERS: dict[str, ColumnElement[Any]] = {"created": test_cases.c.id, "name": fu
 
 @dataclass(frozen=True, slots=True)
 class CaseEntry:
-    """A test case without its document; `steps` are those that a replay plays."""
+    """A test case without its document; `steps` is the number of steps that a replay plays."""
 
     id: int
     name: str
@@ -145,9 +145,9 @@ class CaseEntry:
 
 
 def lock_entries(connection: Connection, *, prompt_id: int, ids: Collection[int] | None) -> dict[int, CaseEntry]:
-    """Return those of `ids`, or all, that are the prompt's, by id, the oldest first.
+    """Return the prompt's test cases with these `ids`, or all of them, oldest first, by id.
 
-    None of them is changed or deleted by others until the commit.
+    Other transactions cannot change or delete them before the commit.
     """
     statement = select(*columns_of(CaseEntry, test_cases)).where(test_cases.c.prompt_id == prompt_id)
     if ids is not None:
@@ -172,7 +172,7 @@ def find_prompt_of(connection: Connection, *, project_id: int, test_case_id: int
 
 
 def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:
-    """Return the names, by id, of those that still exist."""
+    """Return the names of the existing test cases, by id."""
     c = test_cases.c
     rows = connection.execute(select(c.id, c.name).where(c.id.in_(sorted(ids))))
     return {row[0]: row[1] for row in rows}
@@ -181,7 +181,7 @@ def names_of(connection: Connection, *, ids: Collection[int]) -> dict[int, str]:
 def change_test_case(
     connection: Connection, *, before: TestCaseRow, values: dict[str, Any], now: datetime
 ) -> TestCaseRow | None:
-    """Change a test case; None if its document has changed since `before` was read, or if it was deleted."""
+    """Change a test case. Returns None if its document has changed since `before` was read, or if it was deleted."""
     c = test_cases.c
     unchanged = update(test_cases).where(c.id == before.id, c.fingerprint == before.fingerprint)
     changed = changes_row(connection, unchanged.values(updated_at=now, **values))

@@ -1,17 +1,17 @@
 """Compresses log records, facts of turns and long texts, one by one, with a dictionary for spans.
 
-Bodies of spans are compressed by the turn (`span_bodies.py`). The first byte of a stored body tells its format, so that
+Bodies of spans are compressed by the turn (`span_bodies.py`). The first byte of a stored body is its format, so that
 older rows stay readable and other formats can come:
 
-- 9 and above: the body itself, as JSON begins with a bracket, a quote, a digit or white space;
+- 9 and above: the uncompressed body, as JSON begins with a bracket, a quote, a digit or white space;
 - `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`;
-- `PLAIN`: the body, which would look like one of these, follows.
+- `PLAIN`: followed by an uncompressed body that begins with one of these bytes.
 
-A text that is stored compressed is `MARK` and such a body in Base64: its column stays one of text, since MySQL would
-copy the whole table to change that, and nobody could write meanwhile. Texts that the database searches are packed
-(`searchable_text.py`), from a length on.
+A compressed text is `MARK` and such a body in Base64. Its column keeps the type text, since MySQL would
+copy the whole table to change that and block all writes. Texts that the database searches are packed
+(`searchable_text.py`) if they are long enough.
 
-A dictionary never changes, since stored rows need it; a better one gets a format byte of its own. `bench/dictionary.py`
+A dictionary never changes, since stored rows need it; a better one gets a new format byte. `bench/dictionary.py`
 trains them.
 """
 
@@ -65,7 +65,7 @@ ToStored = Callable[[Sequence[Body]], list[bytes]]
 
 
 class _Contexts(Generic[Context]):
-    """Contexts of Zstandard, which are costly to make and serve one thread at a time."""
+    """Contexts of Zstandard. They are expensive to make, and each serves one thread at a time."""
 
     def __init__(self, make: Callable[[], Context]) -> None:
         self._make = make
@@ -102,8 +102,8 @@ def compress(body: Body) -> bytes:
 def compress_all(bodies: Sequence[Body]) -> list[bytes]:
     """Return the shortest stored form of each body.
 
-    Many at once, as each call of Zstandard lets other threads run, and waits for them before it goes on; of a large
-    batch not all, as their frames would be in memory twice.
+    Bodies are compressed many at a time, because each call of Zstandard releases the lock of the interpreter and waits
+    for it again. A large batch is split, since all its frames would be in memory too.
     """
     pieces = (bodies[start : start + AT_ONCE] for start in range(0, len(bodies), AT_ONCE))
     return [one for piece in pieces for one in _shortest(piece)]
@@ -126,7 +126,7 @@ def _frames(contexts: _Contexts[zstandard.ZstdCompressor], bodies: list[Any]) ->
 
 
 def _shorter(body: Body, frame: Any) -> bytes:
-    """Return the body as it is, unless the frame, which has a buffer, is shorter."""
+    """Return the frame, which has a buffer, or the body if it is shorter."""
     if 1 + len(frame) < len(body):
         return ZSTD_1 + frame  # type: ignore[no-any-return]
     plain = bytes(body)
@@ -139,7 +139,7 @@ def is_plain(stored: bytes) -> bool:
 
 
 def as_they_are(bodies: Sequence[Body]) -> list[bytes]:
-    """Return the bodies, as releases without compression stored them."""
+    """Return the bodies unchanged, as releases without compression stored them."""
     return [bytes(body) for body in bodies]
 
 
@@ -182,7 +182,7 @@ class Compressed(TypeDecorator[bytes]):
     shorten = staticmethod(compress)
 
     def is_plain(self, raw: ColumnElement[bytes]) -> ColumnElement[bool]:
-        """Return the condition that a body is stored as it is."""
+        """Return the condition that a body is stored uncompressed."""
         return func.substr(raw, 1, 1, type_=LargeBinary) >= bytes([_FIRST_OF_TEXTS])
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
@@ -190,7 +190,7 @@ class Compressed(TypeDecorator[bytes]):
 
 
 def store_texts(database: Database, *, compressed: bool) -> None:
-    """Let a database store texts compressed, as it does by itself, or as releases without compression did."""
+    """Choose whether a database stores texts compressed (the default) or as releases without compression did."""
     for engine in database.engines:
         setattr(engine.dialect, _COMPRESSES, compressed)
 
@@ -202,7 +202,7 @@ def stored_bodies(connection: Connection, bodies: Sequence[Body]) -> list[bytes]
 
 
 def begins_with(raw: ColumnElement[str], mark: str) -> ColumnElement[bool]:
-    """Return the condition that a text begins with the bytes of a mark; collations ignore case and U+0001."""
+    """Return the condition that a text begins with the bytes of a mark. Collations ignore case and U+0001."""
     return func.hex(func.substr(raw, 1, len(mark), type_=Text), type_=Text) == mark.encode().hex().upper()
 
 
@@ -219,7 +219,7 @@ class StoredText:
         return self.shorten(text) if getattr(dialect, _COMPRESSES, True) or text.startswith(self.mark) else text
 
     def is_plain(self, raw: ColumnElement[str]) -> ColumnElement[bool]:
-        """Return the condition that a text is stored as it is."""
+        """Return the condition that a text is stored without change."""
         return ~begins_with(raw, self.mark)
 
 
@@ -266,6 +266,6 @@ class CompressedStruct(_OfCompressed, JsonStruct):
 
 
 def raw_of(column: Column[Any]) -> ColumnElement[Any]:
-    """Return the column as it is stored."""
+    """Return the column in its stored form."""
     of_column: Any = column.type
     return type_coerce(column, of_column.raw)

@@ -1,4 +1,4 @@
-"""Data policies: for how long each project keeps rows, and what is masked before it is stored."""
+"""Data policies: how long each project keeps rows, and what is masked before it is stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.models.base import Json, new_table, reference
 
 @dataclass(frozen=True, slots=True)
 class DataPolicy:
-    """Days that rows are kept after they were received or requested; None for ever.
+    """Days that rows are kept after they were received or requested; None means forever.
 
     `masking` is a list of `{"kind": "pattern" | "pointer", "value": …, "replacement": …}`.
     """

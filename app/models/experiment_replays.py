@@ -1,4 +1,4 @@
-"""The replays of experiments: those that each has, what they found so far, and the results that are used again."""
+"""Queries on the replays of an experiment: list, progress, reusable results."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from app.models.prompt_versions import draft_snapshots
 from app.models.queries import KEYS_PER_STATEMENT, columns_of, count_rows, id_pairs, list_rows, pieces
 from app.models.replays import UNFINISHED, replays
 
-# The statuses of replays that say how the candidate did.
+# The statuses of replays that count as a result of the candidate.
 COUNTED = ("passed", "failed", "needs_review")
 ERROR_CHARACTERS = 1000
-# Of one content and test case; more than any experiment wants.
+# Of one content and test case: more than any experiment needs.
 REUSABLE_MAX = 200
 
 
-# The replays of experiments; a replay that is used again belongs to several. Arms of the same content have the replays
-# of the first of them.
+# The replays of experiments. A reused replay belongs to several. Arms of equal content share the replays of the first
+# of them.
 experiment_replays = new_table(
     "experiment_replays",
     Column("experiment_id", BigInt, nullable=False),
@@ -117,9 +117,9 @@ def count_in_work(connection: Connection, *, experiment_id: int) -> int:
 
 
 def unfinished_behind(connection: Connection) -> dict[int, int]:
-    """Return {id: organization id} of the unfinished experiments that have to go on.
+    """Return {id: organization id} of the unfinished experiments that have to be advanced.
 
-    A replay has ended since they were advanced last, or none is in work.
+    These are the ones with a replay that ended since the last advance, and the ones without a replay in work.
     """
     ended = func.count(_L.id) - func.coalesce(func.sum(type_coerce(_R.status.in_(UNFINISHED), Integer)), 0)
     behind = (
@@ -152,7 +152,7 @@ def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime)
     ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
     for some in pieces(sorted(ids)):
         unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))
-        # By an index on states it would lock, and wait for, the replays that others claim at the same time.
+        # With the index on states it would lock, and wait for, replays that workers claim at the same time.
         by_id = unfinished.with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         connection.execute(by_id.values(status="cancelled", finished_at=now))
 
@@ -167,7 +167,7 @@ def reusable_replays(
 ) -> dict[int, list[int]]:
     """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result.
 
-    Replays that began before a change of their model or of the judge, such as of its base URL, are not among them.
+    Replays that began before their model or the judge was changed, for example its base URL, are left out.
     """
     played = select(draft_snapshots.c.language_model_id).where(draft_snapshots.c.id == draft_snapshot_id)
     models = language_models.c.id.in_(played) | (language_models.c.id == judge_model_id)

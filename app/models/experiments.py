@@ -47,12 +47,12 @@ class ExperimentRow:
     baseline_fingerprint: str | None
     # The model that judges, chosen when the experiment was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
-    # The numbers that it was asked for with, as in the API.
+    # The parameters that the experiment was started with, as in the API.
     design: Annotated[dict[str, Any], Json]
-    # Replays that have ended, and those that are planned so far.
+    # The numbers of replays that have ended and that are planned so far.
     done: Annotated[int, Integer, DefaultClause("0")]
     total: Annotated[int, Integer, DefaultClause("0")]
-    # The JSON of `app.services.experiments.findings.Summary` when it was advanced last.
+    # The JSON of `app.services.experiments.findings.Summary` as of the last advance.
     summary: Annotated[dict[str, Any], Json]
     created_at: Annotated[datetime, Timestamp]
     started_at: Annotated[datetime | None, Timestamp]
@@ -68,9 +68,9 @@ experiments = new_table(
     ExperimentRow,
     # [{"testCaseId", "name", "snapshotId", "steps"}], in order.
     Column("cases", LongJson, nullable=False),
-    # [{"languageModelName", "snapshotId"}] of the models that are compared besides.
+    # [{"languageModelName", "snapshotId"}] of the other compared models.
     Column("models", Json, nullable=False),
-    # What it found about each test case, which outlives its replays; NULL until it has ended.
+    # The findings on each test case, which outlive its replays; NULL until the experiment has ended.
     Column("result", LongJson),
     lock_count(),
     Index("ix_experiments_prompt_id_id", "prompt_id", "id"),
@@ -92,7 +92,7 @@ _CANDIDATE, _BASELINE = draft_snapshots.alias("candidate"), draft_snapshots.alia
 
 
 def _is_snapshot(snapshot: FromClause, snapshot_id: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a row is this snapshot of an experiment, whose prompt it has."""
+    """Return the condition that a row is this snapshot of an experiment and has its prompt."""
     return (snapshot.c.id == snapshot_id) & (snapshot.c.prompt_id == _E.prompt_id)
 
 
@@ -134,7 +134,7 @@ def list_experiments(
     limit: int,
     newest_first: bool = True,
 ) -> list[ExperimentRow]:
-    """List a prompt's experiments after `before_id`; those of one verdict alone where it is given."""
+    """List a prompt's experiments after `before_id`, optionally only those with one verdict."""
     chosen = _ROW.where(*_found(prompt_id, verdict))
     statement = in_order(chosen, _E.id, _E.id, descending=newest_first, last_id=before_id, limit=limit)
     return list_rows(connection, ExperimentRow, statement)
@@ -149,7 +149,7 @@ def _found(prompt_id: int, verdict: Verdict | None) -> list[ColumnElement[bool]]
 
 
 def lock_unfinished(connection: Connection, *, experiment_id: int) -> bool:
-    """Keep others from changing the experiment until the commit; False when it has ended, or there is none."""
+    """Lock the experiment until the commit; returns False if it has ended or does not exist."""
     statement = select(_E.id).where(_E.id == experiment_id, _E.status.in_(UNFINISHED)).with_for_update()
     return connection.execute(statement).one_or_none() is not None
 

@@ -1,4 +1,4 @@
-"""Idempotency-Keys of API keys, each with the run that a request began with it, for a day."""
+"""Idempotency-Keys of API keys. Each is kept for a day with the run that it began."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DELETE_EXPIRED = delete(idempotency_keys).where(
 
 
 def find_keys(connection: Connection, keys: Collection[ApiKeyAndDigest]) -> dict[ApiKeyAndDigest, KeptKey]:
-    """Return what is kept of those of these keys that are kept, and maybe of others."""
+    """Return the stored entries of these keys, and possibly entries of other keys."""
     found = connection.execute(_KEPT, _values(keys))
     return {(api_key_id, digest): KeptKey(*kept) for api_key_id, digest, *kept in found}
 
@@ -54,7 +54,7 @@ def find_keys(connection: Connection, keys: Collection[ApiKeyAndDigest]) -> dict
 def add_keys(
     connection: Connection, new: Sequence[tuple[ApiKeyAndDigest, KeptKey]], *, expired_before: datetime
 ) -> None:
-    """Insert keys in the place of those that have expired. `IntegrityError` for one that is kept, or comes twice."""
+    """Insert keys and replace expired ones. Raises `IntegrityError` for a key that is stored, or comes twice."""
     connection.execute(_DELETE_EXPIRED, {**_values([key for key, _ in new]), "expired_before": expired_before})
     rows = [{"api_key_id": api_key_id, "key_digest": digest, **asdict(kept)} for (api_key_id, digest), kept in new]
     connection.execute(insert(idempotency_keys), rows)
@@ -65,7 +65,7 @@ def _values(keys: Collection[ApiKeyAndDigest]) -> dict[str, list[Any]]:
 
 
 def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:
-    """Delete the oldest `limit` of those that have expired; by id, so that few rows are locked."""
+    """Delete the `limit` oldest expired keys, by id, so that few rows are locked."""
     c = idempotency_keys.c
     expired = select(c.id).where(c.created_at <= before).order_by(c.created_at).limit(limit)
     ids = sorted(connection.scalars(expired))

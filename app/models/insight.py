@@ -32,7 +32,7 @@ class InsightKey:
 
 
 _KEY = tuple(InsightKey.__dataclass_fields__)
-# Without foreign keys, as sessions.
+# Without foreign keys, like sessions.
 insight_daily = new_table(
     "insight_daily",
     InsightKey,
@@ -47,7 +47,7 @@ _NOTHING: dict[str, queries.Rule] = {"project_id": "new"}
 
 
 def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
-    """Add figures to those of their keys; last in its transaction, as others wait for these rows."""
+    """Add figures to their rows. Call it last in a transaction, because others wait for these rows."""
     keys = sorted(changes)
     # Inserts the rows that are missing, and locks all of them.
     queries.upsert(connection, _TABLE, COLUMNS, [(*astuple(key), _NONE) for key in keys], key=_KEY, update=_NOTHING)
@@ -59,7 +59,8 @@ def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
 
 
 def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tuple[InsightKey, bytes]]:
-    """Yield the figures of the keys, by a statement a prompt: not every server uses the index for a list of keys."""
+    """Yield the figures of the keys. One statement for each prompt: not every server uses the index for a list of keys.
+    """
     for (project_id, prompt_id), group in groupby(keys, key=attrgetter("project_id", "prompt_id")):
         requested = set(group)
         of_prompt = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id)

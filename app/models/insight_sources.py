@@ -33,7 +33,7 @@ def recent_runs(
 ) -> list[RecentRun]:
     """List the ended runs with a response time among the newest `limit` runs created in [since, until)."""
     c = runs.c
-    # A subquery of the newest runs, so that no server begins the join with the models.
+    # In a subquery, so that no server begins the join with the models.
     newest = (
         select(c.commit_hash, c.language_model_id, c.created_at, c.response_time_ms, c.status)
         .where(c.prompt_id == prompt_id, c.created_at >= since, c.created_at < until)
@@ -51,7 +51,7 @@ def recent_runs(
 
 @dataclass(frozen=True, slots=True)
 class RecentScore:
-    """A score that is a number, and the scored run, or the session that is scored or has the scored turn or span.
+    """A numeric score with what it scores: a run, or the session itself or with the scored turn or span.
 
     `names` are those of the session's models and versions: see `with_names`. `run_at` is None for a session.
     """
@@ -66,15 +66,15 @@ class RecentScore:
 
 
 def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[RecentScore]:
-    """List scores of numbers of a prompt, without those of what is gone.
+    """List a prompt's numeric scores of things that still exist.
 
-    They are among its newest `limit`, and among the project's newest `limit` of turns and steps, whose prompt is not
-    stored with them.
+    Only the prompt's newest `limit` scores are read, and the project's newest `limit` scores of turns and steps, which
+    are stored without their prompt.
     """
     s = scores.c
     columns = (s.name, s.value, s.trace_id, s.session_key, s.run_id, s.prompt_id)
     newest = select(*columns).order_by(s.id.desc()).limit(limit)
-    # MariaDB may intersect both indexes, and sort all scores of the prompt.
+    # MariaDB might intersect both indexes and sort all scores of the prompt.
     ours = beside(s.project_id) == project_id
     by_prompt = newest.with_hint(scores, "FORCE INDEX (ix_scores_prompt_id)", dialect_name="mysql")
     of_prompt = by_prompt.where(s.prompt_id == prompt_id, ours).subquery("newest")

@@ -28,10 +28,10 @@ class Split(msgspec.Struct, frozen=True):
 
 
 class EvidenceRule(msgspec.Struct, frozen=True):
-    """The least that an experiment must be to move a guarded label.
+    """The least that an experiment must cover to move a guarded label.
 
-    It has all test cases of the prompt as they are now, each replayed at least `repeats` times on each side. Its
-    `detect` is at most, and its `alpha` at least, the one here.
+    It has all current test cases of the prompt, each replayed at least `repeats` times on each side. Its `detect` is at
+    most, and its `alpha` at least, the value here.
     """
 
     repeats: int
@@ -60,7 +60,7 @@ _decode = decoder(list[Label])
 
 
 class LabelsJson(Json):
-    """Labels by their names, stored as a list in the order of the names; NULL stands for none."""
+    """Labels by their names, stored as a list in the order of the names; no labels are stored as NULL."""
 
     cache_ok = True
 
@@ -82,7 +82,7 @@ label_versions = new_table(
 
 
 def add_version(connection: Connection, *, prompt_id: int, label: Label) -> None:
-    """Remember that the label points to its version."""
+    """Store that the label has pointed to its version."""
     key = {"prompt_id": prompt_id, "label": label.name, "commit_hash": label.commit_hash}
     queries.put_row(connection, label_versions, key=key, new={"created_at": label.updated_at})
 
@@ -95,5 +95,5 @@ def has_pointed_to(connection: Connection, *, prompt_id: int, label: str, commit
 
 
 def forget_versions(connection: Connection, *, prompt_id: int, label: str) -> None:
-    """Remove the versions of a label that is deleted: one of the same name begins anew."""
+    """Remove the versions of a deleted label, so that a new label of the same name starts without any."""
     queries.delete_rows(connection, label_versions, prompt_id=prompt_id, label=label)

@@ -1,4 +1,4 @@
-"""Language models: the shared catalogue, organizations' own ones and their choices; and vendors' encrypted keys."""
+"""Language models: the shared catalogue, organizations' own models and choices, and vendors' encrypted keys."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def find_models_named(connection: Connection, *, organization_id: int, name: str
 
 
 def own_models_of_project(connection: Connection, *, project_id: int) -> list[LanguageModel]:
-    """List the models of its own that a project's organization has added, disabled and retired ones too."""
+    """List the models that a project's organization has added itself, including disabled and retired ones."""
     c, choice = language_models.c, model_choices.c
     chosen = and_(choice.language_model_id == c.id, choice.organization_id == c.organization_id)
     own = select(*_COLUMNS).join(projects, projects.c.organization_id == c.organization_id)
@@ -130,7 +130,7 @@ def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now:
 def put_own_model(
     connection: Connection, *, organization_id: int, vendor: str, name: str, values: dict[str, Any], now: datetime
 ) -> tuple[int, bool]:
-    """Write a model of the organization's own, in place of one of the same name, even if that is retired.
+    """Write a model of the organization, in place of one of the same name, even a retired one.
 
     Returns its id, and whether it was added.
     """

@@ -1,4 +1,4 @@
-"""Log records that say what was said in a model call, kept beside the span that they name, or until it comes."""
+"""Log records with the content of model calls. They are kept with the span that they name, or until it comes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from app.models.compression import Compressed
 from app.models.prepared import Prepared
 from app.models.span_bodies import SpanKey
 
-# Without foreign keys, as spans. `prompt_id` is NULL where neither the record nor its address named a prompt;
-# `waiting_since` is that of app/models/waiting.py.
+# Without foreign keys, like spans. `prompt_id` is NULL if neither the record nor its address named a prompt. For
+# `waiting_since` see app/models/waiting.py.
 log_records = new_table(
     "log_records",
     Column("project_id", BigInt, nullable=False),
     Column("trace_id", binary(16), nullable=False),
     Column("span_id", binary(8), nullable=False),
-    # Of the record's content, its time and its number among equal ones of its batch: a batch sent again is stored once.
+    # A digest of the record's content, its time and its number among equal records of its batch: a batch that is sent
+    # again is stored once.
     Column("digest", binary(16), nullable=False),
     Column("prompt_id", BigInt, nullable=True),
     Column("time_ns", BigInt, nullable=False),

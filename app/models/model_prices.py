@@ -1,4 +1,4 @@
-"""Prices that organizations have set for models which traces name: for those that the catalogue does not know."""
+"""Prices that organizations set for models which occur in traces and are not in the catalogue."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from app.models.organizations import projects
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """USD per million tokens; None for a price that is that of the prompt, or of the completion for reasoning.
+    """USD per million tokens. A price that is None equals the prompt's price; for reasoning, the completion's price.
 
-    `provider` is "" where the price holds at every provider.
+    `provider` is "" for a price that applies at every provider.
     """
 
     organization_id: Annotated[int, BigInt, ForeignKey("organizations.id")]

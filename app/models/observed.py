@@ -1,6 +1,6 @@
-"""The model calls of traces, summed by day as their spans are stored; no part of what the project has used.
+"""The model calls of traces, summed by day as their spans are stored. They are no part of the project's own usage.
 
-Only tokens are summed: prices are applied when the sums are read, so that a price set later holds for them too.
+Only tokens are summed. Prices are applied when the sums are read, so that a price set later applies to them too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from app.models.usage import SLOTS, UsageFilter
 
 @dataclass(frozen=True, slots=True)
 class ObservedRow:
-    """The calls of one model of a prompt on a day (UTC), whose prompts are of one `size`; see `ModelCalls`."""
+    """The calls of one model of a prompt on a day (UTC) with prompts of one `size`; see `ModelCalls`."""
 
     project_id: Annotated[int, BigInt]
     day: Annotated[date, Date]
@@ -27,7 +27,7 @@ class ObservedRow:
     provider: Annotated[str, exact(64)]
     model: Annotated[str, exact(255)]
     size: Annotated[int, Integer]
-    # Batches that are stored at the same moment are spread over slots, so that they do not wait for each other.
+    # Batches that are stored at the same moment use different slots, so that they do not wait for each other.
     slot: Annotated[int, Integer]
     calls: Annotated[int, BigInt]
     input_tokens: Annotated[int, BigInt]
@@ -38,7 +38,7 @@ class ObservedRow:
 
 
 _KEY = ("project_id", "day", "prompt_id", "provider", "model", "size", "slot")
-# Without foreign keys, as spans.
+# Without foreign keys, like spans.
 observed_daily = new_table(
     "observed_daily",
     ObservedRow,
@@ -63,7 +63,7 @@ def slot_of(batch_id: int) -> int:
 
 
 def add(connection: Connection, rows: Sequence[ObservedRow]) -> None:
-    """Add sums (in key order) to those of their days; last in its transaction, as others wait for these rows."""
+    """Add sums (in key order) to their days. Call it last in a transaction, because others wait for these rows."""
     values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
     queries.upsert(connection, "observed_daily", COLUMNS, values, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
 

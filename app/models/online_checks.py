@@ -17,11 +17,13 @@ Kind = Literal["contains", "regex", "judge"]
 
 @dataclass(frozen=True, slots=True)
 class OnlineCheck:
-    """A check of the answers of a `share` of a prompt's turns, of one version or model where these are not None.
+    """A check of the answers of a `share` of a prompt's turns; `version` and `model` limit the turns unless they are
+    None.
 
-    `value` is a text, a pattern or what a judge asserts. The project's turns up to the batch `position`, and in it up
-    to the row `position_id`, were looked at. `spent_usd` is what judges cost on the day `spent_on`, `problem` why the
-    last call of one failed. A worker holds the check, and others leave it alone, until `held_until`.
+    `value` is a text, a pattern or what a judge asserts. The check has looked at the project's turns up to the batch
+    `position` and, within that batch, up to the row `position_id`. `spent_usd` is the cost of judges on the day
+    `spent_on`. `problem` is the reason why a judge's last call failed. A worker holds the check until `held_until`; no
+    other worker uses it before.
     """
 
     id: int
@@ -46,7 +48,7 @@ class OnlineCheck:
     enabled: Annotated[bool, Boolean]
 
 
-# Without foreign keys, as turns and scores.
+# Without foreign keys, like turns and scores.
 online_checks = new_table("online_checks", OnlineCheck, Index("ix_online_checks_prompt_id", "prompt_id"))
 
 _C, _T = online_checks.c, turns.c
@@ -65,7 +67,7 @@ def find(connection: Connection, *, project_id: int, check_id: int, lock: bool =
 
 
 def find_held(connection: Connection, *, check_id: int, until: datetime) -> OnlineCheck | None:
-    """Return the check that a worker holds until `until`; None for one that others hold, or that was removed."""
+    """Return the check that a worker holds until `until`; None if another worker holds it, or it was removed."""
     return queries.find_row(connection, OnlineCheck, _SELECT.where(_C.id == check_id, _C.held_until == until))
 
 
@@ -85,11 +87,12 @@ def remove(connection: Connection, *, project_id: int, check_id: int) -> bool:
 
 
 def due(connection: Connection, *, now: datetime, before_batch: int, limit: int) -> dict[int, int]:
-    """Return {id: organization id} of enabled checks that no worker holds, and whose projects have turns to look at.
+    """Return {id: organization id} of enabled checks that no worker holds and that have turns to look at.
 
-    Organizations take turns; the checks that were held the longest ago come first.
+    Organizations alternate; the checks that were held longest ago come first.
     """
-    # Turns of any prompt: no index has the turns of one prompt by batch. MariaDB would join EXISTS, and read them all.
+    # Turns of any prompt: no index has the turns of one prompt by batch. MariaDB would turn EXISTS into a join and read
+    # them all.
     waiting = select(_T.id).where(
         _T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch
     )
@@ -118,7 +121,8 @@ def turns_after(
     """List turns with the ids of their rows that come after the check's position, in the order of their batches."""
     beyond = or_(_T.batch_id > check.position, and_(_T.batch_id == check.position, _T.id > check.position_id))
     columns = queries.columns_of(TurnRow, turns)
-    # The first condition is implied by the others; it alone lets MySQL start in the index at the right place.
+    # The first condition is implied by the others. Only this condition lets MySQL start in the index at the right
+    # place.
     statement = select(_T.id, *columns).where(
         _T.project_id == check.project_id,
         _T.batch_id >= check.position,

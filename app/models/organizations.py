@@ -81,17 +81,17 @@ def count_projects(connection: Connection, organization_id: int) -> int:
 
 
 def in_turn(statement: Select[Any], project_id: ColumnElement[int], *order: ColumnElement[Any]) -> Select[Any]:
-    """Return the statement with its rows in turns of organizations: the first one of each, then the second of each.
+    """Return the statement with its rows alternating between organizations.
 
-    `project_id` is the column of the row's project. `order` is that of the rows of an organization, and of the
-    organizations.
+    The first row of each organization comes first, then the second of each. `project_id` is the column of the row's
+    project. `order` sorts the rows of an organization, and the organizations.
     """
     place = func.row_number().over(partition_by=projects.c.organization_id, order_by=order)
     return statement.join(projects, projects.c.id == project_id).order_by(place, *order)
 
 
 def owners_of(connection: Connection, project_ids: Sequence[int]) -> dict[int, int]:
-    """Return the organizations of projects, of erased ones, too, by the ids of the projects."""
+    """Return the organizations of projects, including erased projects, by the projects' ids."""
     owned: dict[int, int] = {}
     columns = select(projects.c.id, projects.c.organization_id)
     for some in queries.pieces(project_ids):
@@ -100,7 +100,7 @@ def owners_of(connection: Connection, project_ids: Sequence[int]) -> dict[int, i
 
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
-    """Lock the organization until the commit, so that changes of its members and invitations wait for each other."""
+    """Lock the organization until the commit. Changes of its members and invitations wait for each other."""
     queries.lock_rows(connection, organizations, organizations.c.id == organization_id)
 
 
@@ -119,7 +119,7 @@ def find_organization(connection: Connection, project_id: int) -> int | None:
 
 
 def organizations_of(connection: Connection, table: Table, ids: Collection[int]) -> dict[int, int]:
-    """Return {id: organization id} of the rows of a table whose rows are a project's."""
+    """Return {id: organization id} of the rows of a table that have a project."""
     owned = select(table.c.id, projects.c.organization_id).join(projects, projects.c.id == table.c.project_id)
     return queries.id_pairs(connection, owned.where(table.c.id.in_(sorted(ids))))
 

@@ -1,6 +1,6 @@
-"""A prompt's own replays, which tell how its test cases do: of the draft or a version, and asked for by themselves.
+"""A prompt's own replays: of its draft or a version, started directly. They show how its test cases do.
 
-Replays of experiments and calibrations repeat test cases to find something else, and overlays are no prompt's content.
+Replays of experiments and calibrations repeat test cases for another purpose. Overlays are not the prompt's content.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _C = replays.c
 
 
 def is_own() -> ColumnElement[bool]:
-    """Return the condition that a replay is one of its prompt's own; an experiment may use it again."""
+    """Return the condition that a replay is one of its prompt's own. An experiment may reuse it."""
     return _C.calibration_id.is_(None) & (_C.candidate_kind != "overlay") & ~made_for_experiment(_C.id)
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
-    """Return the newest `each` own replays of every test case; by test case, the oldest first."""
+    """Return the newest `each` own replays of every test case, by test case, oldest first."""
     nth = func.row_number().over(partition_by=_C.test_case_id, order_by=_C.id.desc()).label("nth")
     columns = columns_of(Outcome, replays)
     ranked = select(*columns, nth).where(_C.test_case_id.in_(sorted(test_case_ids)), is_own()).subquery()
@@ -31,7 +31,7 @@ def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], e
 
 
 def list_batch(connection: Connection, *, of: ReplayRow, limit: int) -> list[ReplayRow]:
-    """List the replays that one request started together with `of`, itself too: they share moment and content."""
+    """List the replays that one request started together with `of`, including `of`: they share moment and content."""
     together = select(_C.id).where(*_together(of)).order_by(_C.id).limit(limit)
     return get_replays(connection, ids=list(connection.scalars(together)))
 
@@ -51,7 +51,7 @@ def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[
 
 
 def _together(of: ReplayRow) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of a batch; an experiment starts its replays one by one, if often at the same moment."""
+    """Return the conditions of a batch. An experiment starts its replays one by one, sometimes at the same moment."""
     moment = (_C.project_id == of.project_id, _C.created_at == of.created_at, _C.prompt_id == of.prompt_id)
     played = (_C.draft_snapshot_id == of.draft_snapshot_id, _C.calibration_id.is_not_distinct_from(of.calibration_id))
     return (*moment, *played, or_(_C.id == of.id, ~made_for_experiment(_C.id)))

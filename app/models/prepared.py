@@ -1,4 +1,4 @@
-"""Statements that are compiled once, for what each run and each batch executes."""
+"""Statements that are compiled only once, for the statements of each run and each batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, CursorResult, Dialect, Insert, Select, Update
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in the SQL: for the parameter `name` or, where that is None, for a value of the statement's own."""
+    """A place in the SQL: for the parameter `name` or, if that is None, for a value in the statement."""
 
     name: str | None
     value: Any
@@ -30,17 +30,17 @@ class _Compiled:
     places: tuple[_Place, ...]
 
 
-# The attribute of a dialect, as each engine has its own, with what is compiled for it: how a type stores a value may
-# depend on the dialect (`app/models/compression.py`).
+# The attribute of a dialect that holds the compiled statements. Each engine has its own dialect, and a type may store a
+# value depending on the dialect (`app/models/compression.py`).
 _PREPARED = "reprise_prepared"
 
 
 class Prepared:
-    """An INSERT, UPDATE or SELECT whose SQL is kept for each engine and each set of parameters.
+    """An INSERT, UPDATE or SELECT that is compiled once for each engine and each set of parameters.
 
-    `Connection.execute` takes twice as long, as it looks up the statement by its parts. It executes those with a list
-    for IN, whose SQL is not always the same. Defaults of columns that Python computes are not supported,
-    and a SELECT returns what the driver does, which is right for numbers and texts.
+    `Connection.execute` needs twice as long, as it looks up the statement by its parts. It is used for statements with
+    a list for IN, because their SQL varies. Defaults of columns that Python computes are not supported. A SELECT
+    returns the driver's values, which is right for numbers and texts.
     """
 
     def __init__(self, statement: Insert | Update | Select[Any]) -> None:

@@ -1,6 +1,6 @@
 """Content of prompts that never changes, so that caches can keep what is derived from it.
 
-A version is committed by a person or a key; a snapshot is taken of a draft that a replay plays.
+A person or an API key commits a version; a replay of a draft makes a snapshot of it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class VersionRow(VersionHead):
 prompt_versions = new_table(
     "prompt_versions",
     VersionRow,
-    # The commit hash without a parent, which equal contents share in all versions and drafts.
+    # The commit hash without the parent: equal contents share it in all versions and drafts.
     Column("content_hash", exact(64), nullable=False, server_default=""),
     UniqueConstraint("prompt_id", "commit_hash"),
     Index("ix_prompt_versions_language_model_id", "language_model_id"),
@@ -84,7 +84,8 @@ def list_versions(connection: Connection, *, prompt_id: int, limit: int | None =
 def version_tools(
     connection: Connection, *, prompt_id: int, commit_hashes: Collection[str], before: datetime
 ) -> dict[str | None, frozenset[str]]:
-    """Return the names of the tools that versions define, by commit hash; by None of the newest one of `before`."""
+    """Return the names of the tools that versions define, by commit hash; of the newest version of `before`, by None.
+    """
     statement = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
     named = connection.execute(statement.where(_C.commit_hash.in_(sorted(commit_hashes))))
     newest = connection.execute(queries.newest_first(statement.where(_C.created_at <= before), _C.id, limit=1))

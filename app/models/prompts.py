@@ -1,4 +1,4 @@
-"""Prompts: what is the same for all versions, and the draft."""
+"""Prompts: the part that all versions share, and the draft."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class PromptHead:
     assertion_value: Annotated[str, MediumText]
     language_model_id: Annotated[int, BigInt, ForeignKey("language_models.id")]
     revision: Annotated[int, Integer, DefaultClause("1")]
-    # No foreign key: versions refer to their prompt, and the circle would need deferred constraints.
+    # No foreign key: versions refer to their prompt, and a cycle would need deferred constraints.
     newest_version_id: Annotated[int | None, BigInt]
-    # True while the draft equals the newest version; written with every change, so that no read has to compare.
+    # True while the draft equals the newest version. Every change writes it, so that no read has to compare.
     committed: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
-    # Name of the person or API key that wrote the draft last; None for a draft that an earlier release wrote.
+    # Name of the person or API key that last wrote the draft; None for drafts of earlier releases.
     changed_by: Annotated[str | None, String(128)]
     labels: Labels
 
@@ -72,7 +72,7 @@ prompts = new_table(
     PromptRow,
     Column("labels", LabelsJson),
     Column("archived_at", Timestamp),
-    # An erased prompt stays as a row without content, so that nothing is stored for it while processes remember it.
+    # An erased prompt stays as a row without content: nothing is stored for it while processes still know it.
     Column("erased_at", Timestamp),
     Index("ix_prompts_project_id_archived_at", "project_id", "archived_at"),
     Index("ix_prompts_language_model_id", "language_model_id"),
@@ -84,7 +84,7 @@ _C = prompts.c
 _ORGANIZATION = select(projects.c.organization_id).where(projects.c.id == _C.project_id).scalar_subquery()
 _LIVE = _C.archived_at.is_(None)
 _ARCHIVED = (_C.archived_at.is_not(None), _C.erased_at.is_(None))
-# Built once, since every request that reads a prompt executes one of them.
+# Built once, since every request that reads a prompt executes one of these statements.
 _OWN = (_C.id == bindparam("prompt_id"), _C.project_id == bindparam("project_id"), _LIVE)
 _FIND_HEAD = select(*queries.columns_of(PromptHead, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
 _FIND_PROMPT = select(*queries.columns_of(PromptRow, prompts, organization_id=_ORGANIZATION)).where(*_OWN)
@@ -94,20 +94,20 @@ NO_PROMPT = "There is no such prompt."
 
 
 def require_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
-    """Return a prompt of the project; `NotFound` for any other one, and for an archived one."""
+    """Return a prompt of the project. Raises `NotFound` for archived prompts and those of other projects."""
     own = {"prompt_id": prompt_id, "project_id": project_id}
     return require(queries.find_row(connection, PromptHead, _FIND_HEAD, own), NO_PROMPT)
 
 
 def require_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
-    """Do as `require_head`, with the draft; `lock` keeps others from changing it until the commit."""
+    """Do as `require_head`, but also return the draft; `lock` prevents changes of it until the commit."""
     own, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT
     found = queries.find_row(connection, PromptRow, statement.with_for_update() if lock else statement, own)
     return require(found, NO_PROMPT)
 
 
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
-    """Return those of `prompt_ids` that take spans: the project's prompts, archived ones too, but no erased ones."""
+    """Return the `prompt_ids` that accept spans: the project's prompts, even archived, but not erased."""
     known: set[int] = set()
     for some in queries.pieces(sorted(prompt_ids)):
         takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(some), _C.erased_at.is_(None))
@@ -152,7 +152,7 @@ def _listing(*row: Any) -> PromptListing:
     return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *own)
 
 
-# Orders of lists by the columns of the page. Lower case: SQLite tells capital letters apart, MySQL does not.
+# Orders of lists by the columns of the page. In lower case, because SQLite distinguishes case and MySQL does not.
 _ORDERS: dict[str, ColumnElement[Any]] = {"created": _C.id, "name": func.lower(_C.name), "changed": _C.updated_at}
 
 
@@ -168,8 +168,8 @@ def list_prompts(
 ) -> list[PromptListing]:
     """List prompts, or the archived ones; `search` is a part of the name, in any case.
 
-    `order` is `created`, `name` or `changed`, with a minus in descending order; `before_id` is the last prompt's of the
-    page before.
+    `order` is `created`, `name` or `changed`, with a minus for descending order; `before_id` is the id of the previous
+    page's last prompt.
     """
     statement = queries.in_order(
         _LISTING.where(*_found(project_id, search, archived=archived)),
@@ -194,13 +194,13 @@ def _found(project_id: int, search: str | None, *, archived: bool) -> list[Colum
 def change_draft(
     connection: Connection, *, prompt_id: int, values: dict[str, Any], changed_by: str, now: datetime
 ) -> None:
-    """Write `values` and count the revision, which the draft's ETag shows."""
+    """Write `values` and increase the revision, from which the draft's ETag is made."""
     statement = update(prompts).where(_C.id == prompt_id)
     connection.execute(statement.values(updated_at=now, changed_by=changed_by, revision=_C.revision + 1, **values))
 
 
 def put_labels(connection: Connection, *, prompt_id: int, labels: Labels) -> None:
-    """Replace the labels of a prompt that this transaction has locked; the draft and its ETag stay as they are."""
+    """Replace the labels of a prompt that this transaction has locked. The draft and its ETag do not change."""
     queries.update_rows(connection, prompts, {"id": prompt_id}, labels=labels)
 
 
@@ -210,6 +210,6 @@ def archive_prompt(connection: Connection, *, project_id: int, prompt_id: int, n
 
 
 def unarchive_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> bool:
-    """Make an archived prompt usable again; False for a prompt that is not archived, and for an erased one."""
+    """Make an archived prompt usable again; returns False if it is not archived, or erased."""
     statement = update(prompts).where(_C.id == prompt_id, _C.project_id == project_id, *_ARCHIVED)
     return queries.changes_row(connection, statement.values(archived_at=None))

@@ -1,6 +1,6 @@
 """Statements in the shapes that most tables need, and dataclasses made from the rows that they select.
 
-Ingest inserts hundreds of rows at once, in statements that SQLAlchemy's own would take apart.
+Ingest inserts hundreds of rows at once. SQLAlchemy's own inserts would split them into several statements.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def in_order(
 
 
 def count_rows(connection: Connection, statement: Select[Any]) -> int:
-    """Return the number of rows that a statement selects, which its limit bounds."""
+    """Return the number of rows that a statement selects, which should have a limit."""
     return int(connection.scalar(select(func.count()).select_from(statement.subquery())) or 0)
 
 
@@ -129,10 +129,10 @@ def changes_row(connection: Connection, statement: Executable, parameters: Mappi
 
 
 def lock_rows(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> None:
-    """Lock rows until the commit, by a change of their `lock_count`, for a rule about other rows.
+    """Lock rows until the commit by a change of their `lock_count`, for a rule about other rows.
 
-    A lock by SELECT … FOR UPDATE is one node's. Nodes of a Galera cluster compare the rows that transactions change: of
-    two that change the same row on two nodes, the second one to commit is refused with 1213.
+    A lock by SELECT … FOR UPDATE only holds on one node. Nodes of a Galera cluster compare the rows that transactions
+    change: if two transactions change the same row on two nodes, the second commit is refused with 1213.
     """
     connection.execute(update(table).where(*conditions).values(lock_count=table.c.lock_count + 1))
 
@@ -145,17 +145,17 @@ def put_row(
     values: Mapping[str, Any] | None = None,
     new: Mapping[str, Any] | None = None,
 ) -> None:
-    """Insert a row, or set `values` where its unique `key` is taken; `new` are further values of an inserted row.
+    """Insert a row, or set `values` where its unique `key` exists; `new` are further values of an inserted row.
 
-    Without values, a row that exists stays as it is. MySQL then executes an update that changes nothing, because
-    INSERT IGNORE would also hide other errors and truncate data that is too long.
+    Without values, an existing row does not change. MySQL then executes an update that changes nothing, because INSERT
+    IGNORE would also hide other errors and truncate data that is too long.
     """
     row = {**key, **(values or {}), **(new or {})}
     connection.execute(_upsert(connection, table, row, list(key), values or {}))
 
 
 def put_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str]) -> None:
-    """Insert the rows whose unique `key` is free; those that exist stay as they are."""
+    """Insert the rows with a new unique `key`; existing rows do not change."""
     if connection.dialect.name == "sqlite":
         statement: Insert = sqlite_insert(table).on_conflict_do_nothing(index_elements=key)
     else:
@@ -178,23 +178,24 @@ def _upsert(
 def _unchanged(table: Table, key: Sequence[str]) -> dict[str, ColumnElement[Any]]:
     """Return the update of a row that changes nothing.
 
-    It names the key's last column, as the first one may be the one that Vitess finds the shard by, and it refuses that.
+    It names the key's last column, because Vitess refuses an update of the column that it finds the shard by, which may
+    be the first one.
     """
     return {key[-1]: table.c[key[-1]]}
 
 
-# A statement has at most twice these bytes, as bytes are sent in hexadecimal digits: well under the smallest packet
-# limit that a server ships with (MariaDB: 16 MiB). A larger row goes alone.
+# A statement has at most twice these bytes, as bytes are sent in hexadecimal digits. That is well under the smallest
+# packet limit that a server ships with (MariaDB: 16 MiB). A larger row gets a statement for itself.
 STATEMENT_BYTES = 4 * 1024 * 1024
 
-# Longer lists of keys make no statement faster, and databases take only so many parameters.
+# Longer lists of keys make no statement faster, and databases limit the number of parameters.
 KEYS_PER_STATEMENT = 500
 
 Key = TypeVar("Key")
 Rule = Literal["new", "least", "greatest", "plus", "first", "extent"]
 Values = tuple[Any, ...]
-# "first" keeps what is not NULL. "extent" is the time from the earliest start to the latest end: it stands before the
-# rules of these two columns, because MySQL reads a column that was assigned before as it is then.
+# "first" keeps what is not NULL. "extent" is the time from the earliest start to the latest end. It is written before
+# the rules of these two columns, because MySQL would otherwise read their new values.
 _SQLITE = {
     "new": "excluded.{c}",
     "least": "min({c}, excluded.{c})",
@@ -218,20 +219,20 @@ def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
     return (keys[start : start + KEYS_PER_STATEMENT] for start in range(0, len(keys), KEYS_PER_STATEMENT))
 
 
-# NULL where there must be a value, a number out of range, a value that is cut, of another type, or too long.
+# MySQL's codes for: NULL where a value is required, number out of range, truncated value, wrong type, too long.
 _CHANGED = frozenset({1048, 1264, 1265, 1366, 1406})
 
 
 def insert_all(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Values]) -> int:
-    """Insert rows of which none is stored; returns their number."""
+    """Insert rows that are all new; returns their number."""
     return _insert(connection, f"INSERT INTO {table}", columns, rows, "")
 
 
 def insert_new(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Values]) -> int:
-    """Insert the rows whose unique keys are free; returns their number.
+    """Insert the rows with new unique keys; returns their number.
 
-    IGNORE reports that number, which an update that changes nothing (`put_row`) does not. It also cuts what is too
-    long, even in MySQL's strict mode: `ValueError` is raised then.
+    IGNORE reports that number, unlike an update that changes nothing (`put_row`). It also truncates what is too long,
+    even in MySQL's strict mode; then `ValueError` is raised.
     """
     verb = "INSERT OR IGNORE" if connection.dialect.name == "sqlite" else "INSERT IGNORE"
     return _insert(connection, f"{verb} INTO {table}", columns, rows, "")
@@ -280,7 +281,7 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
 def _refuse_changed(connection: Connection, duplicates: int) -> None:
     """Raise `ValueError` if the server has changed a value of the rows that were just inserted."""
     driver: Any = connection.connection.driver_connection
-    # A duplicate is one warning.
+    # A duplicate causes one warning.
     if driver.warning_count() > duplicates:
         changed = [text for _, code, text in connection.exec_driver_sql("SHOW WARNINGS") if code in _CHANGED]
         if changed:
@@ -288,7 +289,7 @@ def _refuse_changed(connection: Connection, duplicates: int) -> None:
 
 
 def by_size(rows: Sequence[Row], size_of: Callable[[Row], int], most: int) -> Iterator[Sequence[Row]]:
-    """Yield the rows in lists whose sizes are `most` together, or of one row that is larger."""
+    """Yield the rows in lists with a total size of at most `most`; a larger row is in a list by itself."""
     start = size = 0
     for end, row in enumerate(rows):
         row_size = size_of(row)
@@ -316,5 +317,5 @@ def first_batch_id(when: datetime) -> int:
 
 
 def new_batch_id(now: datetime) -> int:
-    """Milliseconds since 1970 and 21 random bits, which tell the attempts of one millisecond apart."""
+    """Return milliseconds since 1970 and 21 random bits, which make ids of the same millisecond differ."""
     return first_batch_id(now) | secrets.randbits(_RANDOM_BITS)

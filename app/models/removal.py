@@ -1,7 +1,7 @@
 """Removal of stored rows: each `remove_…` removes at most `limit` rows and returns how many it removed.
 
-Rows are found by an index first and then deleted by id, so that a statement locks only the rows that it deletes.
-Erased prompts and projects keep rows without content, so that runs and batches under way find them erased.
+Rows are found by an index first and then deleted by id, so that a statement locks only the rows that it deletes. Erased
+prompts and projects keep rows without content, so that runs and batches in progress find them erased.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TURNS_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    """A project's turns to remove: a prompt's, a session's, or those whose last span was received before `before`."""
+    """A project's turns to remove: of a prompt, of a session, or with their last span received before `before`."""
 
     project_id: int
     prompt_id: int | None = None
@@ -69,7 +69,7 @@ class TurnScope:
 
 
 def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int:
-    """Remove spans of some turns, turns that have no spans left, and sessions that have no turns left.
+    """Remove spans of some turns, turns without remaining spans, and sessions without remaining turns.
 
     The turns are locked before their spans are read, because ingest writes spans before it reads turns: of two
     transactions at one turn, one waits or is retried.
@@ -80,7 +80,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     # The condition is checked again under the lock: a span may have been added meanwhile.
     found = connection.execute(locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()).all()
     left, emptied = limit, []
-    # Grouped by prompt: a trace may belong to another prompt too, whose turn stays.
+    # Grouped by prompt: a trace may have a turn of another prompt too, which stays.
     for prompt_id, group in groupby(sorted(found, key=attrgetter("prompt_id", "id")), key=attrgetter("prompt_id")):
         rows = list(group)
         of_turns = select(spans.c.id).where(
@@ -95,7 +95,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
             break
         emptied += rows
     remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
-    # The words of the turns that go, and of those that lose spans, change.
+    # Update the words of the removed turns and of the turns that lose spans.
     search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in found])
     _delete(connection, turns, [row.id for row in emptied], scope.project_id)
     settle(connection, project_id=scope.project_id, session_keys={row.session_key for row in emptied})
@@ -103,9 +103,9 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
 
 
 def _pick(connection: Connection, of_turns: Select[tuple[int]], limit: int) -> list[int]:
-    """Return ids of spans of turns, those that have bodies of others last, so that what is left can be read.
+    """Return ids of spans of turns. Holders of other bodies come last, so that the remaining bodies can be read.
 
-    They are locked: `reprise compress` could move bodies into a row that was picked before.
+    The spans are locked: `reprise compress` could otherwise move bodies into a row that was picked.
     """
     others, holders = (of_turns.where(each).with_for_update() for each in (~IS_HOLDER, IS_HOLDER))
     picked = _ids(connection, others.limit(limit))
@@ -125,7 +125,7 @@ def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequen
             _delete(connection, table, _ids(connection, found), project_id)
 
 
-# The columns that refer to rows of a table, and whose rows are removed with those.
+# The columns that refer to rows of a table. The rows that have them are removed with the rows they refer to.
 _REFERRING = {
     "runs": (run_file_chunks.c.run_id, idempotency_keys.c.run_id, scores.c.run_id),
     "api_keys": (idempotency_keys.c.api_key_id,),
@@ -134,15 +134,15 @@ _REFERRING = {
 
 
 def remove_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
-    """Remove runs, replays, calibrations and experiments that were requested, or spans rejected, before `before`.
+    """Remove runs, replays, calibrations and experiments requested before `before`, or spans rejected before it.
 
-    What has not finished stays, and what belongs to an experiment that has not.
+    Unfinished rows stay, and so do all rows of an unfinished experiment.
     """
     return _remove(connection, table, project_id, *_old(table, project_id=project_id, before=before), limit=limit)
 
 
 def count_old(connection: Connection, table: str, *, project_id: int, before: datetime, limit: int) -> int:
-    """Count what `remove_old` would remove, or the turns that `remove_turns` would, to `limit` at most."""
+    """Count what `remove_old` would remove, or the turns that `remove_turns` would, up to `limit`."""
     turn_scope = TurnScope(project_id, before=before)
     conditions = [turn_scope.condition()] if table == "turns" else _old(table, project_id=project_id, before=before)
     return count_rows(connection, select(metadata.tables[table].c.id).where(*conditions).limit(limit))
@@ -162,7 +162,7 @@ def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement
     return conditions
 
 
-# The columns that refer to snapshots. An unfinished experiment refers to further ones of its prompt.
+# The columns that refer to snapshots. An unfinished experiment refers to further snapshots of its prompt.
 _USING: dict[str, tuple[Column[Any], ...]] = {
     "case_snapshots": (replays.c.case_snapshot_id,),
     "draft_snapshots": (
@@ -187,7 +187,7 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
 
 
 def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
-    """Return the query for a row whose `column` refers to a snapshot; its limit keeps MariaDB from reading all rows."""
+    """Return the query for a row that refers to a snapshot. Its limit keeps MariaDB from reading all rows."""
     c = column.table.c
     found = select(c.id).where(column == snapshots.c.id, beside(c.prompt_id) == snapshots.c.prompt_id)
     return found.limit(1).scalar_subquery()
@@ -198,7 +198,7 @@ WITHOUT_INDEX_OF_PROMPTS = frozenset({"insight_daily", "rejected_spans"})
 
 
 def remove_of(connection: Connection, table: str, *, limit: int, project_id: int, prompt_id: int | None = None) -> int:
-    """Remove the rows of a project, or of a prompt of it; workers of unfinished runs find nothing to finish."""
+    """Remove rows of a project or of one of its prompts. Workers of unfinished runs then find no row to finish."""
     rows = metadata.tables[table]
     if prompt_id is None:
         conditions = [rows.c.project_id == project_id]
@@ -210,7 +210,7 @@ def remove_of(connection: Connection, table: str, *, limit: int, project_id: int
 
 
 def _of_project(table: Table, project_id: int) -> list[ColumnElement[bool]]:
-    """Return the condition, beside one on a key, that a row is the project's, for tables whose rows name it."""
+    """Return a condition on the project if the table has its column; no index is chosen by it."""
     return [beside(table.c.project_id) == project_id] if "project_id" in table.c else []
 
 

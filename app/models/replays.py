@@ -1,4 +1,4 @@
-"""Replays: one row for each, which is record, work item and result at once; its state only moves forward."""
+"""Replays: one row for each, which is record, work item and result. Its state only moves forward."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CandidateKind = Literal["draft", "version", "overlay"]
 class Outcome:
     """The outcome of a replay; `done` of `total` steps are played."""
 
-    # No foreign key: what was found outlives its test case.
+    # No foreign key: the results outlive the test case.
     test_case_id: Annotated[int, BigInt]
     id: int
     status: Annotated[Status, exact(16)]
@@ -60,21 +60,21 @@ class ReplayRow(Outcome):
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     draft_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     fingerprint: str
-    # What was asked for, whose content the snapshot has; the hash is the version's, or that of an overlay's base.
+    # The requested content, which the snapshot has. The hash is the version's, or that of an overlay's base.
     candidate_kind: Annotated[CandidateKind, exact(8), DefaultClause("draft")]
     candidate_commit: Annotated[str | None, exact(64)]
-    # The test case as it was when the replay was asked for; none in replays of older releases.
+    # The test case as it was when the replay was requested; NULL in replays of older releases.
     case_snapshot_id: Annotated[int | None, BigInt]
-    # The model that judges, chosen when the replay was started; none where it is null.
+    # The judge's model, chosen when the replay was started; NULL without a judge.
     judge_model_id: Annotated[int | None, BigInt]
-    # The calibration that it is a part of, whose copy of the test case it plays; it may be deleted.
+    # The calibration that the replay belongs to and that has the copy of the test case; it may be deleted.
     calibration_id: Annotated[int | None, BigInt]
-    # The experiment that limits its costs; null where none does.
+    # The experiment that limits the replay's costs; NULL without one.
     budget_id: Annotated[int | None, BigInt]
     counts: Annotated[dict[str, int] | None, Json]
-    # Those of the result, which lists show too.
+    # Columns of the result that lists show too.
     violations: Annotated[list[dict[str, Any]] | None, Json]
-    # Persons' verdicts.
+    # The verdicts of people.
     reviews: Annotated[int, Integer, DefaultClause("0")]
     error: Annotated[str | None, MediumText]
     prompt_tokens: int
@@ -99,7 +99,7 @@ replays = new_table(
     # The steps that both a judge and a person decided, and those of them on which they agree.
     Column("judge_reviewed", Integer, nullable=False, server_default="0"),
     Column("judge_agreed", Integer, nullable=False, server_default="0"),
-    # All that its calls have used, the judge's and those of interrupted attempts included.
+    # The usage of all its calls, including the judge's and those of interrupted attempts.
     *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),
     Index("ix_replays_test_case_id_id", "test_case_id", "id"),
@@ -163,14 +163,14 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 
 
 def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
-    """List replays in order of id; without those of an older calibration, whose id SQLite gave again."""
+    """List replays in order of id, without replays of an older calibration with the same id, which SQLite can reuse."""
     c = replays.c
     own = _ROW.where(beside(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
     return list_rows(connection, ReplayRow, own.where(c.created_at >= calibration.created_at).order_by(c.id))
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
-    """Return the JSON of its `app.replay.findings.ReplayResult`, None until there is one."""
+    """Return the JSON of the replay's `app.replay.findings.ReplayResult`; None until it has one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
     found: dict[str, Any] | None = connection.execute(statement).scalar_one()
     return found
@@ -220,28 +220,28 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
 
 
 def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:
-    """Cancel a replay; return False when it has ended, or there is none."""
+    """Cancel a replay; returns False if it has ended or does not exist."""
     c = replays.c
     unfinished = update(replays).where(c.id == replay_id, c.project_id == project_id, c.status.in_(UNFINISHED))
     return changes_row(connection, unfinished.values(status="cancelled", finished_at=now))
 
 
 def complete_cancelled(connection: Connection, *, replay_id: int, token: str, values: dict[str, Any]) -> bool:
-    """Add what a worker found until it noticed that its replay was cancelled; the status stays what it is."""
+    """Add what a worker found before it noticed that its replay was cancelled; the status does not change."""
     c = replays.c
     own = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
     return changes_row(connection, own.values(values))
 
 
 def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:
-    """Write a person's verdict; False when another one came first."""
+    """Write a person's verdict; returns False if there is one already."""
     c = replays.c
     unchanged = update(replays).where(c.id == before.id, c.status == before.status, c.reviews == before.reviews)
     return changes_row(connection, unchanged.values(reviews=before.reviews + 1, **values))
 
 
 def judge_agreement(connection: Connection, *, prompt_id: int) -> tuple[int, int]:
-    """Return how many steps of a prompt's replays both a judge and a person decided, and on how many they agree."""
+    """Return the number of steps of a prompt's replays that a judge and a person decided, and of agreements."""
     c = replays.c
     sums = (func.coalesce(func.sum(column), 0) for column in (c.judge_reviewed, c.judge_agreed))
     judged, agreed = connection.execute(select(*sums).where(c.prompt_id == prompt_id)).one()

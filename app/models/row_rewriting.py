@@ -29,9 +29,9 @@ def plain_rows(
 
 
 def compress_rows(connection: Connection, *, column: Column[Any], ids: Sequence[int]) -> int:
-    """Compress a column of rows, which nobody changes until the commit; returns the number that became shorter.
+    """Compress a column of rows, which must not change before the commit; returns the number that became shorter.
 
-    Those that were compressed since they were listed stay as they are: a second time would be once too often.
+    Rows that were compressed since they were listed are skipped, so that no value is compressed twice.
     """
     c, raw = column.table.c, raw_of(column)
     stored: Any = column.type

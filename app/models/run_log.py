@@ -1,4 +1,4 @@
-"""The log of a prompt's runs: a page of them, newest or oldest first, without their long texts."""
+"""The log of a prompt's runs: a page of runs without their long texts, newest or oldest first."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class RunEntry(RunSummary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Conditions on runs, of which `from_at` is included and `to_at` is not; None is no condition.
+    """Conditions on runs; None is no condition. `from_at` is included and `to_at` is not.
 
     `search` is a part of the question or the answer, in any case.
 
     `status` is `running` (accepted, not finished), `ok`, `nok` (answered, but not as requested) or `failed`. `errors`
     is true for `nok` and `failed` together, false for `ok`. `version` is a commit hash, or `DRAFT`; `model` is a name.
-    `cost` is in USD; a run that was not answered has no duration.
+    `cost` is in USD. A run without an answer has no duration.
     """
 
     from_at: datetime | None = None
@@ -87,7 +87,7 @@ def page_of_runs(
 ) -> list[RunEntry]:
     """List runs, newest or oldest first; `after` is (created at, id) of the last run of the page before."""
     c = runs.c
-    # An expression: for the bare column MySQL may choose the index by project, and read all of its runs.
+    # An expression: for the bare column MySQL may choose the index by project and read all of its runs.
     ours = func.coalesce(c.project_id, 0) == project_id
     statement = (
         select(*columns_of(RunEntry, runs, **_ELSEWHERE))
@@ -124,10 +124,7 @@ def nth_created_at(
 
 
 def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, most: int) -> int:
-    """Count the prompt's runs between the times of `filters`, whose other conditions are not looked at.
-
-    Counts `most` runs at most.
-    """
+    """Count the prompt's runs between the times of `filters`, `most` at most; its other conditions are ignored."""
     found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None, False)).limit(most)
     return count_rows(connection, found)
 
@@ -149,7 +146,8 @@ def _within(filters: RunFilter, after: tuple[datetime, int] | None, oldest_first
     c = runs.c
     conditions: list[ColumnElement[bool]] = []
     if after is not None:
-        # The first condition is implied by the second; it alone lets MySQL start in the index at the right place.
+        # The first condition is implied by the second. Only this condition lets MySQL start in the index at the right
+        # place.
         when, run_id = after
         if oldest_first:
             conditions += [c.created_at >= when, or_(c.created_at > when, c.id > run_id)]

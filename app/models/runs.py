@@ -179,7 +179,7 @@ def _rows(of: type[RunRow], **columns: ColumnElement[Any]) -> Select[Any]:
 
 
 _ROW = _rows(RunRow)
-# Built once: every run executes these.
+# Built once, since every run executes these statements.
 _FIND_RUN = _ROW.where(runs.c.id == bindparam("run_id"), runs.c.project_id == bindparam("of_project"))
 _STATUS = select(runs.c.status).where(runs.c.id == bindparam("run_id"))
 _FIND_RUNS = _ROW.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
@@ -211,7 +211,7 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
 
 
 def prompts_of(connection: Connection, *, project_id: int, run_ids: Collection[int]) -> dict[int, int]:
-    """Return the prompts of those of these runs that the project has, by the runs' ids."""
+    """Return the prompts of the project's runs among these, by the runs' ids."""
     found: dict[int, int] = {}
     for some in pieces(sorted(run_ids)):
         ran = select(runs.c.id, runs.c.prompt_id).where(beside(runs.c.project_id) == project_id, runs.c.id.in_(some))
@@ -225,13 +225,13 @@ def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRo
 
 
 def is_finished(connection: Connection, *, run_id: int) -> bool:
-    """Return whether the run has ended; False for a run that does not exist, too."""
+    """Return whether the run has ended; False for a run that does not exist."""
     status = connection.scalar(_STATUS, {"run_id": run_id})
     return status is not None and status not in UNFINISHED
 
 
 def find_claimed(connection: Connection, *, run_ids: Sequence[int], token: str) -> list[ClaimedRunRow]:
-    """List those of the runs that the worker with `token` has claimed."""
+    """Return the runs that the worker with `token` has claimed."""
     if len(run_ids) == 1:
         return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED_ONE, {"run_id": run_ids[0], "token": token})
     return list_rows(connection, ClaimedRunRow, _FIND_CLAIMED, {"run_ids": run_ids, "token": token})
@@ -250,7 +250,7 @@ run_file_chunks = new_table(
 
 
 def add_files(connection: Connection, *, run_id: int, contents: Sequence[bytes]) -> None:
-    """Store files by one statement for each piece: several in one would pass the packet limit again."""
+    """Store files, with one statement for each piece: several pieces in one would exceed the packet limit again."""
     for position, content in enumerate(contents):
         for chunk, start in enumerate(range(0, len(content), CHUNK_BYTES)):
             values = {"run_id": run_id, "position": position, "chunk": chunk}

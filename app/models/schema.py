@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from app.db import Database
 
-# Alembic is imported where it is used: with Mako and Pygments it would take every process 0.13 s longer to start.
+# Alembic is imported where it is used: with Mako and Pygments it would make every process start 0.13 s later.
 if TYPE_CHECKING:
     from alembic.config import Config
 
@@ -45,11 +45,11 @@ def downgrade(database: Database, revision: str = "base") -> None:
 
 @contextmanager
 def _migrating(database: Database) -> Iterator[Connection]:
-    """Lets one process at a time change the schema, and commits the change.
+    """Let one process at a time change the schema, and commit the change.
 
-    On SQLite all migrations are one transaction, which locks the file before Alembic reads the revision: with one
-    for each migration, another process could run the next one in between. MySQL commits every statement that
-    changes the schema, so there it is `exclusive` that keeps others out.
+    On SQLite all migrations are one transaction, which locks the file before Alembic reads the revision. With a
+    transaction for each migration, another process could run the next one in between. MySQL commits every statement
+    that changes the schema, so `exclusive` keeps other processes out.
     """
     with database.unhurried() as connection, exclusive(connection):
         if database.is_sqlite:

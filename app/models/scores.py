@@ -1,4 +1,4 @@
-"""Scores: how well a session, turn, step or run did by some measure; kept with it, or until it comes."""
+"""Scores: how good a session, turn, step or run is by some measure. They are kept with it, or until it comes."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Source = Literal["otlp", "api", "person", "check"]
 class ScoreRow:
     """A score of a session (`session_key`), a turn (`trace_id`), a step (with `span_id`) or a run.
 
-    A category is a `label`; a score that is true or false has the value 1 or 0, and that word as its label. `score_id`
-    is the id that a program chose.
+    The label of a category is its name. A score that is true or false has the value 1 or 0 and that word as its label.
+    `score_id` is the id that a program chose.
     """
 
-    # Of what tells a score from all others: the same score sent again is stored once.
+    # Digest of what identifies the score: a score that is sent again is stored once.
     digest: Annotated[bytes, binary(16)]
     score_id: Annotated[str | None, exact(128)]
     session_key: Annotated[bytes | None, binary(16)]
@@ -71,7 +71,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRange:
-    """The scores of a name with values from `least` to `most`, each None for any."""
+    """The scores of a name with values from `least` to `most`; None means no limit."""
 
     name: str
     least: float | None = None
@@ -88,7 +88,7 @@ class ScoreRange:
         return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
     def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
-        """Return the condition that there is a score; its limit keeps MariaDB from reading all scores for one page."""
+        """Return the condition that there is a score. Its limit keeps MariaDB from reading all scores for one page."""
         found = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
         if self.least is not None:
             found = found.where(_C.value >= self.least)
@@ -97,7 +97,7 @@ class ScoreRange:
         return found.limit(1).scalar_subquery() == 1
 
 
-# Without foreign keys, as spans. `prompt_id` and `waiting_since` are as those of log records.
+# Without foreign keys, like spans. `prompt_id` and `waiting_since` as in log records.
 scores = new_table(
     "scores",
     ScoreRow,
@@ -108,7 +108,7 @@ scores = new_table(
     Index("ix_scores_project_id_trace_id_span_id", "project_id", "trace_id", "span_id"),
     Index("ix_scores_prompt_id", "prompt_id"),
     Index("ix_scores_project_id_waiting_since", "project_id", "waiting_since"),
-    # The lists of a project's scores, and of those of one name.
+    # For the lists of a project's scores, and of those of one name.
     Index("ix_scores_project_id_id", "project_id", "id"),
     Index("ix_scores_project_id_name_id", "project_id", "name", "id"),
     Index("ix_scores_session_key", "session_key"),
@@ -141,7 +141,7 @@ _SELECT = select(*queries.columns_of(ScoreRow, scores))
 
 
 def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
-    """Store those of `rows` that are not stored yet; returns their number."""
+    """Store the new ones of `rows`; returns their number."""
     # In key order, as two batches may have the same.
     return queries.insert_new(connection, "scores", COLUMNS, sorted(rows, key=itemgetter(1)))
 
@@ -149,7 +149,7 @@ def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
 def put(
     connection: Connection, given: Sequence[tuple[ScoreRow, int | None]], *, project_id: int, waiting_since: int
 ) -> None:
-    """Store scores, each with its prompt, in the places of the project's ones with the same digests."""
+    """Store scores, each with its prompt. They replace scores of the project with the same digests."""
     # In key order, as two batches may have the same.
     rows = [
         (project_id, prompt_id, waiting_since, *astuple(score))
@@ -159,13 +159,13 @@ def put(
 
 
 def find(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> ScoreRow | None:
-    """Return the project's score with the first of these digests that one has."""
+    """Return the project's score with the first digest of the list that a score has."""
     found = find_all(connection, project_id=project_id, digests=digests)
     return next((found[digest] for digest in digests if digest in found), None)
 
 
 def find_all(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> dict[bytes, ScoreRow]:
-    """Return those of the project's scores that have one of these digests, by their digests."""
+    """Return the project's scores with one of these digests, by their digests."""
     found: dict[bytes, ScoreRow] = {}
     for some in queries.pieces(digests):
         statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(some))
@@ -184,7 +184,8 @@ def remove_of_sessions(connection: Connection, *, project_id: int, session_keys:
 
 
 def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
-    """Delete the scores of whole turns, except where the trace has spans: another prompt may have a turn of it."""
+    """Delete the scores of whole turns, but not for traces with remaining spans: another prompt may have a turn there.
+    """
     stored = exists().where(spans.c.project_id == project_id, spans.c.trace_id == _C.trace_id)
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for some in queries.pieces(trace_ids):

@@ -1,7 +1,7 @@
-"""The index of the text search: words of turns, block by block, and the turns whose words are still to be read.
+"""The index of the text search: the words of turns, block by block, and the turns that wait to be indexed.
 
-A block is the turns of a project whose ids are next to each other: see app/search/blocks.py. Everything here is made
-from the stored spans, and no row is needed for longer than the spans that it was made from.
+A block is the turns of a project with neighbouring ids: see app/search/blocks.py. The whole index is made from the
+stored spans, and no row is needed longer than its spans.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from app.models.spans import TurnKey
 from app.models.turns import turns
 from app.search.blocks import ALL, BUCKETS, TURNS
 
-# The key is the order in which a search reads: all blocks of a bucket, the newest first.
+# The key is the order in which a search reads: all blocks of a bucket, newest first.
 search_words = Table(
     "search_words",
     metadata,
@@ -52,19 +52,20 @@ search_words = Table(
     **OPTIONS,
 )
 
-# A row for each time that turns of a block were changed. Rows are only added, so that batches do not wait for each
-# other, as they would for one row of a block.
+# A row for each time that turns of a block were changed. Rows are only added: with one row for each block, batches
+# would wait for each other.
 search_waiting = new_table(
     "search_waiting",
     Column("project_id", BigInt, nullable=False),
     Column("block", BigInt, nullable=False),
-    # The set of the block's turns that changed, as in app/search/blocks.py but for the sign; NULL for all.
+    # The set of the block's turns that changed, as in app/search/blocks.py, but as a signed number; NULL means all
+    # turns.
     Column("turns", BigInt, nullable=True),
     Index("ix_search_waiting_project_id_block", "project_id", "block"),
 )
 
 EVERYTHING = (0, 0)
-"""The project and block of the row that stands for all turns that are stored."""
+"""The project and block of a row that means all stored turns."""
 
 _T, _W, _Q = turns.c, search_words.c, search_waiting.c
 _BLOCK = _T.id // TURNS
@@ -96,7 +97,7 @@ _TURN = select(*queries.columns_of(IndexedTurn, turns))
 
 
 class _SetOf(FunctionElement[int]):
-    """The set of the turns of a group, of one block, by their ids, as a signed number."""
+    """The set of a group's turns of one block, by their ids, as a signed number."""
 
     type = BigInt
     inherit_cache = True
@@ -109,7 +110,7 @@ def _bit_or(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
 
 @compiles(_SetOf, "sqlite")
 def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
-    # SQLite has no BIT_OR; the turns of a group differ.
+    # SQLite has no BIT_OR. The sum is the same, because the turns of a group differ.
     return f"SUM(1 << ({compiler.process(element.clauses, **options)} % {TURNS}))"
 
 
@@ -128,7 +129,7 @@ def note_batch(connection: Connection, *, project_id: int, batch_id: int) -> Non
 
 
 def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[int]) -> None:
-    """Note turns that change or go."""
+    """Note turns that change or are removed."""
     blocks: dict[int, int] = defaultdict(int)
     for id_ in turn_ids:
         blocks[id_ // TURNS] |= 1 << id_ % TURNS
@@ -138,7 +139,7 @@ def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[in
 
 
 def note_block(connection: Connection, block: Block) -> None:
-    """Note all turns of a block, unless they are noted."""
+    """Note all turns of a block, unless they are noted already."""
     of_block = select(literal(1)).where(_Q.project_id == block[0], _Q.block == block[1], _Q.turns.is_(None))
     if connection.scalar(of_block.limit(1)) is None:
         connection.execute(insert(search_waiting), {"project_id": block[0], "block": block[1]})
@@ -149,7 +150,7 @@ def _signed(turns: int) -> int:
 
 
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
-    """Note the blocks of these turns, those that are stored."""
+    """Note the blocks of these turns if they are stored."""
     found: list[int] = []
     for prompt_id in sorted({prompt_id for prompt_id, _ in keys}):
         for some in queries.pieces([trace_id for named, trace_id in keys if named == prompt_id]):
@@ -159,19 +160,19 @@ def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnK
 
 
 def waiting_projects(connection: Connection) -> list[int]:
-    """List the projects with turns that wait; the first of EVERYTHING is among them."""
+    """List the projects with waiting turns, including the project number of EVERYTHING."""
     return sorted(connection.scalars(select(_Q.project_id).distinct()))
 
 
 def next_waiting(connection: Connection, project_id: int, *, after: int) -> int | None:
-    """Return the first block of a project with turns that wait, of those after a block or else of all."""
+    """Return a project's first block with waiting turns after a block, or its very first such block."""
     first = select(func.min(_Q.block)).where(_Q.project_id == project_id)
     block: int | None = connection.scalar(first.where(_Q.block > after))
     return connection.scalar(first) if block is None else block
 
 
 def waiting_of(connection: Connection, block: Block) -> tuple[list[int], int]:
-    """Return the ids of the rows of a block, and the set of its turns that wait."""
+    """Return the ids of the rows of a block, and the set of its waiting turns."""
     of_block = select(_Q.id, _Q.turns).where(_Q.project_id == block[0], _Q.block == block[1])
     rows = connection.execute(of_block).all()
     turns = reduce(or_, (ALL if row.turns is None else row.turns & ALL for row in rows), 0)
@@ -206,7 +207,7 @@ def put(
 ) -> bool:
     """Replace buckets of a block, unless another process has done so since its `waiting_ids` were read.
 
-    The set of turns that are `left` waits on.
+    The turns in the set `left` go on waiting.
     """
     project_id, number = block
     if not waiting_ids or not _take(connection, project_id, waiting_ids):
@@ -237,7 +238,7 @@ def _readable(stored: bytes) -> bytes | None:
 
 
 def clear(connection: Connection, *, limit: int) -> int:
-    """Remove rows of the index; returns their number, 0 once only EVERYTHING waits."""
+    """Remove rows of the index; returns their number, 0 once only the row EVERYTHING waits."""
     key = select(_W.project_id, _W.bucket, _W.block).order_by(_W.project_id, _W.bucket, _W.block)
     first = connection.execute(key.limit(1)).one_or_none()
     if first is not None:
@@ -262,9 +263,10 @@ def buckets_in(
     limit: int | None = None,
     blocks: Sequence[int] | None = None,
 ) -> list[tuple[int, bytes | None]]:
-    """List blocks with their words of a bucket, the newest first: those of `blocks`, or at most `limit` under `below`.
+    """List blocks with their words of a bucket, newest first.
 
-    The words are None where they are damaged. `blocks` are as many as fit one statement.
+    The blocks are the given `blocks`, which must fit one statement, or at most `limit` blocks under `below`. The words
+    are None if they are damaged.
     """
     found = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
     if blocks is not None:
@@ -284,6 +286,6 @@ def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) 
 
 
 def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
-    """List the turns of sessions, those of each in their order."""
+    """List the turns of sessions, in order within each session."""
     found = _TURN.where(beside(_T.project_id) == project_id, _T.session_key.in_(session_keys))
     return queries.list_rows(connection, IndexedTurn, found.order_by(_T.session_key, _T.start_ns, _T.trace_id))

@@ -1,4 +1,4 @@
-"""Texts that may be stored packed, and the expressions by which databases look into them."""
+"""Texts that may be stored packed, and SQL expressions that read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unp
 
 
 class SearchableText(CompressedText):
-    """A text, which may be stored packed; SQL looks into it by `contains` and `excerpt`."""
+    """A text that may be stored packed. SQL reads it by `contains` and `excerpt`."""
 
     cache_ok = True
     mark = MARK
@@ -24,12 +24,12 @@ class SearchableText(CompressedText):
     restore = staticmethod(unpack)
 
     def is_plain(self, raw: ColumnElement[str]) -> ColumnElement[bool]:
-        """Return the condition that a text is stored as it is, and long enough to be packed."""
+        """Return the condition that a text is stored unpacked although it is long enough to be packed."""
         return and_(func.length(raw) >= FROM_CHARACTERS, super().is_plain(raw))
 
 
 class _unpacked(FunctionElement[str]):  # noqa: N801 - a function of SQL
-    """The text of a packed form; NULL where it is damaged."""
+    """The text of a packed form; NULL if it is damaged."""
 
     type = Text()
     inherit_cache = True
@@ -47,7 +47,9 @@ def _unpacked_by_mysql(element: _unpacked, compiler: SQLCompiler, **options: Any
 
 
 class _Excerpt(TypeDecorator[str]):
-    """The first characters of a text, read from the beginning of its stored form; no condition of SQL may use it."""
+    """The first characters of a text, read from the beginning of its stored form. It cannot be used in an SQL
+    condition.
+    """
 
     impl = Text
     cache_ok = True
@@ -61,16 +63,16 @@ class _Excerpt(TypeDecorator[str]):
 
 
 def contains(column: Column[Any], part: str) -> ColumnElement[bool]:
-    """Return the condition that a `SearchableText` has a part, in any case."""
+    """Return the condition that a `SearchableText` contains a part, in any case."""
     raw, is_packed = raw_of(column), begins_with(raw_of(column), MARK)
     in_packed = _unpacked(raw).icontains(part, autoescape=True)
     return or_(and_(~is_packed, raw.icontains(part, autoescape=True)), and_(is_packed, in_packed))
 
 
 def excerpt(column: Column[Any], characters: int) -> ColumnElement[Any]:
-    """Return the first characters of a `SearchableText`: None where there is none, what can be read of a damaged one.
+    """Return the first characters of a `SearchableText`; None without a text, the readable beginning of a damaged one.
 
-    The database gives the beginning of a packed form, which is unpacked here: MySQL unpacks whole texts alone.
+    The database returns the beginning of a packed form, which Python unpacks: MySQL can only unpack whole texts.
     """
     raw = raw_of(column)
     of_packed, of_plain = (func.substr(raw, 1, size, type_=Text) for size in (start_size(characters), characters))

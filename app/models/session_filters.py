@@ -16,10 +16,10 @@ NAME_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class SavedFilter:
-    """A filter with a name of its own in its project.
+    """A saved filter; its name is unique in the project.
 
-    `filters` are fields of the list's query with their values. `prompt_id` is the prompt that is one of them, and the
-    filter is removed with it.
+    `filters` are fields of the list's query with their values. `prompt_id` is the prompt among them; the filter is
+    removed with it.
     """
 
     id: int

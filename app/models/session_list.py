@@ -1,4 +1,4 @@
-"""The sessions of a whole project: conditions on them, the orders of their lists, and pages after any session."""
+"""The sessions of a project: conditions on them, the orders of their lists, and pages after any session."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SELECT = select(*queries.columns_of(SessionRow, sessions))
 
 
 class Range(NamedTuple):
-    """The least and the most of a number, each None for any."""
+    """The least and the most of a number; None means no limit."""
 
     least: float | None = None
     most: float | None = None
 
     def has(self, number: float | None) -> bool:
-        """Return whether a number is within the range; None is within a range without limits alone."""
+        """Return whether a number is within the range; None is only within a range without limits."""
         if number is None:
             return self == Range()
         return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
@@ -57,12 +57,11 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """Conditions on a project's sessions, each None for all of them.
+    """Conditions on a project's sessions; None means no condition.
 
-    `session_keys` are those of a conversation, or that a search found; `versions` are the hashes of a label by prompt.
-    A session has a `score` if it, or one of its turns or spans, has such a one. Times are Unix nanoseconds, `to_ns` is
-    not included. No SQL stands for the `query` of the text search and for
-    `cost`, which is in US dollars.
+    `session_keys` are those of a conversation, or of the results of a search. `versions` are the hashes of a label by
+    prompt. A session has a `score` if it, or one of its turns or spans, has such a score. Times are Unix nanoseconds,
+    `to_ns` is not included. The `query` of the text search and `cost`, in US dollars, are not translated to SQL.
     """
 
     project_id: int
@@ -104,7 +103,7 @@ class Conditions:
             yield _C.start_ns < self.to_ns
 
     def other(self, order: Order) -> list[ColumnElement[bool]]:
-        """Return the conditions that have to be looked for in the rows."""
+        """Return the conditions that have to be checked in the rows."""
         found = [*self._of_names(), *self._of_numbers()]
         if order not in _OF_TIME:
             found += self._equal(_C.prompt_id, self.prompt_id)
@@ -119,15 +118,16 @@ class Conditions:
             yield self.score.of_session(self.project_id, _C.session_key)
 
     def may_have_sums(self) -> Iterator[ColumnElement[bool]]:
-        """Yield a condition that all sessions meet whose turns may add up to what is asked for.
+        """Yield conditions that every session meets whose sums may match.
 
-        Those whose turns were not all added up meet it, and those with so many names that some may be missing.
+        Sessions with turns that are not added up yet meet them, and so do sessions with so many names that some may be
+        missing.
         """
         if asked := [*self._of_names(), *self._of_numbers()]:
             yield or_(_C.errors.is_(None), func.length(_C.names) >= FULL_LENGTH_MIN, and_(*asked))
 
     def looks_through(self, order: Order) -> bool:
-        """Return whether some conditions have to be looked for in the sessions, one by one."""
+        """Return whether some conditions have to be checked session by session."""
         return bool(self.query or self.cost != Range() or self.other(order))
 
     @staticmethod
@@ -169,7 +169,7 @@ Position = tuple[int, int]
 def window(
     connection: Connection, conditions: Conditions, *, order: Order, after: Position | None, limit: int
 ) -> list[Position]:
-    """List the positions of sessions that meet the indexed conditions and come after a position, in the order."""
+    """List, in the order, the positions after a position of sessions that meet the indexed conditions."""
     key, ascending = _KEYS[order], order in _ASCENDING
     statement = select(key, _C.id).where(*conditions.indexed(order))
     if after is not None:
@@ -200,7 +200,7 @@ def matching(
 
 
 def previews(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, str]:
-    """Return the text that opens each session, of those that have one."""
+    """Return the opening text of each session that has one."""
     c = turns.c
     of_sessions = (beside(c.project_id) == project_id, c.session_key.in_(session_keys))
     opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))

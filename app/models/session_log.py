@@ -1,4 +1,4 @@
-"""The sessions of a prompt in the order of its log, beside its runs (app/models/run_log.py)."""
+"""The sessions of a prompt in the order of its log, where they are listed with its runs (app/models/run_log.py)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _SELECT = select(*queries.columns_of(SessionRow, sessions))
 
 @dataclass(frozen=True, slots=True)
 class SessionRange:
-    """A prompt's sessions that started in [`from_ns`, `to_ns`), and in lists come after `after`, a (start, id).
+    """A prompt's sessions that started in [`from_ns`, `to_ns`).
 
-    Lists begin with the newest, or `oldest_first`. `session_keys` are the only sessions of the range, None for all.
+    Lists begin after the position `after`, a (start, id), with the newest session, or `oldest_first`. `session_keys`
+    limits the range to these sessions; None means all.
     """
 
     prompt_id: int
@@ -60,7 +61,7 @@ def list_sessions(
 ) -> list[SessionRow]:
     """List sessions in their order; `search` is a part of the conversation id or of a turn's opening, in any case.
 
-    Of `conditions`, those of `Conditions.of_score` and `Conditions.may_have_sums` apply; `within` has the others.
+    Of `conditions`, only those of `Conditions.of_score` and `Conditions.may_have_sums` apply; `within` has the others.
     """
     statement = within.in_order(_SELECT)
     if conditions is not None:

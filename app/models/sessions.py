@@ -1,4 +1,4 @@
-"""Sessions: conversations of a prompt, each the turns that share its key."""
+"""Sessions: conversations of a prompt. A session is the turns with the same session key."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
 TURNS_AT_ONCE = 2_000
-"""Turns whose facts are in memory at once."""
-# What an earlier release stores while it still runs.
+"""The number of turns with facts in memory at the same time."""
+# Default values for rows that an earlier release stores while it still runs.
 _ZERO, _UNCOUNTED = DefaultClause("0"), DefaultClause("1")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """`conversation_id` is None for a turn that is a session of its own.
+    """A session. `conversation_id` is None for a turn without a conversation.
 
-    The fields from `turns` on are what its turns add up to: see app/sessions/sums.py. `errors` is None until all of
-    them were added, `names` are those that `with_names` writes. `uncounted` is another number after each change, until
-    the figures of the session are counted; then it is None.
+    The fields from `turns` on are the sums of its turns: see app/sessions/sums.py. `errors` is None until all turns
+    were added; `names` are written by `with_names`. `uncounted` changes with each change of the row until the session's
+    figures are counted; then it is None.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -74,7 +74,7 @@ class SessionRow:
 sessions = new_table(
     "sessions",
     SessionRow,
-    # The figures that it was counted with: see `Counted`.
+    # The figures that the session was counted with: see `Counted`.
     Column("counted", MediumBlob, nullable=True),
     UniqueConstraint("session_key"),
     Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
@@ -106,12 +106,12 @@ _PUT: dict[str, queries.Rule] = dict.fromkeys(
 
 
 def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) -> None:
-    """Insert sessions of a project (in key order), or add these to stored ones."""
+    """Insert sessions of a project (in key order), or add them to stored ones."""
     if _upsert(connection, rows, _ADD):
         return
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
-        # These rows are locked by now.
+        # These rows are locked already.
         stored = select(_C.session_key, _C.names).where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
         for key, names in connection.execute(stored).all():
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
@@ -119,16 +119,16 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
 
 
 def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> bool:
-    """Return whether all rows are known to be new: those that were there have changed, by `uncounted` at least."""
+    """Return whether all rows are known to be new: stored rows have changed, at least their `uncounted`."""
     values = [_values(row) for row in rows]
     return queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
-    """Give sessions that turns have left what their remaining turns add up to, or remove those without any.
+    """Write the sums of the remaining turns to sessions that lost turns; remove sessions without turns.
 
-    The rows are locked before their turns are read: a transaction that adds a turn writes the row after that.
-    Those with too many turns to read here are added up by the clock.
+    The rows are locked before their turns are read: a transaction that adds a turn writes the row after that. The clock
+    adds up sessions with too many turns to read here.
     """
     for keys in queries.pieces(sorted(session_keys)):
         of_project = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
@@ -143,7 +143,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
 
 
 def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:
-    """Delete locked sessions with their scores, and take away what they were counted with."""
+    """Delete locked sessions with their scores, and subtract the figures that they were counted with."""
     remove_of_sessions(connection, project_id=project_id, session_keys=session_keys)
     gone = and_(beside(_C.project_id) == project_id, _C.session_key.in_(session_keys))
     kept = select(_C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
@@ -156,7 +156,7 @@ def _remove(connection: Connection, project_id: int, session_keys: Sequence[byte
 
 
 def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
-    """Return the facts of the sessions that have the fewest turns, `TURNS_AT_ONCE` at most, by the sessions' keys."""
+    """Return, by session key, the facts of the sessions with the fewest turns, up to `TURNS_AT_ONCE` turns."""
     keys, left = [], TURNS_AT_ONCE
     for key in sorted(found, key=lambda key: found[key].turns):
         left -= found[key].turns
@@ -169,7 +169,7 @@ def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Ext
 
 
 def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> SessionRow:
-    """Return the session with what these turns add up to; it is still to be added up where it has further ones."""
+    """Return the session with the sums of these turns. It stays marked as not added up if it has further turns."""
     totals = SessionTotals()
     for turn_facts in facts:
         totals.add(turn_facts)
@@ -200,7 +200,7 @@ def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> No
 
 
 def not_added_up(connection: Connection, *, project_id: int, after_id: int, limit: int) -> list[SessionRow]:
-    """List a project's sessions that are to be added up and have ids above `after_id`, in the order of their ids."""
+    """List a project's sessions that are to be added up and have ids above `after_id`, in the order of ids."""
     found = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
     return queries.list_rows(connection, SessionRow, found.order_by(_C.id).limit(limit))
 
@@ -211,7 +211,7 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
 
 
 def find_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> list[SessionRow]:
-    """List those of these sessions that the project has, in no order."""
+    """List the project's sessions among these, in no order."""
     found: list[SessionRow] = []
     for some in queries.pieces(sorted(session_keys)):
         statement = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(some))
@@ -227,7 +227,7 @@ _PUT_COUNTED = (
 
 
 def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
-    """List a project's sessions that are added up and to be counted, those first that have waited longest."""
+    """List a project's sessions that are added up and to be counted, those that have waited longest first."""
     found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
     return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
 
@@ -235,7 +235,7 @@ def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[Se
 def put_counted(
     connection: Connection, *, project_id: int, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
 ) -> dict[bytes, Counted | None]:
-    """Keep the figures of the sessions whose `uncounted` is still the one in `marks`; returns their earlier figures."""
+    """Store the figures of the sessions that still have the `uncounted` in `marks`; returns their earlier figures."""
     marked = (beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
     found = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
     locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()

@@ -1,16 +1,16 @@
 """Bodies of spans, compressed by the turn: the spans of a turn repeat each other's messages.
 
-Bodies of a turn that are stored together lie in the row of one of its spans, and the other rows say where. The first
-byte of a stored body tells its format; beside those of `compression.py` these are:
+Bodies of a turn that are stored together are in the row of one of its spans, the holder. The rows of the other spans
+refer to it. The first byte of a stored body is its format. In addition to the formats of `compression.py` these are:
 
-- `TOGETHER`: the length of the row's own body (3 bytes, big-endian), and a frame of Zstandard, with the dictionary, of
-  the bodies of several spans, the row's own first;
-- `ELSEWHERE`: the id (8 bytes) of the span of the same trace whose row has the body, its holder, and the place of the
-  body among those that the holder has: offset and length (3 bytes each). One byte more, `ALIKE`, where the span has the
-  scope of its holder, whose row alone has it then.
+- `TOGETHER`: the length of the row's own body (3 bytes, big-endian), followed by a frame of Zstandard, with the
+  dictionary, of the bodies of several spans, the row's own first;
+- `ELSEWHERE`: the id (8 bytes) of the holder, a span of the same trace, and the place of the body among the holder's
+  bodies: offset and length (3 bytes each). One byte more, `ALIKE`, if the span has the scope of its holder; only the
+  holder's row has the scope then.
 
-A holder is a span of the same turn, which was stored, or locked, by the transaction that wrote the place. It is removed
-after all spans whose bodies it has.
+A holder is a span of the same turn. The transaction that wrote the place has stored or locked it. A holder is removed
+after all spans with bodies in its row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AT_ONCE_BYTES = 4 * 1024 * 1024
 HOLDER_START, HOLDER_BYTES = 1, 8
 """The place of the holder's id in a stored body."""
 HEAD_BYTES = 24
-"""The bytes of a stored body that tell its format and its size."""
+"""The bytes of a stored body that contain its format and its size."""
 _NUMBER = 3
 _FRAME, _PLACE = 1 + _NUMBER, HOLDER_START + HOLDER_BYTES
 _PLACE_END = _PLACE + 2 * _NUMBER
@@ -58,7 +58,7 @@ class Sent(Protocol):
 
 
 class Bodied(NamedTuple):
-    """A span with its instrumentation scope and its body, of which no more is known."""
+    """A span with its instrumentation scope and its body; the body's type is open."""
 
     trace_id: bytes
     span_id: bytes
@@ -72,12 +72,12 @@ ToStored = Callable[[Sequence[Sent]], dict[SpanKey, bytes]]
 
 
 def as_sent(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
-    """Return the bodies of spans, as releases without compression stored them."""
+    """Return the bodies of spans unchanged, as releases without compression stored them."""
     return dict(zip(map(_key, spans), as_they_are([span.raw for span in spans]), strict=True))
 
 
 def by_turn(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
-    """Return the stored forms of the bodies of spans, those of a turn together, in the order of its spans."""
+    """Return the stored forms of the bodies of spans, in order of the spans. A turn's bodies are stored together."""
     turns: dict[tuple[bytes, int], list[Sent]] = defaultdict(list)
     for span in spans:
         turns[span.trace_id, span.prompt_id].append(span)
@@ -123,17 +123,17 @@ def _number(value: int) -> bytes:
 
 
 def holder_of(key: SpanKey, stored: bytes) -> SpanKey:
-    """Return the span whose row has the body of the span `key`: another one of its trace, or itself."""
+    """Return the holder of the body of the span `key`: another span of its trace, or the span itself."""
     return (key[0], stored[HOLDER_START:_PLACE]) if stored.startswith(ELSEWHERE) else key
 
 
 def own_scope(scope: str, stored: bytes) -> str:
-    """Return the scope that is stored in the row of a span: none if its holder's row has the same."""
+    """Return the scope to store in the row of a span: none if its holder's row has the same."""
     return "" if _is_alike(stored) else scope
 
 
 def scope_of(key: SpanKey, stored: bytes, scopes: Mapping[SpanKey, str]) -> str:
-    """Return the scope of the span `key`; `scopes` are those in its row and in its holder's."""
+    """Return the scope of the span `key`; `scopes` are those in its row and in its holder's row."""
     return scopes[holder_of(key, stored) if _is_alike(stored) else key]
 
 
@@ -142,9 +142,9 @@ def _is_alike(stored: bytes) -> bool:
 
 
 def size_of(head: bytes, stored_bytes: int) -> int:
-    """Return the size of the bodies in a row, of which `head` are the first HEAD_BYTES, and `stored_bytes` are all.
+    """Return the size of all bodies in a row, from its first HEAD_BYTES in `head` and its length `stored_bytes`.
 
-    Raises `ValueError` for one that is damaged.
+    Raises `ValueError` for a damaged row.
     """
     if head.startswith(ELSEWHERE):
         return 0
@@ -162,10 +162,10 @@ def _frame_size(frame: bytes) -> int:
 
 
 def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> Iterator[tuple[SpanKey, bytes]]:
-    """Yield the bodies of spans, in any order; none for spans whose holder is neither among them nor in `holders`.
+    """Yield the bodies of spans, in any order.
 
-    These were removed since their rows were read. Raises `ValueError` for a body that is damaged, or that a newer
-    release stored.
+    A span is left out if its holder is neither among them nor in `holders`: it was removed after the rows were read.
+    Raises `ValueError` for a body that is damaged, or that a newer release stored.
     """
     known = {**holders, **stored}
     # In the order of the holders, so that one frame at a time is in memory.
@@ -190,9 +190,9 @@ def read(stored: Mapping[SpanKey, bytes], holders: Mapping[SpanKey, bytes]) -> I
 
 
 def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
-    """Return the bodies of spans, in their order, but for those whose row has bodies of spans that are not among them.
+    """Return the bodies of spans in their order, without spans with a row that holds bodies of spans not among them.
 
-    Raises `ValueError` as `read` does.
+    Raises `ValueError` like `read`.
     """
     bodies = dict(read(stored, {}))
     holders = {key: holder_of(key, form) for key, form in stored.items() if key in bodies}
@@ -209,7 +209,7 @@ def _held(form: bytes) -> int | None:
 
 
 def _place(form: bytes) -> tuple[int, int]:
-    """Return the offset and the length of a body in what its holder has."""
+    """Return the offset and the length of a body among its holder's bodies."""
     if form.startswith(TOGETHER):
         return 0, int.from_bytes(form[1:_FRAME], "big")
     if form[_PLACE_END:] not in (b"", ALIKE):

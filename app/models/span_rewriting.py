@@ -1,4 +1,4 @@
-"""Rewrites bodies of spans that came apart, so that those of a turn are compressed together."""
+"""Rewrites bodies of spans that were stored separately, so that those of a turn are compressed together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _C = spans.spans.c
 
 
 class _Listed(NamedTuple):
-    """A row; `size` is that of all bodies in it."""
+    """A row; `size` is the size of all bodies in it."""
 
     id: int
     head: bytes
@@ -30,7 +30,8 @@ class _Listed(NamedTuple):
 def turns_apart(connection: Connection, *, after_id: int, until_id: int) -> list[tuple[list[int], int]]:
     """List, by turn, the spans with ids in (after_id, until_id] that can be joined: their ids, and their bytes of JSON.
 
-    Those of a turn can be joined that are in several rows which are not too large, and a single one that is plain.
+    Bodies can be joined if they are in several rows that are not too large. A single row can be rewritten if it is
+    plain.
     """
     head = func.substr(_C.body, 1, HEAD_BYTES, type_=LargeBinary)
     columns = select(_C.id, _C.prompt_id, _C.trace_id, head, func.length(_C.body))
@@ -60,10 +61,10 @@ def _are_apart(rows: Sequence[_Listed]) -> bool:
 
 
 def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
-    """Compress the bodies of rows by the turn, which nobody changes until the commit; returns how many changed.
+    """Compress the bodies of rows by the turn; returns how many rows changed.
 
-    A row that has bodies of others is left as it is, with these, unless all of them are named, and so is a turn of
-    which a body is damaged.
+    Other transactions must not change the rows before the commit. A row that holds bodies of spans not in `rows` does not change, and neither do these spans. A turn with a damaged
+    body does not change.
     """
     columns = select(*(_C[name] for name in spans.COLUMNS))
     rows: list[spans.NewSpan] = []

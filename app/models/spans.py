@@ -1,4 +1,4 @@
-"""Spans that are stored, and spans that were rejected with the reasons, which most exporters do not print."""
+"""Stored spans, and rejected spans with the reasons, which most exporters do not print."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from app.models import queries, span_bodies
 from app.models.base import BigInt, MediumBlob, Timestamp, beside, binary, exact, new_table
 from app.models.span_bodies import Sent, SpanKey
 
-# Without foreign keys, whose checks per row would slow ingest down; prompts are checked once per batch.
+# Without foreign keys: their check for each row would slow ingest down. Prompts are checked once per batch.
 spans = new_table(
     "spans",
     Column("project_id", BigInt, nullable=False),
@@ -39,7 +39,7 @@ spans = new_table(
     Column("prompt_id", BigInt, nullable=False),
     # The attempt that stored the row: see `batch_ids`.
     Column("batch_id", BigInt, nullable=False),
-    # Empty where the holder's row has it: see app/models/span_bodies.py, also for the body.
+    # Empty if the holder's row has it. See app/models/span_bodies.py, also for the body.
     Column("scope", String(255), nullable=False),
     Column("body", MediumBlob, nullable=False),
     UniqueConstraint("project_id", "trace_id", "span_id"),
@@ -71,15 +71,15 @@ class StoredSpan:
 
 
 def row_of(project_id: int, batch_id: int, span: Sent, stored: bytes) -> NewSpan:
-    """Return the row of a span, of whose body `stored` is the stored form."""
+    """Return the row of a span; `stored` is the stored form of its body."""
     scope = span_bodies.own_scope(span.scope, stored)
     return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, scope, stored)
 
 
 def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
-    """Store those of `rows` (in key order) whose key is free; returns their number.
+    """Store the `rows` (in key order) with new keys; returns their number.
 
-    If it is less than all, the bodies of some may lie in rows that were not stored: see `replace_bodies`.
+    If some were not stored, bodies of the others may be in their rows: see `replace_bodies`.
     """
     return queries.insert_new(connection, "spans", COLUMNS, rows)
 
@@ -93,7 +93,7 @@ def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
 def stored_keys(
     connection: Connection, *, project_id: int, keys: Collection[SpanKey], batch_id: int | None = None
 ) -> set[SpanKey]:
-    """Return those of `keys` that are stored, by the attempt `batch_id` if it is given."""
+    """Return the stored keys among `keys`, optionally only those stored by the attempt `batch_id`."""
     c = spans.c
     in_project = select(c.trace_id, c.span_id).where(c.project_id == project_id)
     statement = in_project if batch_id is None else in_project.where(c.batch_id == batch_id)
@@ -106,9 +106,9 @@ def stored_keys(
 def rows_by_key(
     connection: Connection, table: Table, *, project_id: int, keys: Collection[SpanKey]
 ) -> dict[int, SpanKey]:
-    """Return the ids of the rows of `table`, spans or what names spans, that have one of the keys, each with its key.
+    """Return the ids of the rows of `table` that have one of the keys, each with its key.
 
-    The tables have an index that is all that is read.
+    `table` has spans or things that name spans. Only its index is read.
     """
     c, requested = table.c, set(keys)
     found: dict[int, SpanKey] = {}
@@ -124,7 +124,7 @@ def spans_by_key(
 ) -> dict[TurnKey, list[StoredSpan]]:
     """Return the stored spans that have the keys, by their turns."""
     c = spans.c
-    # With the holder in one statement: between two of them, another one might become the holder.
+    # In one statement with the holder: between two statements another span might become the holder.
     columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
@@ -153,7 +153,7 @@ def spans_of(
 
 
 def stored_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
-    """Return the bytes that the bodies of turns have as they are stored, 0 for a turn without spans."""
+    """Return the stored size of the bodies of turns in bytes, 0 for a turn without spans."""
     c = spans.c
     sizes = dict.fromkeys(keys, 0)
     length = func.sum(func.length(type_coerce(c.body, LargeBinary)))
@@ -192,7 +192,7 @@ def _read(
 def traces_with(
     connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes], span_id: str
 ) -> set[bytes]:
-    """Return those of a prompt's traces that have a span of this id, 16 lower-case hex digits; none for other texts."""
+    """Return a prompt's traces that have a span of this id, 16 lower-case hex digits; none for other texts."""
     c = spans.c
     if not _SPAN_ID.fullmatch(span_id):
         return set()
@@ -231,7 +231,7 @@ _REJECTED = queries.columns_of(RejectedSpan, rejected_spans)
 
 
 def add_rejected(connection: Connection, rows: Sequence[RejectedSpan]) -> None:
-    """Store the newest KEPT of them."""
+    """Store the newest KEPT rejected spans."""
     kept = rows[-KEPT:]
     if kept:
         values = [{c.name: getattr(row, c.name) for c in _REJECTED if c.name != "id"} for row in kept]
@@ -239,7 +239,7 @@ def add_rejected(connection: Connection, rows: Sequence[RejectedSpan]) -> None:
 
 
 def forget_old(connection: Connection, *, project_id: int) -> None:
-    """Remove all but the project's newest KEPT."""
+    """Remove all but the project's newest KEPT rejected spans."""
     c = rejected_spans.c
     newest = queries.newest_first(select(c.id).where(c.project_id == project_id), c.id, limit=1)
     oldest_kept = connection.scalar(newest.offset(KEPT - 1))
@@ -256,7 +256,7 @@ def list_rejected(
     limit: int,
     code: str | None = None,
 ) -> list[RejectedSpan]:
-    """List a project's rejected spans, newest first; those that named `prompt_id`, or of one cause, where given."""
+    """List a project's rejected spans, newest first, optionally only those that named `prompt_id` or have one cause."""
     c = rejected_spans.c
     statement = select(*_REJECTED).where(c.project_id == project_id)
     if code is not None:
@@ -276,7 +276,7 @@ class RejectionCause:
 
 
 def rejection_causes(connection: Connection, *, project_id: int) -> list[RejectionCause]:
-    """Return the causes for which spans that are kept were rejected, in no order."""
+    """Return the causes of the kept rejected spans, in no order."""
     c = rejected_spans.c
     causes = select(func.count().label("count"), func.max(c.id).label("newest_id"))
     counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
@@ -292,7 +292,7 @@ def newest_rejected(connection: Connection, *, project_id: int) -> int:
 
 
 def rejected_between(connection: Connection, *, project_id: int, after_id: int, last_id: int) -> dict[str, int]:
-    """Count the project's rejected spans with ids in (after_id, last_id] that are kept, by their causes."""
+    """Count the project's kept rejected spans with ids in (after_id, last_id], by cause."""
     c = rejected_spans.c
     counted = select(c.code, func.count()).where(c.project_id == project_id, c.id > after_id, c.id <= last_id)
     return {row[0]: row[1] for row in connection.execute(counted.group_by(c.code).order_by(c.code))}

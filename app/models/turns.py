@@ -1,4 +1,4 @@
-"""Turns: the traces of a prompt, with the facts that ingest keeps up to date."""
+"""Turns: the traces of a prompt, with facts that ingest updates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TurnRow:
     session_key: Annotated[bytes, binary(16)]
     start_ns: Annotated[int, BigInt]
     end_ns: Annotated[int, BigInt]
-    # The text that opened it, which searches read.
+    # The opening text of the turn, which searches read.
     opening: Annotated[str | None, String(300)]
     # The facts of app/sessions/facts.py, merged over batches.
     facts: Annotated[bytes, Compressed]
@@ -40,7 +40,7 @@ turns = new_table(
     TurnRow,
     UniqueConstraint("prompt_id", "trace_id"),
     Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
-    # For retention: the turns of a project by when spans were last added to them.
+    # For retention: the turns of a project by the time when spans were last added to them.
     Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
 )
 
@@ -52,18 +52,18 @@ _before_facts = attrgetter(*COLUMNS[: COLUMNS.index("facts")])
 
 
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
-    """Return the rows in the order of COLUMNS, as they are stored."""
+    """Return the stored values of the rows in the order of COLUMNS."""
     stored = stored_bodies(connection, [row.facts for row in rows])
     return [(*_before_facts(row), facts, row.batch_id) for row, facts in zip(rows, stored, strict=True)]
 
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
-    """Store those of `rows` (in key order) that are not stored yet; returns their number."""
+    """Store the new ones of `rows` (in key order); returns their number."""
     return queries.insert_new(connection, "turns", COLUMNS, _values(connection, rows))
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
-    """Write turns that are stored, and locked by this transaction."""
+    """Write turns that are stored and that this transaction has locked."""
     changed = [name for name in COLUMNS if name not in ("project_id", *_KEY)]
     queries.upsert(
         connection, "turns", COLUMNS, _values(connection, rows), key=_KEY, update=dict.fromkeys(changed, "new")
@@ -73,10 +73,10 @@ def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
 def lock_existing(
     connection: Connection, *, project_id: int, keys: Sequence[TurnKey], batch_id: int = 0
 ) -> list[TurnRow]:
-    """Lock those of the turns `keys` that other batches have written, until the commit; returns them in key order."""
+    """Lock the stored turns among `keys` until the commit; returns them in key order."""
     c = turns.c
     found: list[TurnRow] = []
-    # One statement a prompt: not every server uses the index for a list of pairs.
+    # One statement for each prompt: not every server uses the index for a list of pairs.
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         trace_ids = [trace_id for _, trace_id in group]
         for some in queries.pieces(trace_ids):
@@ -126,7 +126,7 @@ class Extent(NamedTuple):
 
 
 def extents(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, Extent]:
-    """Return the extents of those sessions that have turns, by session key."""
+    """Return the extents of sessions, by session key; sessions without turns are left out."""
     c = turns.c
     statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
     of_sessions = statement.where(beside(c.project_id) == project_id, c.session_key.in_(session_keys))

@@ -1,6 +1,6 @@
 """Usage and activity: sums of runs, costs and passed test cases of projects, prompts and versions.
 
-What runs have used is summed by day as they end, in the transaction that ends them.
+The usage of runs is summed by day as they end, in the transaction that ends them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ from app.models.replays import replays
 from app.models.runs import runs
 from app.models.sessions import sessions
 
-# Rows over which processes whose runs end at the same moment spread them, so that none waits for another one's commit.
+# The number of rows over which processes spread runs that end at the same moment, so that none waits for another's
+# commit.
 SLOTS = 8
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class UsageKey:
-    """The key by which runs are summed. 0 and the empty text stand for none; `day` is an ISO date of UTC."""
+    """The key by which runs are summed. 0 and the empty text mean none; `day` is an ISO date of UTC."""
 
     project_id: int
     day: str
@@ -59,7 +60,7 @@ class UsageKey:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Sums. The last three tokens are parts of the first two; `cost_usd` is that of all."""
+    """Totals. Cache and reasoning tokens are already included in prompt and completion tokens."""
 
     runs: Annotated[int, Integer] = 1
     failed: Annotated[int, Integer] = 0
@@ -79,7 +80,7 @@ _KEY = (*UsageKey.__dataclass_fields__, "slot")
 SUMS = tuple(Spent.__dataclass_fields__)
 _KEY_OF, _SUMS_OF = attrgetter(*UsageKey.__dataclass_fields__), attrgetter(*SUMS)
 
-# No foreign keys: what was spent outlives what it was spent on. No NULLs: they would escape the unique key.
+# No foreign keys: usage outlives the things that it belongs to. No NULLs: they would escape the unique key.
 usage_daily = new_table(
     "usage_daily",
     Column("project_id", BigInt, nullable=False),
@@ -122,7 +123,7 @@ _GROUPS_OF_REPLAYS: dict[str, tuple[ColumnElement[Any], ...]] = {
 
 
 def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], *, slot: int) -> None:
-    """Add ended runs to their days; last in its transaction, as others wait for these rows.
+    """Add ended runs to their days. Call it last in a transaction, because others wait for these rows.
 
     Rows are changed in the order of their keys, so that two transactions can't wait for each other.
     """
@@ -134,9 +135,9 @@ def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], 
 
 
 def counting(end: Update) -> Update:
-    """Return an UPDATE that ends a run and adds it to the usage of its day, both or, where the day has no row, neither.
+    """Return an UPDATE that ends a run and adds it to its day's usage; it does neither if the day has no row.
 
-    For MySQL alone. `counted` returns the parameters that it has beside those of `end`.
+    Only for MySQL. `counted` returns its additional parameters to those of `end`.
     """
     of_day = (usage_daily.c[name] == bindparam(f"of_{name}") for name in _KEY)
     sums = {usage_daily.c[name]: usage_daily.c[name] + bindparam(f"more_{name}") for name in SUMS}
@@ -153,7 +154,7 @@ def counted(key: UsageKey, spent: Spent, *, slot: int) -> dict[str, Any]:
 def sum_usage(
     connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
 ) -> list[dict[str, Any]]:
-    """Return the sums of each group, in its order, by the names of columns; none for groups without runs."""
+    """Return the sums of each group, in its order, by the names of columns; groups without runs are left out."""
     columns = list(dict.fromkeys(column for group in group_by for column in GROUPS[group]))
     c = usage_daily.c
     statement = (
@@ -170,10 +171,10 @@ def sum_usage(
 def sum_replays(
     connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
 ) -> list[dict[str, Any]]:
-    """Return the sums of replays as `sum_usage` has those of runs, without the columns that replays don't have.
+    """Return the sums of replays like `sum_usage`, without the columns that replays do not have.
 
-    A replay counts on the day (UTC) it was started. Their rows are few beside those of runs, and change until their
-    last worker has recorded what it spent.
+    A replay counts on the day (UTC) it was started. Replays are few compared to runs, and change until their last
+    worker has recorded its usage. Therefore they are summed when they are read.
     """
     c = replays.c
     columns = list(dict.fromkeys(column for group in group_by for column in _GROUPS_OF_REPLAYS.get(group, ())))
@@ -211,7 +212,7 @@ class DayOfRuns:
 
 
 def runs_by_day(connection: Connection, *, prompt_ids: Collection[int], since: datetime) -> list[DayOfRuns]:
-    """Sum up the runs of prompts by UTC day, without the days that have none."""
+    """Sum up the runs of prompts by UTC day; days without runs are left out."""
     c = runs.c
     day = func.date(c.created_at)
     statement = (
@@ -224,9 +225,9 @@ def runs_by_day(connection: Connection, *, prompt_ids: Collection[int], since: d
 
 
 def count_replayed_cases(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, tuple[int, int]]:
-    """Return the number of replayed test cases by prompt, and of those that passed in the newest of their own replays.
+    """Return, by prompt, the number of replayed test cases and of those that passed their newest own replay.
 
-    Replays that were cancelled, or have not finished, don't count.
+    Cancelled and unfinished replays do not count.
     """
     c = replays.c
     finished = c.finished_at.is_not(None) & (c.status != "cancelled")
@@ -240,7 +241,7 @@ def count_replayed_cases(connection: Connection, *, prompt_ids: Collection[int])
 
 
 def first_steps(connection: Connection, *, project_id: int, demo: str) -> tuple[bool, bool, bool]:
-    """Tell if a project has a finished run, a session besides that of the conversation `demo`, and a passed replay."""
+    """Return whether a project has a finished run, a session (not the conversation `demo`), and a passed replay."""
     own = select(prompts.c.id).where(prompts.c.project_id == project_id)
     has_run = exists().where(runs.c.project_id == project_id, runs.c.status == "done")
     conversation = sessions.c.conversation_id
@@ -252,7 +253,7 @@ def first_steps(connection: Connection, *, project_id: int, demo: str) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class VersionActivity:
-    """Finished runs of one version, or of the draft (None); `failed` is the number of those without a usable answer.
+    """Finished runs of one version, or of the draft (None); `failed` is the number of runs without a usable answer.
 
     `average_ms` is the average time of the model calls, None without any; `cost_usd` is the sum.
     """

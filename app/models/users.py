@@ -1,4 +1,4 @@
-"""Users, their sign-ins, and the origins that they signed in from; of tokens and origins only digests are stored."""
+"""Users, their sign-ins, and the origins that they signed in from. Tokens and origins are stored as digests only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_user(connection: Connection, user_id: int) -> User | None:
 
 
 def replace_password(connection: Connection, user: User, password_hash: str) -> bool:
-    """Set a password in the place of the one that `user` was read with; False if another one was set meanwhile."""
+    """Set a password if `user`'s is still the current one; returns False if another one was set meanwhile."""
     same = users.c.id == user.id, users.c.password_hash == user.password_hash
     return queries.changes_row(connection, update(users).where(*same).values(password_hash=password_hash))
 
@@ -93,7 +93,8 @@ _known = known_origins.c
 
 
 def known_digests(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
-    """Return the digests from which the user of that e-mail signed in since then; none for an unknown e-mail."""
+    """Return the digests of origins that the e-mail's user has signed in from since then; none for an unknown e-mail.
+    """
     statement = select(_known.digest).join(users, users.c.id == _known.user_id)
     found = connection.scalars(
         statement.where(users.c.email == email, _known.digest.in_(digests), _known.used_at > since)
@@ -104,7 +105,10 @@ def known_digests(connection: Connection, *, email: str, digests: Collection[byt
 def remember_origins(
     connection: Connection, *, user_id: int, digests: Collection[bytes], now: datetime, since: datetime, most: int
 ) -> None:
-    """Store the digests as used now; delete all but the user's `most` newest, and all that were used before `since`."""
+    """Store the digests as used now.
+
+    Delete all but the user's `most` newest digests, and all digests that were last used before `since`.
+    """
     for digest in sorted(digests):
         queries.put_row(connection, known_origins, key={"user_id": user_id, "digest": digest}, values={"used_at": now})
     ours = _known.user_id == user_id

@@ -1,4 +1,4 @@
-"""Rows that name a span by its ids, or another thing of a project, and wait until it comes."""
+"""Rows that name a span, or another thing of a project, and wait until it is stored."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TABLES = (log_records, scores)
 
 
 def settle_waiting(connection: Connection, table: Table, *, project_id: int, before: datetime, limit: int) -> int:
-    """Keep rows that have waited since before `before` if what they name is there, and remove them if it is not.
+    """Keep rows that have waited since before `before` if the thing they name is stored; remove the others.
 
-    Returns how many rows of the project were looked at; each is once.
+    Returns how many rows of the project were checked. Each row is checked once.
     """
     c = table.c
     waiting = select(c.id).where(c.project_id == project_id, c.waiting_since < queries.first_batch_id(before))
@@ -35,9 +35,9 @@ def settle_waiting(connection: Connection, table: Table, *, project_id: int, bef
 
 
 def _stored(table: Table) -> ColumnElement[bool]:
-    """Return the condition that what a row names is stored.
+    """Return the condition that the thing a row names is stored.
 
-    That is the span; a score may also name a turn, of which a span is stored, a session or a run.
+    That is a span. A score may also name a turn (stored if one of its spans is), a session or a run.
     """
     c, s = table.c, spans.c
     of_trace = exists().where(s.project_id == c.project_id, s.trace_id == c.trace_id)

@@ -20,10 +20,10 @@ ERROR_MAX, ANSWER_MAX = 500, 1000
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An event for one webhook, and how the last attempt to deliver it went.
+    """An event for one webhook, and the outcome of the last attempt to deliver it.
 
-    `attempts` counts those that began; the next one is made at `due_at`, while the status is `waiting`. `error` is
-    what kept the receiver from an answer, and `answer` the beginning of the answer's text.
+    `attempts` counts the attempts that began. The next one begins at `due_at` while the status is `waiting`. `error` is
+    the reason why the receiver did not answer, and `answer` the beginning of its answer's text.
     """
 
     id: int
@@ -43,7 +43,7 @@ class Delivery:
     finished_at: Annotated[datetime | None, Timestamp]
 
 
-# Without foreign keys: prompts and webhooks are erased without waiting for what is being delivered.
+# Without foreign keys: prompts and webhooks are erased without waiting for deliveries in progress.
 webhook_deliveries = new_table(
     "webhook_deliveries",
     Delivery,
@@ -68,7 +68,7 @@ def add_event(
 ) -> None:
     """Write a delivery of an event, in the transaction of the event, for each enabled webhook that wants it.
 
-    The data of an event of a prompt get the prompt's id and name.
+    The prompt's id and name are added to the data of an event of a prompt.
     """
     known = webhooks.list_webhooks(connection, project_id=project_id)
     webhook_ids = [one.id for one in known if one.enabled and event in one.events]
@@ -114,14 +114,14 @@ def add_deliveries(
 
 @dataclass(frozen=True, slots=True)
 class DueWebhook:
-    """A webhook with deliveries to be made that no worker has."""
+    """A webhook with due deliveries that no worker has."""
 
     webhook_id: int
     project_id: int
 
 
 def due_webhooks(connection: Connection, *, now: datetime, limit: int) -> list[DueWebhook]:
-    """List webhooks of all organizations in turn: those that were served the longest ago first."""
+    """List due webhooks, alternating between organizations; the webhooks that were served longest ago come first."""
     due = select(_C.id).where(_C.webhook_id == _W.id, _C.status == "waiting", _C.due_at <= now).limit(1)
     free = or_(_W.busy_until.is_(None), _W.busy_until <= now)
     statement = select(_W.id, _W.project_id).where(_W.enabled, free, due.scalar_subquery().is_not(None))
@@ -136,7 +136,7 @@ def next_due(connection: Connection, *, webhook_id: int, now: datetime) -> Deliv
 
 
 def claim(connection: Connection, delivery: Delivery, *, until: datetime) -> bool:
-    """Begin the next attempt, which is made again if it has not ended by then; False if another worker was quicker."""
+    """Begin the next attempt; returns False if another worker was quicker. An attempt that does not end is repeated."""
     return change_attempt(connection, delivery, {"attempts": delivery.attempts + 1, "due_at": until})
 
 
@@ -149,7 +149,7 @@ def change_attempt(connection: Connection, delivery: Delivery, values: Mapping[s
 
 
 def deliver_again(connection: Connection, delivery: Delivery, *, now: datetime) -> None:
-    """Have the delivery wait for its first attempt again."""
+    """Reset the delivery, so that it waits for its first attempt again."""
     key = {"id": delivery.id, "project_id": delivery.project_id}
     anew = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
     queries.update_rows(connection, webhook_deliveries, key, **anew)

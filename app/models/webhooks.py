@@ -1,4 +1,4 @@
-"""Webhooks of projects: the addresses that are told of events, with their sealed secrets."""
+"""Webhooks of projects: the addresses that receive events, with their sealed secrets."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ webhooks = new_table(
     "webhooks",
     reference("project_id", "projects"),
     Webhook,
-    # Encrypted by `CredentialCipher`; the old one signs too until its time is over.
+    # Encrypted by `CredentialCipher`. The old secret is also used for signatures until it expires.
     Column("secret", ExactText, nullable=False),
     Column("old_secret", ExactText, nullable=True),
     Column("old_secret_until", Timestamp, nullable=True),
-    # The end of a worker's reservation, or of the pause after a failure; no message is sent for the webhook before.
+    # The end of a worker's reservation, or of the pause after a failure. Nothing is sent for the webhook before.
     Column("busy_until", Timestamp, nullable=True),
     # The newest rejected span that was reported to the webhook.
     Column("rejected_id", BigInt, nullable=False),
@@ -120,7 +120,7 @@ class Untold:
 
 
 def untold_rejections(connection: Connection, *, limit: int) -> list[Untold]:
-    """List enabled webhooks with rejected spans that were not reported to them, of all organizations in turn."""
+    """List enabled webhooks with unreported rejected spans, alternating between organizations."""
     r = rejected_spans.c
     newest = select(r.id).where(r.project_id == _C.project_id).order_by(r.id.desc()).limit(1).scalar_subquery()
     columns = (_C.id, _C.project_id, _C.events, _C.rejected_id)
@@ -130,12 +130,12 @@ def untold_rejections(connection: Connection, *, limit: int) -> list[Untold]:
 
 
 def note_told(connection: Connection, untold: Untold) -> bool:
-    """Note that these spans are reported to the webhook; False if another process has done so."""
+    """Mark these spans as reported to the webhook; returns False if another process has done so."""
     unmoved = update(webhooks).where(_C.id == untold.webhook_id, _C.rejected_id == untold.told_id)
     return queries.changes_row(connection, unmoved.values(rejected_id=untold.newest_id))
 
 
 def forget_reused_ids(connection: Connection) -> None:
-    """Lower what lies above the newest rejected span: SQLite gives the ids of removed rows again."""
+    """Lower positions above the newest rejected span: SQLite reuses the ids of removed rows."""
     newest = connection.scalar(select(func.max(rejected_spans.c.id))) or 0
     connection.execute(update(webhooks).where(_C.rejected_id > newest).values(rejected_id=newest))

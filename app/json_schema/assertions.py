@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema that are assertions: each checks a value by itself, without another schema."""
+"""The assertions of JSON Schema: keywords that check a value without applying another schema."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Message = Callable[[Any, Any], str]
 
 
 def _assertion(keyword: str, type_name: str | None, holds: Holds, message: Message) -> Rule:
-    """Return the rule of a keyword that applies to values of a type, or to all for None.
+    """Return the rule of a keyword that applies to values of a type, or to all values if the type is None.
 
-    `holds` and `message` take the keyword's own value and the checked one.
+    `holds` and `message` are called with the keyword's value and the checked value.
     """
 
     def apply(check: Checker, rule: Any, value: Any, schema: dict[str, Any], _seen: Evaluated) -> list[Breach]:

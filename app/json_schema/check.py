@@ -1,6 +1,6 @@
 """Checks a value against a JSON Schema, and a schema against the schema of schemas.
 
-Here are the keywords that apply other schemas, or name the properties of an object.
+This module has the keywords that apply other schemas, or name the properties of an object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _one_of(check: Checker, inner: list[Any], value: Any, schema: Schema, seen: 
         return [_none_of("oneOf", found, value, schema)]
     if len(valid) == 1:
         return []
-    # The first one comes last, as in other implementations.
+    # The first breach comes last, as in other implementations.
     return [
         Breach("oneOf", schema, value, lambda: f"{shown(value)} is valid under each of {_list([*valid[1:], valid[0]])}")
     ]
@@ -121,7 +121,7 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
 
 
 def _dependencies(check: Checker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    """Checks names that need other names, and schemas that apply where a name is there: one keyword in draft 7."""
+    """Check names that need other names, and schemas that apply if a name is there: one keyword in draft 7."""
     found: list[Breach] = []
     check.budget.spend(len(inner))
     for name, needed in inner.items():
@@ -144,7 +144,7 @@ def _prefix_items(check: Checker, inner: list[Any], value: Any, _schema: Schema,
 
 
 def _items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    """Check items; a list of schemas is what later drafts call prefixItems."""
+    """Check items. In draft 7 a list of schemas is what later drafts call prefixItems."""
     if isinstance(inner, list):
         return _prefix_items(check, inner, value, schema, seen)
     return _rest(check, inner, value, schema, seen, len(schema.get("prefixItems", ())))
@@ -192,7 +192,7 @@ def _contains(check: Checker, inner: Any, value: Any, schema: Schema, seen: Eval
 
 
 def _list(values: Iterable[Any]) -> str:
-    """Return the values as a message shows them, cut off where they are many."""
+    """Return the values as a message shows them, cut off if there are many."""
     return shown(list(values))[1:].removesuffix("]")
 
 
@@ -277,12 +277,12 @@ STEPS_MAX = 400_000
 def breach_of(schema: Any, value: Any, budget: WorkBudget) -> Breach | None:
     """Return the most relevant breach; None for a valid value.
 
-    Raises `OverBudget` when the budget is used up, `Unresolvable` for a reference that leads nowhere and
-    RecursionError for one that leads to itself.
+    Raises `OverBudget` when the budget is used up, `Unresolvable` for a reference to nothing and RecursionError for a
+    reference to itself.
     """
     return best_match(Checker(schema, budget, KEYWORDS).check(schema, value))
 
 
 def schema_breach(schema: Any, budget: WorkBudget) -> Breach | None:
-    """Return the most relevant breach of a value that is no JSON Schema; raises `OverBudget`."""
+    """Return the most relevant breach of a value that is not a JSON Schema; raises `OverBudget`."""
     return breach_of(METASCHEMA, schema, budget)

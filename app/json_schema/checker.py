@@ -1,9 +1,8 @@
 """JSON Schema from draft 6 to 2020-12, applied within a budget of steps.
 
-The libraries for it have no such budget, and a schema of a hundred characters can ask for billions of steps:
-references that double at each level, an `enum` or `uniqueItems` that compares everything with everything.
-Here each rule applied, each element looked at and each few dozen characters compared count as a step.
-Formats are not checked.
+Libraries for JSON Schema have no such budget, and a schema of a hundred characters can cause billions of steps:
+references that double at each level, an `enum` or `uniqueItems` that compares everything with everything. Here each
+applied rule, each visited element and each few dozen compared characters count as a step. Formats are not checked.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ Evaluated = set[Any]
 class Breach:
     """A place where a value breaks a schema.
 
-    `path` leads there from the value that was checked; `context` are the breaches of the alternatives, whose paths
-    begin where this one ends.
+    `path` leads to the place from the checked value. `context` holds the breaches of the alternatives; their paths
+    begin at this place.
     """
 
     keyword: str
@@ -54,7 +53,7 @@ Rules = dict[str, tuple[type, Rule]]
 
 
 class Checker:
-    """Checks values against one document, `root`; `check.breach_of` names what it raises."""
+    """Checks values against one document, `root`; `check.breach_of` documents the exceptions."""
 
     def __init__(self, root: Any, budget: WorkBudget, rules: Rules) -> None:
         self.budget = budget
@@ -63,7 +62,7 @@ class Checker:
         self._rules = rules
         self._applied: dict[int, list[tuple[type, Rule, Any]]] = {}
         self._choices: dict[int, frozenset[str]] = {}
-        # Until draft 7 a reference stands for the whole schema that it is in.
+        # Until draft 7 a reference replaces the whole schema that contains it.
         self._alone = isinstance(root, dict) and "draft-0" in str(root.get("$schema"))[:100]
 
     @cached_property
@@ -87,7 +86,7 @@ class Checker:
         return breaches
 
     def inside(self, schema: Any, value: Any, step: str | int) -> list[Breach]:
-        """Return the breaches of what is at a place of an object or an array."""
+        """Return the breaches of the value at a place of an object or an array."""
         breaches = self.check(schema, value)
         if breaches:
             self.budget.spend(len(breaches))
@@ -96,18 +95,18 @@ class Checker:
         return breaches
 
     def each(self, schema: Any, value: Any, places: Iterable[str | int]) -> list[Breach]:
-        """Return the breaches of what is at these places, all by one schema."""
+        """Return the breaches of the values at these places, all checked by one schema."""
         return [breach for place in places for breach in self.inside(schema, value[place], place)]
 
     def among(self, choices: list[Any], value: Any, key: int) -> bool:
-        """Return whether a value equals one of `choices`, which the document has under the identity `key`."""
+        """Return whether a value equals one of `choices`; the document has `choices` under the identity `key`."""
         known = self._choices.get(key)
         if known is None:
             known = self._choices[key] = frozenset([canonical(each, self.budget) for each in choices])
         return canonical(value, self.budget) in known
 
     def _rules_of(self, schema: dict[str, Any]) -> list[tuple[type, Rule, Any]]:
-        """Return the rules of a schema's keywords, those that depend on others last."""
+        """Return the rules of a schema's keywords; rules that depend on others come last."""
         rules = self._applied.get(id(schema))
         if rules is None:
             self.budget.spend(len(schema))
@@ -128,7 +127,7 @@ def _forbidden(schema: Any, value: Any) -> Breach:
 
 
 def best_match(breaches: list[Breach]) -> Breach | None:
-    """Return the most relevant breach: the one highest up or, among alternatives, deepest down."""
+    """Return the most relevant breach: the highest one or, among alternatives, the deepest one."""
     best = max(breaches, key=_relevance, default=None)
     while best is not None and best.context:
         deepest, *others = nsmallest(2, best.context, key=_relevance)
@@ -161,16 +160,17 @@ _PYTHON_TYPES: dict[str, Any] = {
 
 
 def is_type(value: Any, name: str) -> bool:
-    """Return whether a value is of the JSON Schema type `name`; 1.0 is an integer, true is no number."""
+    """Return whether a value is of the JSON Schema type `name`. 1.0 is an integer, true is not a number."""
     if name == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _PYTHON_TYPES.get(name, ())) and isinstance(value, bool) == (name == "boolean")
 
 
 def canonical(value: Any, budget: WorkBudget) -> str:
-    """Return one text for all values that JSON Schema takes for equal: 1 equals 1.0, true does not, key order is free.
+    """Return the same text for all values that JSON Schema considers equal.
 
-    A text, because Python hashes texts with a secret: numbers and tuples can be chosen to collide in a set.
+    1 equals 1.0 but not true, and the order of keys does not matter. It is a text, because Python hashes texts with a
+    secret: numbers and tuples can be chosen to collide in a set.
     """
     if isinstance(value, str):
         budget.read(value)
@@ -186,7 +186,7 @@ def canonical(value: Any, budget: WorkBudget) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return `repr(value)`, cut off after its first characters without a look at the rest."""
+    """Return the beginning of `repr(value)` without visiting the rest."""
     pieces: list[str] = []
     length = 0
     for piece in _pieces(value):

@@ -1,4 +1,4 @@
-"""Resolves the references of a JSON Schema, never over the network, and runs its regular expressions, both counted."""
+"""Resolves the references of a JSON Schema, never over the network, and runs its patterns. Both are counted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Unresolvable(Exception):
 class References:
     """The schemas of one document by their addresses.
 
-    A dynamic reference leads where a plain one would: in one document that differs only where two of its schemas
-    with an `$id` each declare the same anchor.
+    A dynamic reference is resolved like a plain one. Within one document that differs only if two schemas with an `$id`
+    declare the same anchor.
     """
 
     def __init__(self, root: Any, budget: WorkBudget) -> None:
@@ -93,16 +93,16 @@ def _step(node: Any, token: str, reference: str) -> Any:
     raise Unresolvable(f"{reference[:200]!r} is not in it")
 
 
-# A class such as \pL costs a millisecond wherever it stands.
+# A class such as \pL costs a millisecond anywhere in a pattern.
 STEPS_TO_COMPILE = 1000
 STEPS_TO_COMPILE_A_CHARACTER = 40
-# RE2 takes up to a step of its own for each character and instruction.
+# RE2 uses up to one internal step for each character and instruction.
 INSTRUCTIONS_PER_STEP = 256
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Return the compiled pattern; None for what RE2 does not know (look-around, back references)."""
+    """Return the compiled pattern; None if RE2 does not support it (look-around, back references)."""
     try:
         return compile_pattern(pattern)
     except ValueError:
@@ -111,7 +111,7 @@ def _compiled(pattern: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Each pattern is compiled once a check."""
+    """The patterns of a check; each is compiled once."""
 
     _budget: WorkBudget
     _known: dict[str, Any] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Patterns:
         return self._compiled(pattern) is not None
 
     def match(self, pattern: str, text: str) -> bool:
-        """Return whether a pattern is found in a text; true for one that RE2 does not know."""
+        """Return whether a pattern is found in a text; true for a pattern that RE2 does not support."""
         compiled = self._compiled(pattern)
         if compiled is None:
             return True

@@ -59,8 +59,7 @@ def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
 
 
 def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tuple[InsightKey, bytes]]:
-    """Yield the figures of the keys. One statement for each prompt: not every server uses the index for a list of keys.
-    """
+    """Yield the figures of the keys, by a statement a prompt: not every server uses the index for a list of keys."""
     for (project_id, prompt_id), group in groupby(keys, key=attrgetter("project_id", "prompt_id")):
         requested = set(group)
         of_prompt = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id)

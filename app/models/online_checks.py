@@ -17,8 +17,7 @@ Kind = Literal["contains", "regex", "judge"]
 
 @dataclass(frozen=True, slots=True)
 class OnlineCheck:
-    """A check of the answers of a `share` of a prompt's turns; `version` and `model` limit the turns unless they are
-    None.
+    """A check of the answers of a `share` of a prompt's turns, optionally only of one `version` or `model`.
 
     `value` is a text, a pattern or what a judge asserts. The check has looked at the project's turns up to the batch
     `position` and, within that batch, up to the row `position_id`. `spent_usd` is the cost of judges on the day

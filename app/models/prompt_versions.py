@@ -84,8 +84,7 @@ def list_versions(connection: Connection, *, prompt_id: int, limit: int | None =
 def version_tools(
     connection: Connection, *, prompt_id: int, commit_hashes: Collection[str], before: datetime
 ) -> dict[str | None, frozenset[str]]:
-    """Return the names of the tools that versions define, by commit hash; of the newest version of `before`, by None.
-    """
+    """Return the names of the tools that versions define, by commit hash. None is the newest version of `before`."""
     statement = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
     named = connection.execute(statement.where(_C.commit_hash.in_(sorted(commit_hashes))))
     newest = connection.execute(queries.newest_first(statement.where(_C.created_at <= before), _C.id, limit=1))

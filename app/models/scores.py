@@ -184,8 +184,7 @@ def remove_of_sessions(connection: Connection, *, project_id: int, session_keys:
 
 
 def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
-    """Delete the scores of whole turns, but not for traces with remaining spans: another prompt may have a turn there.
-    """
+    """Delete the scores of whole turns, but not if the trace still has spans: another prompt may have a turn of it."""
     stored = exists().where(spans.c.project_id == project_id, spans.c.trace_id == _C.trace_id)
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for some in queries.pieces(trace_ids):

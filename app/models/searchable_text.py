@@ -47,9 +47,7 @@ def _unpacked_by_mysql(element: _unpacked, compiler: SQLCompiler, **options: Any
 
 
 class _Excerpt(TypeDecorator[str]):
-    """The first characters of a text, read from the beginning of its stored form. It cannot be used in an SQL
-    condition.
-    """
+    """The first characters of a text, read from the beginning of its stored form; not for conditions of SQL."""
 
     impl = Text
     cache_ok = True

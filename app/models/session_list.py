@@ -118,7 +118,7 @@ class Conditions:
             yield self.score.of_session(self.project_id, _C.session_key)
 
     def may_have_sums(self) -> Iterator[ColumnElement[bool]]:
-        """Yield conditions that every session meets whose sums may match.
+        """Yield conditions that every session meets if its sums may match.
 
         Sessions with turns that are not added up yet meet them, and so do sessions with so many names that some may be
         missing.

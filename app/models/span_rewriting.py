@@ -63,8 +63,8 @@ def _are_apart(rows: Sequence[_Listed]) -> bool:
 def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     """Compress the bodies of rows by the turn; returns how many rows changed.
 
-    Other transactions must not change the rows before the commit. A row that holds bodies of spans not in `rows` does not change, and neither do these spans. A turn with a damaged
-    body does not change.
+    Other transactions must not change the rows before the commit. A row that holds bodies of spans not among `ids` does
+    not change, and neither do the rows of its spans. A turn with a damaged body does not change.
     """
     columns = select(*(_C[name] for name in spans.COLUMNS))
     rows: list[spans.NewSpan] = []

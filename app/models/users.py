@@ -93,8 +93,7 @@ _known = known_origins.c
 
 
 def known_digests(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
-    """Return the digests of origins that the e-mail's user has signed in from since then; none for an unknown e-mail.
-    """
+    """Return the digests that the user of that e-mail has signed in from since then; none for an unknown e-mail."""
     statement = select(_known.digest).join(users, users.c.id == _known.user_id)
     found = connection.scalars(
         statement.where(users.c.email == email, _known.digest.in_(digests), _known.used_at > since)

@@ -22,7 +22,7 @@ def base_address(path: str) -> str | None:
 
 
 def is_of_prompt(path: str) -> bool:
-    """Return whether the path is below the address of one prompt, which takes protobuf too."""
+    """Return whether the path is below the address of one prompt, which also accepts protobuf."""
     found = _ADDRESS.fullmatch(path)
     return bool(found and found["prompt"])
 

@@ -1,4 +1,4 @@
-"""OTLP/HTTP JSON trace exports to spans: those that have all that storing needs, and why the others are rejected."""
+"""Decodes trace exports of OTLP/HTTP JSON to spans that can be stored, and the reasons why others are rejected."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Decoded:
 
 
 def decode(body: Body, prompt_id: int | None = None) -> Decoded:
-    """Decode an export request (after decompression). Raises Invalid when it is no OTLP JSON object.
+    """Decode an export request (after decompression). Raises Invalid if it is not an OTLP JSON object.
 
     Spans that name no prompt belong to `prompt_id`; without it they are rejected.
     """
@@ -80,7 +80,7 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
 
 
 def parsed(body: Body, decode_json: Callable[[Body], T], noun: str) -> T:
-    """Return an export request, called `noun`, of JSON that may need repair. Raises Invalid for anything else."""
+    """Parse the JSON of an export request, which may need repair. Raises Invalid, with `noun` as the request's name."""
     try:
         return decode_json(body)
     except msgspec.ValidationError as error:
@@ -99,7 +99,7 @@ ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 
 
 class BadSpan(Exception):
-    """A span that is rejected alone."""
+    """Raised for a span that is rejected; the rest of the batch is stored."""
 
     def __init__(self, rejection: Rejection) -> None:
         super().__init__(rejection.reason)
@@ -107,7 +107,7 @@ class BadSpan(Exception):
 
 
 class ResourceAttributes:
-    """The resource of a group of spans, decoded only when a rejection has to be explained, and then once."""
+    """The resource of a group of spans. It is decoded at most once, and only to explain a rejection."""
 
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
@@ -126,7 +126,7 @@ class ResourceAttributes:
 
 @dataclass(slots=True)
 class LatestAttributes:
-    """The attributes of the span that was looked at last, which `parse` reads from a span."""
+    """The attributes of the last span, which `parse` reads from a span."""
 
     parse: Callable[[Any], dict[str, Any]]
     span: object = None
@@ -140,9 +140,9 @@ class LatestAttributes:
 
 
 class ForgetfulAttributes(LazyAttributes):
-    """The attributes of one span of a large batch, parsed again on access and kept until those of another are read.
+    """The attributes of one span of a large batch, parsed on access and kept until another span's are read.
 
-    Tens of thousands of parsed spans would take as much memory as the batch itself.
+    Tens of thousands of parsed spans would need as much memory as the batch itself.
     """
 
     __slots__ = ("_latest", "_span")
@@ -192,9 +192,9 @@ def checked_span(
     resource: ResourceAttributes = NO_RESOURCE,
     prompt_id: int | None,
 ) -> Span:
-    """Return the span of what was read: `values` are its attributes, `kept` are the same as the span keeps them.
+    """Return the checked span: `values` are its attributes, `kept` are the same in the form that the span keeps.
 
-    Raises BadSpan for one that lacks what storing needs.
+    Raises BadSpan if the span lacks something that storing needs.
     """
     trace_id, span_id = _checked_ids(wire, ids)
     if not wire.name:
@@ -264,7 +264,7 @@ def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttr
 
 
 def _named_prompt_id(wire: WireSpan) -> int | None:
-    """Return the id of the prompt that a span names which is rejected for another reason."""
+    """Return the id of the prompt that a span names. The span is rejected for another reason."""
     found = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
     value = next(found, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
@@ -284,6 +284,6 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
 
 
 def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:
-    """Return the rejection of a span, to be raised."""
+    """Return the rejection of a span, for the caller to raise."""
     ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
     return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

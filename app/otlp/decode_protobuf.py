@@ -1,7 +1,7 @@
-"""OTLP/HTTP protobuf trace exports to spans, which are those that `app/otlp/decode.py` makes of the same as JSON.
+"""Decodes trace exports of OTLP/HTTP protobuf to the same spans that `app/otlp/decode.py` makes of JSON.
 
-The outer messages are walked (`app/otlp/wire.py`), and each span is parsed alone, in C: a span that can't be read, such
-as one with a text that is not UTF-8, is rejected alone.
+The outer messages are walked (`app/otlp/wire.py`), and each span is parsed separately, in C. If a span can't be read,
+for example because a text is not UTF-8, only this span is rejected.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SCOPE, _SCOPE_NAME = 1, 1
 
 
 def items(body: Body) -> Iterator[tuple[str, memoryview]]:
-    """Yield the scope and the bytes of each span, or log record, of an export. Raises `Invalid` when it is none."""
+    """Yield the scope and the bytes of each span, or log record, of an export. Raises `Invalid` for other bodies."""
     walk = Walk()
     for group in walk.messages(memoryview(body), _GROUPS):
         for scoped in walk.messages(group, _SCOPES):
@@ -50,7 +50,7 @@ def items(body: Body) -> Iterator[tuple[str, memoryview]]:
 
 
 def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
-    """Return the last name that is given, as parsers merge a message which is there twice."""
+    """Return the last name that is given: parsers merge a message that occurs twice."""
     name = b""
     for scope in scopes:
         for found in walk.messages(scope, _SCOPE_NAME):
@@ -59,11 +59,11 @@ def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
 
 
 KEPT_BYTES = 2 * 1024 * 1024
-"""Bytes of a batch whose spans stay parsed, which takes up to 25 times as much memory; others are parsed again."""
+"""Spans stay parsed up to this many bytes of a batch, with up to 25 times the memory; later spans are parsed again."""
 
 
 class MessageAttributes(LazyAttributes):
-    """Attributes in the table of a KeyedSpan, whose values are read when they are asked for."""
+    """Attributes in the table of a KeyedSpan; each value is read on access."""
 
     __slots__ = ()
     read = staticmethod(message_value)
@@ -75,9 +75,9 @@ class ForgetfulMessageAttributes(ForgetfulAttributes):
 
 
 def decode_protobuf(body: Body, prompt_id: int) -> Decoded:
-    """Decode an export request whose spans belong to `prompt_id` unless they name another.
+    """Decode an export request; spans that name no prompt belong to `prompt_id`.
 
-    Raises `Invalid` when it is none, and `TooLarge` when it has too many elements.
+    Raises `Invalid` if it is not an export, and `TooLarge` if it has too many elements.
     """
     latest = LatestAttributes(_attributes)
     elements, room = Elements(), KEPT_BYTES
@@ -108,7 +108,7 @@ def _message(kind: Any, content: bytes) -> Any:
 
 
 def _count(message: SpanMessage, elements: Elements) -> None:
-    """Take the span's elements; smaller spans than those that are counted can't have too many."""
+    """Count the span's elements. Spans too small to have too many elements are not counted."""
     elements.item = ITEM_ELEMENTS_MAX
     try:
         count_elements(message, elements)

@@ -22,7 +22,7 @@ SPAN_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The name and at least one of the others are there. `value` is finite."""
+    """A name with at least one other field. `value` is finite."""
 
     name: str
     value: float | None
@@ -31,7 +31,7 @@ class Evaluation:
 
 
 def evaluation_of(named: Mapping[str, Any]) -> Evaluation | None:
-    """Return the evaluation of these attributes; None where they name none, or say nothing of it."""
+    """Return the evaluation in these attributes; None if they have no name, or nothing else."""
     name = text_of(named.get("gen_ai.evaluation.name"))[:NAME_MAX]
     value = _number(named.get("gen_ai.evaluation.score.value"))
     label = text_of(named.get("gen_ai.evaluation.score.label"))[:NAME_MAX] or None
@@ -54,7 +54,7 @@ def _number(value: Any) -> float | None:
 def evaluations_in(raw: bytes) -> Iterator[tuple[int, Evaluation]]:
     """Yield the evaluations among the events of a valid span, with their times in Unix nanoseconds.
 
-    A span without the event's name in its bytes is not parsed.
+    A span is only parsed if its bytes contain the event's name.
     """
     if MARK not in raw:
         return

@@ -10,7 +10,7 @@ import zlib
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
 ENCODINGS = ("", "identity", "gzip", "deflate")
-# What programs that compress in blocks of 64 KiB make of the largest batch is about a thousand members.
+# The largest batch from a program that compresses in blocks of 64 KiB has about a thousand members.
 MEMBERS_MAX = 2_000
 _STEP = 1024 * 1024
 _INPUT = 16 * 1024
@@ -54,9 +54,9 @@ def _inflate(body: bytes, window_bits: int, limit: int) -> bytearray:
 
 
 def _member(source: memoryview, at: int, window_bits: int, plain: bytearray, limit: int) -> int:
-    """Append to `plain` what the member that begins at `at` holds; returns where it ends.
+    """Append to `plain` the content of the member that begins at `at`; returns the member's end.
 
-    zlib copies what it was given and did not read, so it is given `_INPUT` bytes at a time.
+    zlib copies input that it does not read, so it gets `_INPUT` bytes at a time.
     """
     stream = zlib.decompressobj(window_bits)
     while not stream.eof:

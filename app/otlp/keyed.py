@@ -1,7 +1,7 @@
-"""A span's message whose attributes are a table by their keys, without a Python object for each.
+"""A span's message with its attributes in a table by key, without a Python object for each.
 
-A `map<string, AnyValue>` is sent as what KeyValue is: a message of a key and a value. The parser makes the table,
-and only the values that are asked for become objects. Of equal keys the last one counts.
+A `map<string, AnyValue>` has the same encoding as KeyValue: a message with a key and a value. The parser makes the
+table, and only the values that are read become objects. The last of several equal keys counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""OTLP/HTTP log exports, JSON and protobuf, to the records that say what was said in a model call, and how good it was.
+"""Decodes log exports of OTLP/HTTP, JSON and protobuf, to records with the content or evaluation of a model call.
 
-Content moves from spans to log records, each of which names the span that it belongs to. Other records are ignored.
+Instrumentations move content from spans to log records. Each record names the span that it belongs to. Other records
+are ignored.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _decode_export = decoder(LogsExport)
 class LogRecord:
     """A record of content, or an evaluation. `raw` is JSON in the form of a span event: name, attributes and body.
 
-    `prompt_id` is the one that the record names, else that of the address; None where there is neither.
+    `prompt_id` is the prompt that the record names, else that of the address; None without either.
     """
 
     trace_id: bytes
@@ -92,7 +93,7 @@ class DecodedLogs:
 
 
 class BadRecord(ValueError):
-    """A record that is rejected alone."""
+    """Raised for a record that is rejected; the rest of the batch is stored."""
 
 
 def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int) -> DecodedLogs:
@@ -136,7 +137,7 @@ def _of_protobuf(body: Body) -> Iterator[Read]:
 
 
 def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any]:
-    """Return a record as OTLP's JSON has it."""
+    """Return a record in the form of OTLP's JSON."""
     elements.item = ITEM_ELEMENTS_MAX
     try:
         message = LogRecordMessage.FromString(content)
@@ -185,7 +186,7 @@ def _is_kept(name: str) -> bool:
 
 
 def is_content(name: str) -> bool:
-    """Return whether an event of this name says what was said."""
+    """Return whether an event of this name has content of a model call."""
     return name in DETAILS or name in CONTENTS or role_of_event(name) is not None
 
 
@@ -195,7 +196,7 @@ def _named_prompt(named: Mapping[str, Any]) -> int | None:
 
 
 def _with_body(listed: list[Any], body: Any) -> list[Any]:
-    """Return the attributes with those that are in the body, and with the body itself where it is a message."""
+    """Return the attributes, with those in the body, and with the body itself if it is a message."""
     inner = any_value(body)
     if inner is None:
         return listed
@@ -205,12 +206,12 @@ def _with_body(listed: list[Any], body: Any) -> list[Any]:
 
 
 def evaluation_in(record: LogRecord) -> Evaluation | None:
-    """Return the evaluation that a record reports; None for a record of content, and for one that reports nothing."""
+    """Return the evaluation in a record; None for a record of content, and without a complete evaluation."""
     return evaluation_of(attributes(orjson.loads(record.raw)["attributes"])) if record.name == EVALUATION else None
 
 
 def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:
-    """Return the span events that stored records stand for, by the keys of their spans, in the order as given."""
+    """Return the span events that stored records are equivalent to, by span key, in the given order."""
     found: dict[K, list[Event]] = defaultdict(list)
     for key, raw in stored:
         fields = orjson.loads(raw)

@@ -1,7 +1,7 @@
-"""Replaces what patterns find in texts, within a budget.
+"""Replaces the matches of patterns in texts, within a budget.
 
-Rules can multiply: a pattern may look at the rest of a text for each thing it finds, and a replacement that is longer
-than what it replaces adds to the text, which the next pattern searches.
+The work of rules can multiply: a pattern may read the rest of a text for each match, and a replacement that is longer
+than its match adds to the text, which the next pattern searches.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ SEARCH_MAX = 512 * 1024 * 1024
 GROWTH_MAX = 1024 * 1024
 """Bytes of JSON that masking may add to a span, to the texts of a run or to those of a replay."""
 
-# To find something takes as long as to look at so many characters.
+# A match costs as much as reading so many characters.
 _FINDING = 4 * 1024
 
 
 class Exhausted(Exception):
-    """The budget does not suffice for all that is found: the value has to be masked whole."""
+    """The budget does not suffice for all matches: the value must be masked whole."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The work left to masking: `search` in characters looked at after something was found, `growth` in bytes."""
+    """The work left to masking: `search` in characters read after a match, `growth` in bytes."""
 
     search: int = SEARCH_MAX
     growth: int = GROWTH_MAX
 
     def find(self, rest: int) -> None:
-        """Take what it costs to have found something with `rest` characters behind it."""
+        """Subtract the cost of a match with `rest` characters after it."""
         self.search -= rest + _FINDING
         if self.search < 0:
             raise Exhausted
@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """A compiled pattern and what is written for all that it finds."""
+    """A compiled pattern and the replacement of its matches."""
 
     pattern: Any
     replacement: str
@@ -57,7 +57,7 @@ class TextRule:
         return self.pattern.fullmatch("") is not None
 
     def masked(self, text: str, budget: Budget) -> str:
-        """Raises Exhausted. An empty match hides nothing, so nothing is written for it."""
+        """Return the masked text; raises Exhausted. Empty matches are not replaced, because they hide nothing."""
         pieces, end, size = [], 0, json_size(self.replacement)
         for match in self.pattern.finditer(text):
             budget.find(len(text) - match.end())
@@ -69,5 +69,5 @@ class TextRule:
 
 
 def json_size(text: str) -> int:
-    """Bytes of the text in JSON, without its quotes."""
+    """Return the bytes of the text in JSON, without its quotes."""
     return len(msgspec.json.encode(text)) - 2

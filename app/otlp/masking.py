@@ -1,8 +1,8 @@
-"""Masking: replaces in spans what a project's rules name, before anything of them is stored.
+"""Masking: replaces what a project's rules name in spans, before anything of the spans is stored.
 
-A `pattern` (RE2) is replaced wherever it is found in a text: attribute values, the JSON inside them, events, links,
-the span's name and status. A `pointer` (RFC 6901, `*` for every member) names a value: its first token is an
-attribute's key, the others lead into the attribute's value.
+A `pattern` (RE2) is replaced wherever it matches in a text: attribute values, the JSON inside them, events, links, the
+span's name and status. A `pointer` (RFC 6901, `*` for every member) names a value: its first token is an attribute's
+key, the others lead into the attribute's value.
 
 What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whole: an attribute, a name, an answer.
 """
@@ -27,14 +27,14 @@ from app.pointers import Pointer, unescape_token
 MASK = "[masked]"
 RULES_MAX = 100
 EVERY = "*"
-# Spans are stored by these, so they stay as they are.
+# Spans are stored by these attributes, so they are not masked.
 _KEPT = frozenset({PROMPT_ID, PROMPT_VERSION})
 _LISTS = ("events", "links")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`value` is the pattern or the pointer; `replacement` is written as it is, without group references."""
+    """`value` is the pattern or the pointer; `replacement` is literal, without group references."""
 
     kind: Literal["pattern", "pointer"]
     value: str
@@ -42,7 +42,7 @@ class Rule:
 
 
 class Masking:
-    """Compiled rules. Raises Invalid for one that can't be used, naming it by its index."""
+    """Compiled rules. Raises Invalid for an unusable rule and names it by its index."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.texts: list[TextRule] = []
@@ -60,34 +60,34 @@ class Masking:
         return bool(self.texts or self.pointers)
 
     def text(self, text: str, budget: Budget | None = None) -> str:
-        """Return a text with what the patterns find in it replaced."""
+        """Return a text with all matches of the patterns replaced."""
         return str(_Pass(self, budget or Budget()).short(text))
 
     def at(self, value: Any, *paths: Sequence[str], budget: Budget | None = None) -> Any:
-        """Return the value at these paths masked; they are tokens of pointers, in which `*` stands for any token.
+        """Return the value at these paths masked. Paths are tokens of pointers; the token `*` matches any token.
 
         May raise RecursionError.
         """
         return _Pass(self, budget or Budget()).at(value, *paths)
 
     def conversation(self, conversation_id: str) -> str:
-        """Return the id that a conversation has in spans that are masked."""
+        """Return the id of a conversation in masked spans."""
         value = _Pass(self, Budget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
         return str(any_value(value))
 
     def cut(self, text: str, most: int, budget: Budget | None = None) -> str:
-        """Return a text masked, such as a scope's name, of which no more than `most` characters were kept.
+        """Return a masked text, such as a scope's name, which was cut after `most` characters.
 
-        One of so many may end in the middle of what a pattern finds, so it is masked whole.
+        A text of that length may end within a match, so it is masked whole.
         """
         if self.texts and len(text) >= most:
             return MASK
         return self.text(text, budget)[:most]
 
     def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
-        """Return a stored span's JSON, masked; the very same bytes when no rule found anything. ValueError for no span.
+        """Return a stored span's JSON, masked; unchanged if no rule matched. Raises ValueError for an invalid span.
 
-        Of `budget` the search is for all spans that share it, the growth for each.
+        The `search` of `budget` is shared by all spans that use it; its `growth` applies to each span.
         """
         fields = stored_fields(raw)
         if not isinstance(fields, dict):
@@ -99,7 +99,7 @@ class Masking:
 
 
 def checked(rules: Sequence[Rule]) -> Masking:
-    """Rules that someone wants to set. Raises Invalid for one that can't be used, or that finds nothing everywhere."""
+    """Check new rules. Raises Invalid for an unusable rule, and for one that matches nothing at every place."""
     masking = Masking(rules)
     patterns = (index for index, rule in enumerate(rules) if rule.kind == "pattern")
     for index, text_rule in zip(patterns, masking.texts, strict=True):
@@ -114,7 +114,7 @@ def _refused(index: int, why: object) -> Invalid:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """Rules on their way through a value, with what that may still cost."""
+    """The application of rules to one value, with the remaining budget."""
 
     rules: Masking
     budget: Budget
@@ -138,7 +138,7 @@ class _Pass:
             return MASK
 
     def short(self, text: Any) -> Any:
-        """Return the masked text, such as a name; a value of another type as it is."""
+        """Return the masked text, such as a name; other values are returned unchanged."""
         try:
             return self.text(text) if isinstance(text, str) else text
         except Exhausted:
@@ -192,7 +192,7 @@ class _Pass:
             return [self._leaves(inner) for inner in value]
         if isinstance(value, bool) or not isinstance(value, int | float):
             return value
-        # A number that a pattern finds something in (a card's, a telephone's) is replaced as the text it would be.
+        # A number with a match (of a card, a telephone) is replaced by the masked text of the number.
         masked = self.text(str(value))
         return value if masked == str(value) else masked
 
@@ -220,7 +220,7 @@ class _Pass:
         if is_json:
             masked = self._point(inner, tokens, replacement)
             return text if masked == inner else msgspec.json.encode(masked).decode()
-        # JSON that an SDK cut off can't be followed: better all of it masked than the wrong part shown.
+        # JSON that an SDK cut off can't be followed. It is masked whole rather than showing the wrong part.
         return self._point(text, (), replacement) if text.lstrip().startswith(("{", "[")) else text
 
 
@@ -231,13 +231,13 @@ def _tokens(pointer: str) -> Pointer:
 
 
 def _meet(tokens: Sequence[str], path: Sequence[str]) -> bool:
-    """Return whether the pointer names the value at that path, one around it or one within it."""
+    """Return whether the pointer names the value at that path, a value around it, or a value within it."""
     steps = zip(tokens[1:], path[1:], strict=False)
     return tokens[0] == path[0] and all(EVERY in (token, step) or token == step for token, step in steps)
 
 
 def _json_within(value: Any) -> tuple[Any, bool]:
-    """Return the object or list in a JSON text, and True; else the value as it is, and False."""
+    """Return the object or list in a JSON text, and True; else the unchanged value, and False."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value, False
     try:
@@ -247,7 +247,7 @@ def _json_within(value: Any) -> tuple[Any, bool]:
 
 
 def _pseudonym(conversation_id: str) -> str:
-    """Return the pseudonym of a conversation, one for all of its turns, so that they stay together."""
+    """Return the pseudonym of a conversation. It is the same for all turns, so that they stay together."""
     return "masked-" + blake2b(conversation_id.encode(errors="replace"), digest_size=12).hexdigest()
 
 

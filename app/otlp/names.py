@@ -9,7 +9,7 @@ from typing import Any
 PROMPT_ID = "service.prompt.id"
 PROMPT_VERSION = "service.prompt.version"
 GENAI_VERSION = "gen_ai.prompt.version"
-"""A version of the prompt if it is the hash of one; libraries put versions of their own there as well."""
+"""A version of the prompt if it is the hash of one. Libraries also write their own versions here."""
 
 CONVERSATION_KEYS = (
     "gen_ai.conversation.id",
@@ -53,7 +53,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
-    """Return the best name of a span for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
+    """Return a span's best name for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
     if name := text_of(values.get(CONVERSATION_KEYS[0])):
         return 0, name[:MAX_CONVERSATION_ID]
     if _CONVERSATION_NAMES.isdisjoint(values):
@@ -65,7 +65,7 @@ def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
 
 
 def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
-    """Return a span's best name of its user, after its index in `USER_KEYS`; None without any."""
+    """Return a span's best name for its user, after the name's index in `USER_KEYS`; None without any."""
     if _USER_NAMES.isdisjoint(values):
         return None
     for rank, key in enumerate(USER_KEYS):
@@ -75,7 +75,7 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def says_failed(values: Mapping[str, Any]) -> bool:
-    """Return whether attributes tell of a failure: Strands and Langfuse leave the span's status as it is."""
+    """Return whether attributes report a failure: Strands and Langfuse do not set the span's status."""
     return values.get("gen_ai.tool.status") == "error" or values.get("langfuse.observation.level") == "ERROR"
 
 
@@ -87,6 +87,6 @@ def text_of(value: Any) -> str:
 
 
 def version_hash(values: Mapping[str, Any]) -> str | None:
-    """Return the value of `gen_ai.prompt.version` where it has the form of a version's hash."""
+    """Return the value of `gen_ai.prompt.version` if it has the form of a version's hash."""
     value = values.get(GENAI_VERSION)
     return value if isinstance(value, str) and _HASH.fullmatch(value) else None

@@ -1,4 +1,4 @@
-"""Normalises spans of every convention. Where several know a fact, the first in the order below counts."""
+"""Normalises spans of every convention. If several have a fact, the first in the order below counts."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _fact(name: str) -> Any:
 
 
 class Normalised:
-    """A span in normal form; each fact is that of the first convention that knows it, read on access.
+    """A span in normal form. Each fact is from the first convention that has it, and is read on access.
 
-    A convention does not know what it can't read: no span, whatever it has, keeps a batch from being stored, or a
-    session from being shown.
+    A convention that can't read a span has no facts: no span, whatever its content, prevents a batch from being stored
+    or a session from being shown.
     """
 
     model: str | None = _fact("model")
@@ -69,7 +69,7 @@ class Normalised:
         self.is_agent = self.operation == AGENT
 
     def _read(self, convention: Convention, fact: str) -> Any:
-        """Return the answer of a convention's method `fact`; None where it can't read the span."""
+        """Return the answer of a convention's method `fact`; None if it can't read the span."""
         try:
             return getattr(convention, fact)(self.span)
         except UNREADABLE:
@@ -83,7 +83,7 @@ class Normalised:
 
     @property
     def convention(self) -> str | None:
-        """The name of the convention that says what the span is; None for a span of no model or tool."""
+        """The name of the convention that defines the span's kind; None for spans that are no model or tool."""
         return next((one.name for one in self._conventions if self._read(one, "operation")), None)
 
     @cached_property
@@ -92,18 +92,18 @@ class Normalised:
 
     @property
     def served_model(self) -> str | None:
-        """The model that answered; the one that was asked for where no other is recorded."""
+        """The model that answered; the requested model if no other is recorded."""
         return served_model(self.span, self.model)
 
     @cached_property
     def input_messages(self) -> Messages | None:
-        """The largest part of a span, read once: calls within the span ask for it again."""
+        """The largest part of a span. It is read once, because calls within the span need it again."""
         messages: Messages | None = self._first("input_messages")
         return messages
 
     @property
     def tool_name(self) -> str | None:
-        """The name of the tool, without reading its arguments and result where an attribute of its own has it."""
+        """The name of the tool. Arguments and result are not read if an attribute has the name."""
         return self.span.text("gen_ai.tool.name") or self.tool.name
 
     @property

@@ -1,4 +1,4 @@
-"""Tool calls out of messages of every shape in wide use."""
+"""Reads tool calls from messages of every shape in wide use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
 
 
 def read_call(part: Any) -> ToolCall | None:
-    """Return a tool call from its part, list entry or item; None where it is something else."""
+    """Return a tool call from its part, list entry or item; None if it is something else."""
     if not isinstance(part, dict):
         return None
     for wrapper in ("function", "functionCall", "function_call", "toolUse", "toolRequest"):

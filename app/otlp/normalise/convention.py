@@ -1,4 +1,4 @@
-"""A convention of recording model calls in spans, and the span as it sees it."""
+"""A convention of recording model calls in spans, and its view of a span."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from app.otlp.values import integer
 CHAT = "chat"
 TOOL = "execute_tool"
 AGENT = "invoke_agent"
-# Tokens of a call beyond any model's. The sum over all spans of a session then fits 64 bits, as JSON and columns need.
+# More tokens than any model's call has. With this limit the sum over a session's spans fits 64 bits, as JSON and
+# columns need.
 COUNT_MAX = 10**12
 
 Event = tuple[str, dict[str, Any]]
@@ -21,9 +22,9 @@ Event = tuple[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class SpanView:
-    """A span as the conventions see it. Events are read only when one asks for them.
+    """A span as the conventions see it. Events are only parsed on access.
 
-    `memo` is what was read of the other spans of a session.
+    `memo` keeps values that were read from the other spans of a session.
     """
 
     name: str
@@ -40,7 +41,7 @@ class SpanView:
         return self._events
 
     def text(self, *keys: str) -> str | None:
-        """Return the first of these attributes that is a text which says something."""
+        """Return the first of these attributes that is a text and not empty."""
         for key in keys:
             value = self.attributes.get(key)
             if isinstance(value, str) and value:
@@ -75,11 +76,11 @@ class ToolUse:
 
 
 class Convention:
-    """One convention; every answer is None where the span says nothing in it.
+    """A convention. Each method returns None if the span has no such information in this convention.
 
-    `markers` are attributes of which a span that follows the convention has at least one; without them it
-    is asked about every span. The `…_keys` are attributes of which the first that is there counts.
-    With `plain_text`, content that is no JSON is a message by itself.
+    A span that follows the convention has at least one of the attributes `markers`; without markers every span is read.
+    Of the attributes in `…_keys` the first that is present counts. With `plain_text`, content that is not JSON is a
+    message.
     """
 
     name = ""

@@ -17,7 +17,7 @@ class CalibrationRow:
     """A calibration as stored.
 
     `document` is the JSON of the `app.replay.types.TestCase` that its replays play. `outcome` is the JSON of
-    `app.replay.calibration.Calibration`; it is None until all replays have ended and a worker has compared their results.
+    `app.replay.calibration.Calibration`; it is None until all replays have ended and were compared by a worker.
     """
 
     id: int

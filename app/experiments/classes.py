@@ -1,4 +1,4 @@
-"""Classes of test cases, which tell a reader where to look first."""
+"""Classes of test cases, which show a reader where to look first."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with the bounds of its 95 % interval; each is None where there is too little to tell it."""
+    """A value with the bounds of its 95 % interval; each is None if there is too little data."""
 
     value: float | None = None
     low: float | None = None
@@ -32,7 +32,10 @@ def estimated_share(part: int, whole: int) -> Estimate:
 
 
 def estimated_quantile(sketch: Sketch, share: float, *, per: float = 1) -> Estimate:
-    """Return the quantile of a sketch, whose values are in parts of the unit, of which `per` are one."""
+    """Return the quantile of a sketch with its interval.
+
+    `per`: stored units per reported unit (1000 for ms → s).
+    """
     value, bounds = quantile(sketch, share), quantile_interval(sketch, share)
     if value is None:
         return Estimate()
@@ -70,7 +73,7 @@ def student(freedom: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A figure of two versions. `better` is the change for the better, None for a score, which tells none."""
+    """A figure of two versions. `better` is the change for the better, None for a score, which has none."""
 
     name: str
     before: Estimate

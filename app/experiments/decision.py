@@ -1,4 +1,4 @@
-"""Decides an experiment from its trials, or says which trials are wanted next."""
+"""Decides an experiment from its trials, or returns which trials are needed next."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from app.experiments.walk import Walk
 
 
 def decide(design: Design, cases: Sequence[CaseTrials], *, exhausted: str | None = None) -> Decision:
-    """Return the verdict, or the trials that are wanted next; it follows from the trials alone.
+    """Return the verdict, or the trials that are needed next. It depends only on the trials.
 
-    `exhausted` says why no more may be played ("the cost reached $0.50"): what is undecided then is inconclusive. A
-    violation of the candidate fails at once. Raises `ValueError` without test cases, as nothing was tested.
+    `exhausted` is the reason why no more may be played ("the cost reached $0.50"): undecided test cases are then
+    inconclusive. A violation of the candidate fails at once. Raises `ValueError` without test cases, as nothing was
+    tested.
     """
     if not cases:
         raise ValueError("an experiment has one test case at least")
@@ -51,7 +52,7 @@ class _Experiment:
 
     @cached_property
     def _walk(self) -> Walk:
-        """The walk through the rounds that are complete, which reused replays may be for a closed test case, too."""
+        """The walk through the complete rounds. With reused replays a closed test case may have complete rounds too."""
         walk = Walk(self.design, len(self.cases))
         while walk.verdict != "failed" and walk.next_end and not self._waiting(walk):
             rounds = {i: each.rounds[walk.number] for i, each in enumerate(self._played) if each.has(walk.number)}
@@ -61,7 +62,7 @@ class _Experiment:
         return walk
 
     def _waiting(self, walk: Walk) -> list[int]:
-        """Return the test cases whose next round has to be played on: open ones, or with a failure in its part."""
+        """Return the test cases that need the next round: open ones, or those that failed in their part of it."""
         if not walk.next_end:
             return []
         lacking = ((index, each) for index, each in enumerate(self._played) if not each.has(walk.number))

@@ -1,4 +1,4 @@
-"""Tells in one plain sentence why an experiment has its verdict."""
+"""Explains in one plain sentence why an experiment has its verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.experiments.types import Design
 
 @dataclass(frozen=True)
 class Reasons:
-    """The sentences on an experiment with so many test cases, each of which was played `least` times or more."""
+    """The sentences on an experiment with so many test cases, each played at least `least` times."""
 
     design: Design
     cases: int

@@ -3,10 +3,9 @@
 Two bets share the capital. One is on single test cases: the weighted mean of their wealth, which is fair however they
 depend on each other. The other is on a drop in all of them: the product of their wealth, which is fair as each replay
 is independent of the others. Both merge as in Vovk and Wang, "E-values: calibration, combination and applications"
-(Annals of Statistics 49, 2021).
-The weights follow from the number of failures in the first round, both sides together, which does not tell whose they
-are and so leaves the bets fair. A test case in which nothing failed costs the others hardly anything: that is Tarone,
-"A modified Bonferroni method for discrete data" (Biometrics 46, 1990), for bets.
+(Annals of Statistics 49, 2021). The weights depend on the number of failures in the first round, both sides together.
+This number does not reveal the side that failed, so the bets stay fair. A test case without failures costs the others
+hardly anything: that is Tarone, "A modified Bonferroni method for discrete data" (Biometrics 46, 1990), for bets.
 """
 
 from __future__ import annotations
@@ -57,10 +56,11 @@ class Regression:
         return round(log_mean(parts, (self._share_alone, 1 - self._share_alone)), _DIGITS)
 
     def shown(self, alpha: float) -> tuple[int, ...]:
-        """Return the indexes of the test cases that got worse, with a chance of at most `alpha` that any did not.
+        """Return the indexes of the test cases that got worse; the chance that any did not is at most `alpha`.
 
-        A test case is shown if the weighted mean over every set of test cases that holds it is high enough: the closure
-        principle, Vovk and Wang (2021), section 6. The lowest mean is that with all whose wealth is below the mean.
+        A test case is shown if the weighted mean over every set of test cases that contains it is high enough: the
+        closure principle, Vovk and Wang (2021), section 6. The lowest mean is that with all test cases of a wealth
+        below the mean.
         """
         bar = log_bar(alpha * self._share_alone)
         ordered = sorted(zip(self._wealth, self._weights, range(len(self._wealth)), strict=True))
@@ -77,9 +77,10 @@ def _evidence(candidate: int, failures: int, pairs: int) -> tuple[tuple[float, .
 
 
 def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
-    """Return the weight of each test case, of 1 in all, and the share of the capital for the bets on single ones.
+    """Return the weight of each test case, 1 in total, and the share of the capital for the bets on single ones.
 
-    Weights grow with what the first round can tell. If only one can tell anything, there is no drop in all of them.
+    Weights grow with the possible evidence of the first round. If only one test case can give evidence, no drop in all
+    of them is bet on.
     """
     telling = [log_attainable(each.failures, each.pairs) for each in first]
     silent = telling.count(0)
@@ -98,9 +99,9 @@ def _added(sums: tuple[float, float], case: tuple[float, float, int]) -> tuple[f
 def _least(
     wealth: float, share: float, ordered: Sequence[tuple[float, float, int]], sums: Sequence[tuple[float, float]]
 ) -> float:
-    """Return the lowest log mean over a set that holds the test case of this wealth and share.
+    """Return the lowest log mean over a set that contains the test case of this wealth and share.
 
-    The others of the set are the first ones in order of wealth, up to the first whose wealth is above their mean.
+    The others of the set are the first ones in order of wealth, up to the first with a wealth above their mean.
     """
     if wealth <= 0:
         return wealth

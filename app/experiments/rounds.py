@@ -1,7 +1,7 @@
-"""Cuts the trials of a test case into rounds, after which alone an experiment is compared with its baseline.
+"""Splits the trials of a test case into rounds. An experiment is compared with its baseline only after a round.
 
-The first round has the smallest number of repeats. A later one has as many, and two at least, which can run side by
-side; it is played only for the test cases that are still open.
+The first round has the smallest number of repeats. A later one has as many, but at least two, which can run in
+parallel. It is played only for the test cases that are still open.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def log_evidence(candidate: int, failures: int, pairs: int, odds: float) -> floa
 
 
 def log_attainable(failures: int, pairs: int) -> float:
-    """Return the greatest log wealth that a round with so many failures can bring; 0 if it cannot tell anything."""
+    """Return the greatest log wealth that a round with so many failures can bring; 0 if it can bring no evidence."""
     return log_evidence(min(failures, pairs), failures, pairs, inf)
 
 
@@ -73,7 +73,7 @@ def _ways(candidate: int, failures: int, pairs: int) -> int:
 
 @lru_cache(1 << 16)
 def log_wealth(gains: tuple[tuple[float, int], ...]) -> float:
-    """Return the log wealth of bets on payoffs whose mean is 0 or less if the hypothesis is true.
+    """Return the log wealth of bets on payoffs with a mean of 0 or less if the hypothesis is true.
 
     `gains` are payoffs, each -1 or more, with the number of times that each was paid. The capital is split over fixed
     fractions of the wealth that each trial stakes: Waudby-Smith and Ramdas, "Estimating means of bounded random

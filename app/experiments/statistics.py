@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil, comb, log, log1p, sqrt
 from statistics import NormalDist
 
-# The chance that a step which fails as often as `detect` says never fails in the smallest number of repeats.
+# The chance that a step with the failure rate `detect` never fails in the smallest number of repeats.
 MISSED = 0.1
 MOST_REPEATS = 100
 

@@ -108,7 +108,7 @@ def _message(kind: Any, content: bytes) -> Any:
 
 
 def _count(message: SpanMessage, elements: Elements) -> None:
-    """Count the span's elements. Spans too small to have too many elements are not counted."""
+    """Subtract the span's elements from those left; raises `BadSpan` if the span has too many."""
     elements.item = ITEM_ELEMENTS_MAX
     try:
         count_elements(message, elements)

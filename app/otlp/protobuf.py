@@ -1,7 +1,7 @@
-"""Messages of OTLP's protobuf as the JSON that OTLP has for them, by the classes that opentelemetry-proto generates.
+"""Messages of OTLP's protobuf as OTLP's JSON, by the classes that opentelemetry-proto generates.
 
-A span is stored as its exporter sent it, so that one may be either: JSON begins with a brace, which no message does
-that is taken in. Values nest no deeper than the parser, written in C, has let them: 100 messages.
+A span is stored as its exporter sent it, so it may have either form. JSON begins with a brace, and no accepted message
+does. Values nest no deeper than the parser, written in C, allows: 100 messages.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from app.otlp.values import any_value, parse_json
 ITEM_ELEMENTS_MAX = 200_000
 """Attributes, events, links and members of lists that a span or a log record may have."""
 ELEMENTS_MAX = 1_000_000
-"""Those of all in a batch; to count one takes two microseconds at most."""
+"""The elements of all spans in a batch. Counting an element costs two microseconds at most."""
 ELEMENT_BYTES_MIN = 2
 
 
 @dataclass(slots=True)
 class Elements:
-    """The elements that are left to a batch, and to the one of its spans or log records that is read."""
+    """The remaining elements of a batch, and of the span or log record that is being read."""
 
     batch: int = ELEMENTS_MAX
     item: int = ITEM_ELEMENTS_MAX
 
     def take(self, count: int) -> None:
-        """Raises OverflowError for too many in a span, and `TooLarge` for too many in a batch."""
+        """Subtract elements. Raises OverflowError for too many in a span, and `TooLarge` for too many in a batch."""
         self.item -= count
         self.batch -= count
         if self.item < 0:
@@ -42,7 +42,7 @@ class Elements:
 
 
 def count_elements(message: Any, elements: Elements) -> None:
-    """Take a span's elements, without making anything of them."""
+    """Count a span's elements without converting them."""
     elements.take(len(message.events) + len(message.links))
     owners = [message, *message.events, *message.links]
     left: list[tuple[Any, bool]] = [(owner.attributes, True) for owner in owners]

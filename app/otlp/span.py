@@ -1,6 +1,6 @@
-"""A span as exporters send it, typed for speed (unknown fields are ignored), as ingest stores it, and as rejected.
+"""A span in three forms: as exporters send it, as ingest stores it, and as rejected.
 
-Each rejection has a reason that says what to change.
+The sent form is typed for speed and ignores unknown fields. Each rejection has a reason that explains what to change.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def lenient_span(fields: dict[str, Any]) -> WireSpan:
 class Span(msgspec.Struct, frozen=True, gc=False):
     """A valid span of a batch. Times are Unix nanoseconds within int64, `end_ns` never before `start_ns`.
 
-    `raw` is the span's own JSON object, UTF-8, the only thing the database must keep of its content: a part of the
-    batch, not a copy, so that a large batch is in memory once.
-    `attributes` decode lazily; `failed` says whether the span's status is an error. The lower `conversation_rank` is,
-    the better is the attribute that `conversation_id` comes from.
+    `raw` is the span's own JSON object, UTF-8: all of its content that the database must keep. It is a part of the
+    batch, not a copy, so that a large batch is in memory once. `attributes` decode lazily. `failed` is true if the
+    span's status is an error. The lower `conversation_rank` is, the better is the attribute that `conversation_id`
+    comes from.
     """
 
     trace_id: bytes

@@ -1,4 +1,4 @@
-"""Values as exporters send them: JSON, repaired where no parser takes it, and OTLP attribute values (AnyValue)."""
+"""Values as exporters send them: JSON, repaired if no parser accepts it, and OTLP attribute values (AnyValue)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def valid_utf8(body: Body) -> Body:
 
 
 def _check_utf8(body: Body) -> None:
-    """Check a body piece by piece: the whole of it as text could take four times the memory."""
+    """Check a body piece by piece: decoded at once it could need four times the memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     view = memoryview(body)
     for start in range(0, len(view), _PIECE):
@@ -83,7 +83,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def json_or_text(value: Any) -> Any:
-    """Return the value of a text that is JSON; anything else, and what nests too deeply, as it is."""
+    """Return the value of a text that is JSON; other texts, and texts that nest too deeply, are returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -102,14 +102,14 @@ def json_container(value: Any) -> Any:
 
 
 def unwrapped_json(value: Any) -> Any:
-    """Do as `json_or_text`, also for a list or object whose JSON is a text of JSON."""
+    """Do as `json_or_text`, but also decode a list or object that was encoded twice."""
     found = json_or_text(value)
     inner = json_container(found) if isinstance(found, str) else None
     return found if inner is None else inner
 
 
 def too_deep(value: Any) -> bool:
-    """Return whether lists and objects nest deeper than JSON writers are sure to take."""
+    """Return whether lists and objects nest deeper than JSON writers surely accept."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [inner for outer in level for inner in _children(outer)]
@@ -175,7 +175,7 @@ def integer(value: Any) -> int | None:
 def id_bytes(text: Any, size: int) -> bytes | None:
     """Return the bytes of an id in hexadecimal digits; None for what is none, and for zero."""
     try:
-        # It takes spaces between the bytes, too.
+        # It accepts spaces between the bytes, too.
         found = bytes.fromhex(text)
     except (TypeError, ValueError):
         return None
@@ -263,7 +263,7 @@ def raw_value(raw: msgspec.Raw | bytes) -> Any:
 
 
 class LazyAttributes(Mapping[str, Any]):
-    """Attributes whose values are decoded when they are asked for: ingest looks at a few of many."""
+    """Attributes with values that are decoded on access: ingest reads only a few of many."""
 
     __slots__ = ("_raw",)
     read: Callable[[Any], Any] = staticmethod(raw_value)

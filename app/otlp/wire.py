@@ -1,7 +1,7 @@
-"""Protobuf's wire format, as far as to take an export apart into its spans or log records without parsing these.
+"""Protobuf's wire format, enough to split an export into its spans or log records without parsing them.
 
-A message of two bytes takes dozens of them once it is parsed, so that an export is never parsed as a whole: it is
-walked here, of which the work and the memory are bounded by a number of fields, and each span is parsed alone.
+A message of two bytes needs dozens of bytes once it is parsed, so an export is never parsed as a whole. It is walked
+here, with work and memory bounded by a number of fields, and each span is parsed separately.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from app.errors import Invalid
 
 FIELDS_MAX = 500_000
-"""Fields of an export outside of its spans: of its groups, and the spans themselves. Each takes about a microsecond."""
+"""Fields of an export outside of its spans: its groups, and the spans themselves. Each costs about a microsecond."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIZES = {_FIXED64: 8, _FIXED32: 4}

@@ -9,12 +9,12 @@ from app.chat import Tokens
 from app.prices.names import LONGEST, deployed, key_of, keys_of, words_of
 from app.prices.types import NOTHING, Bill, CalledModel, Tariff, size_of
 
-# Hosts that set prices of their own: a vendor's list says nothing of what a call costs there.
+# Hosts with prices of their own. The vendor's price list does not apply to calls there.
 _HOSTS = words_of(
     "cerebras cloudflare databricks deepinfra fireworks fireworksai groq hf huggingface hyperbolic lmstudio llamacpp "
     "localai nebius nim novita nvidia ollama replicate sagemaker sambanova snowflake together togetherai vllm watsonx"
 )
-# Resellers have the vendors' prices for models that nobody else may run, and prices of their own for open ones.
+# Resellers: vendors' prices for models that only the vendor may run, and their own prices for open models.
 _RESELLERS = words_of("azure az bedrock vertex vertexai openrouter gateway foundry")
 _OPEN = frozenset({"DEEPSEEK", "MISTRAL", "META"})
 _BUILTIN = "BUILTIN"
@@ -83,7 +83,7 @@ class PriceBook:
         return next((self.own[place] for place in places if place in self.own), None)
 
     def bill(self, called: CalledModel, tokens: Tokens, size: int | None = None) -> Bill:
-        """Return the bill of one call, or of all whose prompts are of one `size`; calls without tokens cost nothing."""
+        """Return the bill of one call, or of calls with prompts of one `size`; calls without tokens cost nothing."""
         if not (tokens.prompt or tokens.completion):
             return NOTHING
         tariff = self.find(called)

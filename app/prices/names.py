@@ -12,13 +12,13 @@ from functools import lru_cache
 NAME_MAX = 255
 """Characters of a name that are compared."""
 LONGEST = 2 * NAME_MAX
-"""Characters of a name that are remembered: blanks may be before those that are compared."""
+"""Characters of a name that are cached: there may be blanks before the compared characters."""
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 _GENERATION = re.compile(r"(?<![a-z0-9])gpt-?(\d)(?:-?(\d)(?=-|\Z))?")
 _REGION = re.compile(r"\A(?:us-gov|us|eu|apac|ap|jp|au|ca|sa|global)\.(?=[a-z0-9]+\.)")
 _VENDOR = re.compile(r"\A(?:anthropic|openai|google|deepseek|mistral|meta|cohere|amazon|xai)\.")
-# Bedrock's version of its own, which says nothing of the model's.
+# Bedrock's own version, which is not part of the model's name.
 _BEDROCK_VERSION = re.compile(r"-v\d+(?::\d+[a-z]*)+\Z")
 # How OpenRouter chooses a host for the same model at the same price.
 _ROUTE = re.compile(r":(?:nitro|floor|exacto|thinking|beta|extended|latest)\Z")
@@ -76,7 +76,7 @@ def _turned(key: str) -> Iterator[str]:
             yield pattern.sub(form, key)
 
 
-# Words of a deployment's name by which it may be another, dearer model than the one whose name it has in it.
+# Words that make a deployment's model another, dearer model than the one in the deployment's name.
 _OTHER_MODELS = words_of(
     "audio chat codex embedding ft image instruct live max mini nano pro realtime research search transcribe tts turbo "
     "vision"
@@ -84,7 +84,7 @@ _OTHER_MODELS = words_of(
 
 
 def deployed(key: str, known: Iterable[str]) -> str | None:
-    """Return the longest of the `known` keys in the key of a deployment, None for none or one that may be another."""
+    """Return the longest of the `known` keys in a deployment's key; None without one, or if it may be another model."""
     named = f"-{key}-"
     found = max((one for one in known if f"-{one}-" in named), key=len, default=None)
     if found is None:

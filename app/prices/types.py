@@ -16,11 +16,11 @@ _PER = Decimal(1_000_000)
 _FREE = Decimal(0)
 
 SIZES = (0, 32_000, 100_000, 128_000, 200_000, 256_000, 272_000)
-"""Numbers of tokens at which the calls of one model are told apart, so that their sum can be priced by `longPrompt`."""
+"""Prompt sizes in tokens by which the calls of one model are summed, so that `longPrompt` applies to the sums."""
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """USD per 1,000,000 tokens. The caches cost as much as `input` for None, and reasoning as much as `output`."""
+    """USD per 1,000,000 tokens. Cache prices of None equal `input`; a reasoning price of None equals `output`."""
 
     input: Decimal
     output: Decimal
@@ -35,7 +35,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
 
 
 class LongPromptPrices(Prices, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """The prices of a whole call whose prompt has more than `above` tokens."""
+    """The prices of a whole call with a prompt of more than `above` tokens."""
 
     above: Annotated[int, msgspec.Meta(ge=1)]
 
@@ -81,14 +81,14 @@ def size_of(prompt_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """The prices of one model; `source` is its vendor and name in the catalogue, or says that they were set."""
+    """The prices of one model; `source` is its vendor and name in the catalogue, or a note that they were set."""
 
     source: str
     prices: Prices
     long_prompt: LongPromptPrices | None = None
 
     def cost(self, tokens: Tokens, size: int) -> Cost:
-        """Return the cost of calls whose prompts have more than `size` tokens each: one of `SIZES`."""
+        """Return the cost of calls with prompts of more than `size` tokens each: one of `SIZES`."""
         long = self.long_prompt
         return cost_of(long if long and size >= long.above else self.prices, tokens)
 

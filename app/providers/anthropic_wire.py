@@ -18,9 +18,9 @@ from app.providers.decoding import Decoder, count_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
 
-# The API wants a limit in each request. It is the model's own where the configuration has none: see `parse_config`.
+# The API requires a limit in each request. Without one in the configuration it is the model's own: see `parse_config`.
 MAX_TOKENS = 4096
-# Models that think for a number of tokens; newer ones are told an effort.
+# Models that think for a number of tokens; newer models have an effort instead.
 _WITH_BUDGET = (
     "claude-3",
     "claude-opus-4-0",
@@ -34,7 +34,7 @@ _WITH_BUDGET = (
 )
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 24_576, "xhigh": 32_768}
 _LEAST_BUDGET = 1024
-# The one of these models that is told an effort, too.
+# The one of these models that also has an effort.
 _WITH_BOTH = "claude-opus-4-5"
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
 

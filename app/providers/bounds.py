@@ -26,7 +26,7 @@ _LONGEST_END = 4
 
 
 class AnswerReader:
-    """Takes an answer as it is received, and passes it on until it exceeds a bound, which is a `ProviderFailure`.
+    """Receives an answer and passes it on until it exceeds a bound, which is a `ProviderFailure`.
 
     `answer_bytes` bounds a whole answer after decompression or, when answers are `streamed`, one event. Streams are
     passed on in whole events, one at a time.
@@ -73,7 +73,7 @@ class _Inflater:
 
 
 class _Bound(ABC):
-    """Passes on what it may at once; `end` what it held back."""
+    """Passes on the bytes that are ready; `end` passes on the rest."""
 
     @abstractmethod
     def read(self, piece: bytes) -> Iterator[bytes]: ...
@@ -83,7 +83,7 @@ class _Bound(ABC):
 
 
 class _CutOff(_Bound):
-    """Passes on the first `ERROR_BYTES` of an error's answer, whose status says enough."""
+    """Passes on the first `ERROR_BYTES` of an error's answer; the status has enough information."""
 
     def __init__(self) -> None:
         self._left = ERROR_BYTES
@@ -109,7 +109,7 @@ class _Whole(_Bound):
 
 
 class _Events(_Bound):
-    """Passes on whole events only: the SDKs take time quadratic in the pieces, and in the lines, of one event."""
+    """Passes on whole events only: SDKs need time quadratic in the pieces, and in the lines, of one event."""
 
     def __init__(self, event_bytes: int) -> None:
         self._event_bytes = event_bytes

@@ -16,7 +16,7 @@ WINDOW_S = 60.0
 CALLS = 10
 SHARE = 0.5
 COOL_DOWN_S = 15.0
-# The latest calls of one model that count for its upstream: it takes three models to open the upstream's circuit.
+# The latest calls of one model that count for its upstream: only three models together open the upstream's circuit.
 CALLS_PER_MODEL = 4
 # Limits of memory: calls per circuit, and circuits.
 REMEMBERED = 128
@@ -36,7 +36,7 @@ class _Circuit:
         return self.open_since is not None and now - self.open_since < COOL_DOWN_S
 
     def enter(self, now: float) -> bool:
-        """Tell if the call is a probe: the only call until it has ended, for `COOL_DOWN_S` at most."""
+        """Return whether the call is a probe: the only call until it has ended, for `COOL_DOWN_S` at most."""
         if self.open_since is None:
             return False
         self.open_since = now
@@ -81,7 +81,8 @@ class CallBreaker:
     def guard(self, upstream: Hashable, vendor: str, model: str) -> Iterator[None]:
         """Let a call through and count its end, or raise `ProviderError` while a circuit is open.
 
-        An error other than `ProviderFailure` says nothing about the upstream, so it neither counts nor ends a probe.
+        An error other than `ProviderFailure` has nothing to do with the upstream, so it neither counts nor ends a
+        probe.
         """
         entered = self._enter(upstream, vendor, model)
         try:

@@ -26,7 +26,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """One model. A temperature range of one number means that the model takes no other."""
+    """One model. A temperature range of one number means that the model accepts no other."""
 
     vendor: Vendor
     name: Name
@@ -46,7 +46,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class ObservedEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A model that traces name and that no prompt can use here."""
+    """A model that occurs in traces and that no prompt can use here."""
 
     vendor: Name
     name: Name
@@ -76,7 +76,7 @@ def load(extension: Path | None = None) -> Catalogue:
 
 
 def load_prices(extension: Path | None = None) -> PriceList:
-    """Read the prices of all models in the catalogue, of those too that only traces name. Raises as `load`."""
+    """Read the prices of all models in the catalogue, even if they only occur in traces. Raises like `load`."""
     tariffs: dict[str, tuple[str, Tariff]] = {}
     for file in _files(extension):
         priced: tuple[ObservedEntry | ModelEntry, ...] = (*file.observed, *file.models)

@@ -47,8 +47,8 @@ class CallPieces:
 class AnswerBuilder:
     """Collects an answer from its pieces; a whole answer is one piece.
 
-    `finish` is None until the vendor has said that the answer has ended. `vendor_state` is what this vendor needs to
-    get back with the message.
+    `finish` is None until the vendor has sent the end of the answer. `vendor_state` is data that must be sent back to
+    this vendor with the message.
     """
 
     text: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ from app.storable import storable_text
 _HIDDEN = "***"
 _MESSAGE_LIMIT = 2_000
 _REFUSED_KEY = frozenset({401, 403})
-# Google answers 400 to a key it does not know, and says so only in the details.
+# Google answers 400 to an unknown key; only the details name the reason.
 _GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
 _WORTH_ANOTHER_TRY = frozenset({408, 429})
 _OUT_OF_FUNDS = "insufficient_quota"
@@ -56,7 +56,7 @@ def refused(
     details = list(_details(error))
     words = _words(sent) or body.decode(errors="replace").strip() or "no reason is given"
     refuses_key = status in _REFUSED_KEY or any(detail.get("reason") == _GOOGLE_REFUSES_KEY for detail in details)
-    # OpenAI answers 429 also when the account has no money left, which no waiting cures.
+    # OpenAI also answers 429 when the account has no money left; waiting does not help then.
     out_of_funds = isinstance(error, dict) and error.get("code") == _OUT_OF_FUNDS
     retry_after = retry_after_s(headers, now)
     return ProviderFailure(
@@ -81,7 +81,7 @@ def _details(error: object) -> Iterator[dict[str, Any]]:
 
 
 def _retry_delay_s(details: Iterable[Mapping[str, Any]]) -> float | None:
-    """Return the seconds of a `google.rpc.RetryInfo`, whose delay is a text such as `7.5s`."""
+    """Return the seconds of a `google.rpc.RetryInfo`; its delay is a text such as `7.5s`."""
     delays = (detail.get("retryDelay") for detail in details)
     seconds = (_seconds(delay[:-1]) for delay in delays if isinstance(delay, str) and delay.endswith("s"))
     return next((delay_s for delay_s in seconds if delay_s is not None), None)

@@ -21,7 +21,7 @@ from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
 
 _VERSION = re.compile(r"(?:^|/)gemini-(\d+)")
-# Models from Gemini 3 on are told a level, earlier ones a number of tokens.
+# Models from Gemini 3 on have a thinking level, earlier ones a number of tokens.
 _LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24_576, "xhigh": 32_768}
 _MOST_BUDGET = {"gemini-2.5-pro": 32_768, "gemini-2.5-flash": 24_576}

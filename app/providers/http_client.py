@@ -22,7 +22,7 @@ from app.providers.failures import ProviderFailure
 CONNECT_TIMEOUT_S = 10.0
 # A connection that was idle for longer is opened again: what lies between may have forgotten it.
 IDLE_S = 30.0
-# Hosts whose connections are kept, and the most idle ones of each.
+# The number of hosts with open connections, and the most idle connections of each.
 _HOSTS = 256
 _IDLE_CONNECTIONS = 1024
 _PIECE = 64 * 1024
@@ -51,7 +51,7 @@ class HttpClient:
 
     @contextmanager
     def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float) -> Iterator[BaseHTTPResponse]:
-        """Yield the response, whose body is read by `pieces`, all of it within `timeout_s` seconds."""
+        """Yield the response. Read its body with `pieces`; all of it must arrive within `timeout_s` seconds."""
         response = self._pools.urlopen(
             "POST",
             url,
@@ -85,7 +85,7 @@ def is_timeout(error: BaseException) -> bool:
 
 
 class _Deadline:
-    """A socket whose reads end at its `deadline`, by `time.monotonic`, however few bytes each of them brings."""
+    """A socket that stops reading at its `deadline`, by `time.monotonic`, even if each read brings some bytes."""
 
     deadline = math.inf
 

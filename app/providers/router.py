@@ -151,7 +151,7 @@ def _capability(media_type: str) -> Capability | None:
 
 
 def _without_binaries(request: ModelRequest) -> ModelRequest:
-    """Empty images and documents, which are checked by their type alone, to save their encoding."""
+    """Empty images and documents to save their encoding; only their type is checked."""
 
     def light(file: File) -> File:
         return replace(file, content=b"") if _capability(file.media_type.lower()) else file

@@ -48,9 +48,9 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A call of a model for an organization, which may take `timeout_s` with its retries.
+    """A call of a model for an organization, with at most `timeout_s` seconds including retries.
 
-    Nobody waits for a call in the `background`, so that it leaves places to others.
+    A call in the `background` has no waiting user, so it leaves slots to others.
     """
 
     model: ModelRef
@@ -65,8 +65,8 @@ class ModelRequest:
 class ModelPort(Protocol):
     """A model that can be called from any thread, hundreds of times at once.
 
-    Both methods raise `Invalid` for a request that the model can't take, `ProviderError` when its vendor failed and
-    `ProviderTimeout` when it did not answer before the deadline.
+    Both methods raise `Invalid` for a request that the model does not accept, `ProviderError` when its vendor failed
+    and `ProviderTimeout` when it did not answer before the deadline.
     """
 
     def complete(self, request: ModelRequest) -> Answer: ...

@@ -37,7 +37,7 @@ _TICK_S = 0.05
 
 
 class VendorModels:
-    """Makes one attempt per call, without retries; a failure is a `ProviderFailure` that says if another may help."""
+    """Makes one attempt per call, without retries. A `ProviderFailure` contains whether another attempt may help."""
 
     def __init__(
         self, utcnow: Callable[[], datetime] = lambda: datetime.now(UTC), *, answer_bytes: int = ANSWER_BYTES

@@ -1,4 +1,4 @@
-"""The vendors whose models are called over HTTP: all that tells one from another, besides its models and prices."""
+"""The vendors with models that are called over HTTP: all differences except their models and prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ResponseFormat = Literal["text", "json_object", "json_schema"]
 WireFormat = Literal["openai", "anthropic", "google"]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-"""What a configuration may say of `reasoning_effort`; a model may know fewer."""
+"""The values of `reasoning_effort` in a configuration; a model may accept fewer."""
 
 CUSTOM: Vendor = "CUSTOM_OPENAI_COMPATIBLE"
 _PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
@@ -19,12 +19,12 @@ _KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-go
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorProfile:
-    """A vendor's names, address and format. Without a `base_url` each endpoint has one of its own.
+    """A vendor's names, address and format. Without a `base_url` each endpoint has a separate one.
 
-    `variables` name the environment variables of its key and its base URL. `formats` are those that its API has
-    a parameter for; with `json_instruction` a prompt must ask for JSON nevertheless, if it does not mention it or
-    always. `state_key` is the key of what its messages and tool calls must be sent back with. `wants_max_tokens`: each
-    request must have a limit of tokens.
+    `variables` name the environment variables of its key and its base URL. `formats` are the answer formats that its
+    API has a parameter for. With `json_instruction` a prompt must ask for JSON nevertheless: if it does not mention it,
+    or always. `state_key` is the key of the data that its messages and tool calls must be sent back with.
+    `wants_max_tokens`: each request must have a limit of tokens.
     """
 
     title: str

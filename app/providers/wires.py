@@ -1,4 +1,4 @@
-"""The formats in which vendors are asked and answer, and which vendor has which."""
+"""The formats of requests and answers, and which vendor uses which."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Wire(Protocol):
     def body(self, request: ModelRequest, *, streamed: bool) -> dict[str, Any]:
         """Return the JSON of a request.
 
-        Raises `Invalid` for a file's media type or a parameter that this vendor's models can't take.
+        Raises `Invalid` for a file's media type or a parameter that this vendor's models do not accept.
         """
 
     def decoder(self, request: ModelRequest) -> Decoder:

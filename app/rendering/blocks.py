@@ -19,7 +19,7 @@ _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MU
 
 
 def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
-    """Return for each line of a text, which LF alone ends: 1 to 6 for a top-level heading, FENCED, else 0.
+    """Return for each line of a text (only LF ends a line): 1 to 6 for a top-level heading, FENCED, else 0.
 
     Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`.
     """
@@ -58,7 +58,7 @@ def link_labels(text: str) -> set[str]:
 def _parsed(text: str) -> str:
     """Return a text of as many bytes, which the parser reads as CommonMark without setext headings.
 
-    The parser takes a carriage return for a line's end, and no tab after a closing fence.
+    The parser treats a carriage return as a line's end, and does not accept a tab after a closing fence.
     """
     return _MARKS_ALONE.sub(_rewritten, text.replace("\r", "x")) + "\n"
 

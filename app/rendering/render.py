@@ -21,7 +21,7 @@ InstructionFormat = Literal["XML", "RAW"]
 
 
 class PlaceholderValue(msgspec.Struct, frozen=True, rename="camel"):
-    """One named text that can stand for a placeholder; at most one of a placeholder is its default."""
+    """One named text for a placeholder; at most one of a placeholder is its default."""
 
     name: str
     content: str
@@ -52,7 +52,7 @@ def render(
 
 
 def filled_length(text: str, lengths: Mapping[str, int]) -> int:
-    """At most how many characters a text has with values of these lengths, by key, filled in."""
+    """Return the most characters of a text filled with values of these lengths, by key."""
     return len(text) + sum(lengths.get(key, 0) for key in PLACEHOLDER.findall(text))
 
 
@@ -63,8 +63,8 @@ _MARKDOWN.parseInline("")  # its lists of rules are made at first use, by no mor
 def to_xml(text: str) -> str:
     """Convert a text, placeholders filled in, to `<instructions>…</instructions>`.
 
-    The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Takes time
-    linear in the text; raises `Invalid` for one of more lines and blocks than `STEPS_MAX`.
+    The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. The time is linear in the
+    text. Raises `Invalid` for a text of more lines and blocks than `STEPS_MAX`.
     """
     lines = lines_of(text)
     allowed = "\n".join(lines)

@@ -1,10 +1,10 @@
-"""The index of a block of turns: which words the turns have, in buckets that are stored and read one by one.
+"""The index of a block of turns: the words of the turns, in buckets that are stored and read one by one.
 
-A bucket is lines of a word and a mark for each turn that has it, each with a line end before it: `\\nrefund AX` is
-in the first and in the 24th turn of the block. The sets of turns are whole numbers whose bits are the turns.
+A bucket is lines of a word and a mark for each turn that has it, each with a line end before it: `\nrefund AX` is in
+the first and in the 24th turn of the block. The sets of turns are whole numbers; each bit is a turn.
 
-Turns with too many words are not indexed. Every bucket of their block has a line for them, which has no word, and a
-search reads their texts.
+Turns with too many words are not indexed. Every bucket of their block has a line for them, without a word, and a search
+reads their texts.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def bucket_of(word: str) -> int:
 
 
 def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int], unindexed: int) -> dict[int, bytes]:
-    """Return the buckets of a block that change, given all that are `stored`, when some of its turns were read.
+    """Return the buckets of a block that change after some of its turns were read; `stored` are all its buckets.
 
-    `words` have the sets of `turns` that have them. Of these turns the `unindexed` have none, and those with most words
-    become so until the others fit.
+    `words` maps words to the sets of `turns` that have them. The `unindexed` turns have none. If the words do not fit,
+    the turns with most words become unindexed too.
     """
     while (changed := _merged(stored, turns, words, unindexed)) is None:
         unindexed |= _longest(words)
@@ -56,7 +56,7 @@ def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int]
 def _merged(
     stored: Mapping[int, bytes], turns: int, words: Mapping[str, int], unindexed: int
 ) -> dict[int, bytes] | None:
-    """Return the buckets that change; None if words are too many."""
+    """Return the buckets that change; None if there are too many words."""
     by_bucket, changed, left = _by_bucket(words), dict[int, bytes](), BLOCK_BYTES
     for bucket in range(BUCKETS):
         before = stored.get(bucket, b"")
@@ -70,7 +70,7 @@ def _merged(
 
 
 def _longest(words: Mapping[str, int]) -> int:
-    """Return the set of those turns that have most words, and of those that have more than half as many."""
+    """Return the set of the turns with more than half as many words as the longest turn."""
     counts: Counter[int] = Counter()
     for have, count in Counter(words.values()).items():
         counts.update({bit: count for bit in _BITS.values() if have & bit})
@@ -111,9 +111,9 @@ def _marks_of(turns: int) -> str:
 
 
 def needed(query: Query) -> dict[int, list[Term]]:
-    """Return the terms that are looked for in each bucket, one word each, those that must be there first.
+    """Return the terms to look for in each bucket, one word each, required terms first.
 
-    A phrase that must not be there is looked for in texts alone: its words may stand elsewhere.
+    An excluded phrase is only looked for in texts, because its words may occur separately.
     """
     found: dict[int, list[Term]] = defaultdict(list)
     for term in sorted(query.terms, key=lambda term: term.excluded):
@@ -126,10 +126,7 @@ def needed(query: Query) -> dict[int, list[Term]]:
 
 
 def turns_with(term: Term, bucket: bytes) -> int:
-    """Return the set of turns that may meet a term of one word, given the bucket of the word.
-
-    Those that are not indexed may.
-    """
+    """Return the set of turns that may match a term of one word, given the word's bucket; includes unindexed turns."""
     word = re.escape(term.words[0].encode())
     pattern = rb"\n%s%s ([^\n]+)" % (word, rb"[^ \n]*" if term.prefix else b"")
     turns = 0
@@ -140,7 +137,7 @@ def turns_with(term: Term, bucket: bytes) -> int:
 
 
 def unindexed_in(bucket: bytes) -> int:
-    """Return the set of turns of which the texts must be read, given any bucket of their block."""
+    """Return the set of turns with texts that must be read, given any bucket of their block."""
     # Lines are sorted, so that the one without a word is the first.
     marks = bucket[2 : 2 + TURNS].partition(b"\n")[0] if bucket.startswith(b"\n ") else b""
     return sum(_BITS[mark] for mark in marks)

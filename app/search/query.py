@@ -22,7 +22,7 @@ _PART = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words that stand one after the other; of the last one only the beginning is given if it is a `prefix`."""
+    """Consecutive words. If it is a `prefix`, the last word is only the beginning of a word."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -30,7 +30,7 @@ class Term:
 
     @property
     def line(self) -> str:
-        """The term as it stands in a text whose words are lines: see `_lines`."""
+        """The term as it occurs in a text with one word per line: see `_lines`."""
         return "\n" + "\n".join(self.words) + ("" if self.prefix else "\n")
 
 
@@ -47,11 +47,11 @@ class Query:
 
     @cached_property
     def is_exact(self) -> bool:
-        """True if the words of a text alone tell that it matches, because no term is a phrase."""
+        """True if the words of a text are enough to decide a match, because no term is a phrase."""
         return all(len(term.words) == 1 for term in self.terms)
 
     def holds(self, texts: Iterable[str]) -> bool:
-        """Return whether a turn in which these texts were said matches."""
+        """Return whether a turn with these texts matches."""
         missing, excluded = {term.line for term in self.wanted}, [term.line for term in self.terms if term.excluded]
         for text in texts:
             lines = _lines(words_of(text))
@@ -61,9 +61,9 @@ class Query:
         return not missing
 
     def places_in(self, text: str, *, reach: int | None = None) -> list[tuple[int, int]]:
-        """Return the parts of a text that the query names, in order: the first character, and the one after each.
+        """Return the places in the text that the query names, in order: the first character, and the one after each.
 
-        With `reach` those in so many words from the first one on; the others need not be looked for.
+        With `reach` only places within so many words from the first one.
         """
         wanted = {term.line for term in self.wanted}
         lines = _lines(words_of(text))
@@ -79,7 +79,7 @@ class Query:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             else:
                 found.append((start, end))
-        # Folding may join or part words, so that some stand elsewhere by their places.
+        # Folding may join or split words, so that the places of some differ.
         return self.places_in(text) if reach and not found else found
 
 

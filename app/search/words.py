@@ -17,7 +17,7 @@ DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
 """A run of ASCII letters and digits and of + / - _ = is data, as Base64 has it, if it has this many characters or more,
 in lines of so many or more, and so many of them or more for each of the five signs. Paths and names have more signs."""
 PIECE = 16 * 1024
-"""Characters of a folded text whose words are in memory at once, and few more."""
+"""Characters of a folded text that are split into words at once (and a few more)."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (
@@ -38,7 +38,7 @@ _DATA = re.compile(rf"(?<![{_OF_DATA}])[{_OF_DATA}]{{{DATA_LINE_MIN},}}(?:\r?\n[
 
 
 class Word(NamedTuple):
-    """A word and the characters of the text that it stands at, the last one exclusive."""
+    """A word and the place of its characters in the text, the last one exclusive."""
 
     text: str
     start: int

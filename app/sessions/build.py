@@ -52,7 +52,8 @@ def build_session(
 def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> LoneTurn:
     """Return the texts of a turn, built from its spans, at least one.
 
-    Its user said both what the turn would show as the first of a session and what it would show as a later one.
+    They include both texts of the user: the one that the turn shows as the first of a session, and the one as a later
+    turn.
     """
     read = _read(spans, {}, records)
     in_order = in_step_order(read)
@@ -186,7 +187,7 @@ def _hints(definition: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def json_text(value: Any) -> str:
-    """Return a JSON value as text, and a text as it is."""
+    """Return a JSON value as text, and a text unchanged."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

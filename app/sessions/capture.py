@@ -1,4 +1,4 @@
-"""The switches by which instrumentations record what was said, by the names of their scopes."""
+"""The switches by which instrumentations record the content of messages, by the names of their scopes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SWITCHES: tuple[tuple[str, str], ...] = (
     ("@traceloop/", _OPENLLMETRY),
     ("openinference.instrumentation.", _OPENINFERENCE),
     ("@arizeai/openinference-", _OPENINFERENCE),
-    # It logs what was said to the model; its spans have the arguments and results of functions alone.
+    # It logs the messages to the model; its spans only have arguments and results of functions.
     (
         "semantic_kernel.",
         "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true "

@@ -1,6 +1,6 @@
-"""Tool calls in messages, and which response answers which call.
+"""Tool calls in messages, and the responses that answer them.
 
-All of it takes time that grows with the number of calls: they wait in queues, of which each entry is passed over once.
+All of it needs time linear in the number of calls: they wait in queues, and each entry is passed over once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from app.sessions.spans import TurnSpan
 
 @dataclass(slots=True, eq=False)
 class RequestedCall:
-    """A tool call that a model asked for, in the messages of the span `chat_id`.
+    """A tool call that a model requested, in the messages of the span `chat_id`.
 
-    Calls of one `batch` were asked for together. `response` is None while none was found, `span` while no span of its
-    own was. `name_and_arguments` is the same for calls of one name with equal arguments.
+    Calls of one `batch` were requested together. `response` is None until one is found, and `span` until the call's own
+    span is found. `name_and_arguments` is the same for calls of one name with equal arguments.
     """
 
     call: ToolCall
@@ -45,7 +45,7 @@ def _json(arguments: Any) -> bytes | str:
 
 
 class Unanswered:
-    """Calls that wait for a response; those that got one elsewhere are passed over."""
+    """Calls that wait for a response; calls that were answered elsewhere are passed over."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, deque[RequestedCall]] = defaultdict(deque)
@@ -82,7 +82,7 @@ class Unanswered:
         return _first(self._nameless.get(("name", response.name) if response.name else "any"))
 
     def forget_names(self) -> None:
-        """Have responses answer calls by their ids alone from here on."""
+        """From now on, match tool responses to calls only by id."""
         self._nameless.clear()
 
 
@@ -95,10 +95,10 @@ def _first(queue: deque[RequestedCall] | None) -> RequestedCall | None:
 def calls_in(
     messages: Messages, chat_id: str = "", batches: Iterator[int] | None = None
 ) -> tuple[list[RequestedCall], list[ToolResponse]]:
-    """Return the calls in messages, with their responses, and the responses whose calls are not among them.
+    """Return the calls in messages, with their responses, and the responses to other calls.
 
     Calls with no response between them are one batch: some libraries write a message for each call. `batches` numbers
-    those of a span.
+    the batches of a span.
     """
     numbers = count() if batches is None else batches
     waiting = Unanswered()
@@ -121,5 +121,5 @@ def calls_in(
     return calls, strays
 
 
-# The roles whose messages no model wrote: what looks like a call in them is none.
+# The roles of messages that no model wrote: they contain no calls, even if something looks like one.
 _NO_MODEL = ("user", "system", "developer", "tool")

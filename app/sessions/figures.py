@@ -18,7 +18,7 @@ from app.timestamps import NS_PER_MS
 from app.typed import decoder
 
 GROWTH = 1.1
-"""The bounds of a sketch's buckets grow by this factor, so that its values are told within 5 %."""
+"""The bounds of a sketch's buckets grow by this factor, so that its values are accurate within 5 %."""
 PER_USD = 1_000_000
 """The costs of a sketch are in millionths of a US dollar."""
 _Z = NormalDist().inv_cdf(0.975)
@@ -28,10 +28,11 @@ Sketch = Mapping[int, int]
 
 
 class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Sums over sessions. `failed` are those with errors, `tool_failed` those with a tool call that failed.
+    """Sums over sessions. `failed` counts sessions with errors, `tool_failed` sessions with a failed tool call.
 
     `latency` is the sketch of the turns' milliseconds, from the first span's start to the last one's end. `cost` is the
-    sketch of the costs of sessions whose calls all have a price; of the `unpriced` ones `cost_usd` has what is known.
+    sketch of the costs of sessions with a price for all calls. For the `unpriced` sessions `cost_usd` has the known
+    part.
     """
 
     sessions: int = 0
@@ -50,7 +51,7 @@ class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def negative(self) -> Figures:
-        """The figures that take these away where they are added."""
+        """The negative of these figures: adding it subtracts them."""
         parts: dict[str, Any] = {name: -getattr(self, name) for name in _SUMS}
         for name in _SKETCHES:
             parts[name] = {bucket: -count for bucket, count in getattr(self, name).items()}

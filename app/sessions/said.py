@@ -1,4 +1,4 @@
-"""Everything said in a turn, text by text, for the search."""
+"""All texts of a turn, one by one, for the search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT_MAX, TURN_MAX = 200_000, 1_000_000
 
 
 class Said(NamedTuple):
-    """A text of a turn. `span_id` is that of its step, None for what the user said; an `aside` is beside tool calls."""
+    """A text of a turn. `span_id` is that of its step, None for the user's text; an `aside` comes with tool calls."""
 
     kind: Kind
     span_id: str | None
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoneTurn:
-    """A turn that is built without its session, for its texts alone."""
+    """A turn that is built without its session, only for its texts."""
 
     user: str | None
     steps: tuple[Step, ...]

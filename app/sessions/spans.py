@@ -25,7 +25,7 @@ from app.otlp.values import attributes, raw_value, time_ns
 
 @dataclass(frozen=True, slots=True)
 class FullSpan:
-    """Everything a span says. Times are Unix nanoseconds; `parent_span_id` is lower-case hex."""
+    """The full content of a span. Times are Unix nanoseconds; `parent_span_id` is lower-case hex."""
 
     parent_span_id: str | None
     name: str
@@ -132,7 +132,7 @@ class TurnSpan:
 
 
 Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
-"""What log records say of spans, by trace id and span id."""
+"""The content of spans in log records, by trace id and span id."""
 
 
 def read_turn(
@@ -140,7 +140,7 @@ def read_turn(
 ) -> list[TurnSpan]:
     """Return the spans in the order of start, end, parent before child, id. `memo` is that of the session.
 
-    What `records` say of a span counts where the span has no such events of its own.
+    `records` of a span count if the span has no such events itself.
     """
     # In the order of ids, so that a circle of parents is cut at the same place each time.
     in_order = sorted(spans, key=lambda span: span.span_id)
@@ -238,7 +238,7 @@ def _is_served(span: TurnSpan) -> bool:
 
 
 def _mark_silent(calls: Iterable[TurnSpan]) -> None:
-    """Mark calls that a vendor's SDK records without content, beside an instrumentation that has it."""
+    """Mark calls that a vendor's SDK records without content, if another instrumentation has the content."""
     for one, other in pairwise(calls):
         if one.scope != other.scope and _may_be_one(one, other):
             silent, full = (one, other) if _is_silent(one) else (other, one)

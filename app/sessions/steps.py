@@ -38,10 +38,10 @@ def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
 
 
 def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple[Step, ...]:
-    """Return the steps of a turn whose spans are in step order; `calls` are those that its messages hold.
+    """Return the steps of a turn, from its spans in step order and the `calls` in its messages.
 
-    Calls that have no span of their own stand before the answer of the model call that they were found in. Where no
-    model call has words, what the agents said answers at the end.
+    Calls without a span come before the answer of the model call that contains them. If no model call has text, the
+    agents' answers are the last steps.
     """
     ran = {call.span.span_id: call for call in calls if call.span}
     alone: dict[str, list[Step]] = defaultdict(list)
@@ -73,7 +73,7 @@ def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:
 
 
 def _is_within_agent(span: TurnSpan, tree: Mapping[str, TurnSpan], within: dict[str, bool]) -> bool:
-    """Return whether a span has an agent around it; `within` says so of the spans that were looked at before."""
+    """Return whether a span has an agent around it; `within` has the results for earlier spans."""
     path: dict[str, None] = {}
     at, found = tree.get(span.full.parent_span_id or ""), False
     while at is not None and not found and at.span_id not in path:
@@ -197,7 +197,7 @@ def answer_text(outputs: Messages | None) -> str | None:
 
 
 def text_beside_tools(outputs: Messages | None) -> str | None:
-    """Return the text beside tool calls, which is shown and is no step."""
+    """Return the text that comes with tool calls. It is shown and is not a step."""
     if not outputs or not outputs[-1].calls:
         return None
     return "\n".join(message.text for message in outputs if message.text) or None

@@ -1,7 +1,7 @@
-"""The tool calls that a turn's messages hold, each once, with the span that ran it or the message that answers it.
+"""The tool calls in a turn's messages, each once, with the span that ran it or the message that answers it.
 
-A call stands in the output of the model call that asked for it and, followed by its response, in the inputs of later
-ones. In a turn its id says that it is the same call.
+A call occurs in the output of the model call that requested it and, followed by its response, in the inputs of later
+ones. Within a turn the same id means the same call.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ class _Reader:
         return call
 
     def _answer(self, calls: list[RequestedCall], strays: list[ToolResponse]) -> None:
-        """Give responses that stand without their calls to these calls and to those of other messages.
+        """Assign responses that occur without their calls to these calls and to those of other messages.
 
         OpenAI's Responses have two ids for a call: a library may record one with the call and one with its response.
-        Such responses answer the calls that wait if there are as many.
+        Such responses answer the waiting calls if there are as many of them.
         """
         unknown = []
         for response in strays:
@@ -110,9 +110,9 @@ class _Reader:
                 call.response = response
 
     def _answer_from_the_past(self, past: Messages) -> None:
-        """Look before the user's last text for responses to calls of earlier turns, or of this one.
+        """Search before the user's last text for responses to calls of earlier turns, or of this one.
 
-        The latter stand there when an application adds texts of the user in the middle of a turn.
+        Responses of this turn are there if an application adds texts of the user in the middle of a turn.
         """
         if not past or not (self._waiting or self._earlier):
             return

@@ -12,9 +12,9 @@ from app.prices.types import NOTHING, Bill
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of the chat spans alone (an `invoke_agent` span repeats the sums of its children).
+    """Tokens of the chat spans only (an `invoke_agent` span repeats the sums of its children).
 
-    Those of the caches are parts of the input, those of reasoning of the output.
+    Cache tokens are included in the input, reasoning tokens in the output.
     """
 
     input_tokens: int = 0
@@ -48,10 +48,9 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class Step:
     """A checkable step: a tool call, or an answer that calls no tool.
 
-    `arguments` and `result` are JSON values, or text where they came as no JSON.
-    `error` is what the failed tool recorded, None when it did not fail.
-    A call of `source` messages has no span of its own: `span_id` is that of the model call which asked for it.
-    `answered` is False where no message holds its result. Calls of one `batch` were asked for together; answers have
+    `arguments` and `result` are JSON values, or text if they were no JSON. `error` is the recorded error of the tool,
+    None without a failure. A call of `source` messages has no span: `span_id` is that of the model call which requested
+    it. `answered` is False if no message has its result. Calls of one `batch` were requested together; answers have
     none.
     """
 
@@ -151,7 +150,7 @@ class Turn:
 
     @property
     def timed_steps(self) -> list[TimedStep]:
-        """The steps with their spans; a call that stands only in messages has none."""
+        """The steps with their spans; a call without a span has None."""
         spans = {span.span_id: span for span in self.spans}
         return [
             TimedStep(step, spans.get(step.span_id) if step.kind == "answer" or step.source == "span" else None)

@@ -1,4 +1,4 @@
-"""The conventions of frameworks that say in attributes of their own what a span is."""
+"""The conventions of frameworks that define a span's kind in their own attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPRING_KINDS = {"tool_call": TOOL, "chat_client": AGENT, "vector_store": "retri
 
 
 class SpringAI(Convention):
-    """Spring AI: all but model calls have the operation `framework`, and `spring.ai.kind` says what they are.
+    """Spring AI: all but model calls have the operation `framework`, with `spring.ai.kind` as their kind.
 
     Source: https://docs.spring.io/spring-ai/reference/observability/index.html
     """
@@ -35,7 +35,7 @@ class SpringAI(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        """Return the names of the tools: their schemas are on the spans of those that are called."""
+        """Return the names of the tools. Their schemas are only on the spans of called tools."""
         names = json_container(span.first("spring.ai.model.request.tool.names", "spring.ai.chat.client.tool.names"))
         return names or None if isinstance(names, list) else None
 
@@ -54,7 +54,7 @@ _OUTPUTS = ("output", "content", "result", "diff")
 
 
 class ClaudeCode(Convention):
-    """Claude Code and the Claude Agent SDK: `span.type` says what a span is, tokens of the cache are counted apart.
+    """Claude Code and the Claude Agent SDK: `span.type` is a span's kind, tokens of the cache are counted separately.
 
     Source: https://code.claude.com/docs/en/monitoring-usage
     """
@@ -100,7 +100,7 @@ def _said(span: SpanView, key: str, role: str) -> Messages | None:
 
 
 class SpanKind(OpenInference):
-    """OpenInference's kinds, inputs and outputs beside the common names (LoongSuite, Dify).
+    """OpenInference's kinds, inputs and outputs together with the common names (LoongSuite, Dify).
 
     Source: https://github.com/alibaba/loongsuite-semantic-conventions
     """
@@ -111,7 +111,7 @@ class SpanKind(OpenInference):
 
 
 class BareChat(Convention):
-    """A span with a model, messages and no operation: the common conventions without the name of what was done."""
+    """A span with a model and messages but no operation: the common conventions without the operation's name."""
 
     name = "gen_ai.bare_chat"
     markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages"})

@@ -90,7 +90,7 @@ def _in_text(text: str | None, memo: Memo | None) -> Messages | None:
 
 
 class NamedTool(Convention):
-    """A span with a tool's name alone: one that ended before its attributes were set (Google's ADK, when it fails)."""
+    """A span with only a tool's name: it ended before its attributes were set (Google's ADK, when it fails)."""
 
     name = "gen_ai.named_tool"
 
@@ -174,7 +174,7 @@ def _messages_of(event: Event, *, outputs: bool) -> Messages:
     if name in CONTENTS:
         if outputs != name.endswith("completion"):
             return ()
-        # In a log record the body is the message, with the calls that the attribute has no room for.
+        # In a log record the body is the message, with calls that do not fit into the attribute.
         value = attributes.get("body") or attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
         return read_text(value, "assistant" if outputs else "user") or ()
     role = role_of_event(name)

@@ -33,16 +33,15 @@ class Message:
 
 Messages = tuple[Message, ...]
 Memo = dict[tuple[str, bytes], Messages]
-"""Entries of messages by their role and JSON: the model calls of a session repeat all that was said before them."""
+"""Entries of messages by their role and JSON: the model calls of a session repeat all earlier messages."""
 
 _decode_items = decoder(list[msgspec.Raw])
 
 
 def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> Messages | None:
-    """Return the messages in a JSON text or value; None where it holds none (cut JSON too).
+    """Return the messages in a JSON text or value; None if it has none, and for truncated JSON.
 
-    `role` is that of an entry which names none: `user` for input, `assistant` for output. What was read once with a
-    `memo` is taken from it.
+    `role` is used for entries without one: `user` for input, `assistant` for output. A `memo` caches what was read.
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
         return tuple(message for item in items for message in _remembered(item, role, memo)) or None
@@ -98,7 +97,7 @@ def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Messa
     """Return a message from its role and content (text, a part, a list of parts, or JSON text of these)."""
     role = _ROLES.get(role, role)
     parts = read_parts(content)
-    # Parts of an answer continue each other; those of a question stand on lines of their own.
+    # Parts of an answer continue each other; parts of a question are on separate lines.
     text = ("" if role == "assistant" else "\n").join(parts.texts) or None
     reasoning = "\n".join(parts.reasoning) or None
     return Message(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses))
@@ -142,7 +141,7 @@ def _those(response: ToolResponse | None) -> tuple[ToolResponse, ...]:
 
 
 def _read_list(items: list[Any], role: str) -> list[Message]:
-    """LangChain nests its lists once; a pair of role and text is a message of its own."""
+    """Read a list. LangChain nests its lists once; a pair of role and text is one message."""
     if len(items) == 2 and isinstance(items[0], str) and (items[0] in _ROLES or items[0] in ("user", "system")):
         return [message_of(items[0], items[1])]
     return [message for item in items if isinstance(item, dict) for message in _read_item(item, role)]
@@ -164,7 +163,7 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
 
 
 def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
-    """Return the calls that the content does not have (LangChain keeps the vendor's blocks beside its own list)."""
+    """Return the calls that the content lacks (LangChain also keeps the vendor's blocks in its own list)."""
     known = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
     return [call for call in calls if (call.id, call.name) not in known]
 

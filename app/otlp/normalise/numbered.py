@@ -76,7 +76,7 @@ def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class _Branch:
-    """The attributes whose keys have a common beginning: `values` by the last name, others `within` the next one."""
+    """The attributes with a common beginning of their keys: `values` by the last name, others `within` the next one."""
 
     values: dict[str, Any] = field(default_factory=dict)
     within: dict[str, _Branch] = field(default_factory=dict)

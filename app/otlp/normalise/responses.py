@@ -1,4 +1,4 @@
-"""Reads the answers of tools from messages of every shape in wide use."""
+"""Reads tool responses from messages of every shape in wide use."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _IDS = (*_OWN_IDS, "id", "ref")
 _NAMES = ("name", "toolName", "tool_name")
 _VALUES = ("response", "result", "output", "content", "structuredContent")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", None)
-# The AI SDK says with the result of what kind it is.
+# The AI SDK writes the kind of a result with it.
 _TYPED = {"text": False, "json": False, "content": False, "error-text": True, "error-json": True}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResponse:
-    """A tool's answer to a call: a JSON value or text, or the words of its error.
+    """A tool's response to a call: a JSON value or text, or the text of its error.
 
-    `call_id` and `name` are empty where the message does not say them.
+    `call_id` and `name` are empty if the message does not have them.
     """
 
     call_id: str = ""

@@ -90,10 +90,10 @@ _MCP_TEXT = ({"type", "text"}, {"type", "content"})
 
 
 def _mcp_text(found: Any) -> Any:
-    """Return the text of an MCP result, read as JSON; anything else as it is.
+    """Return the text of an MCP result, read as JSON; anything else unchanged.
 
-    It is `{content: [{type: "text", text}], isError}`, and of FastMCP's tools the blocks alone, with a `content` each.
-    Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
+    The result is `{content: [{type: "text", text}], isError}`. FastMCP's tools return only the blocks, with a `content`
+    each. Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
     """
     is_whole = isinstance(found, dict) and found.keys() <= _MCP_RESULT
     blocks = found.get("content") if is_whole else found

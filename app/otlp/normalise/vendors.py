@@ -1,4 +1,4 @@
-"""The conventions of single SDKs and of observation platforms: those from before the common ones, or beside them."""
+"""The conventions of single SDKs and of observation platforms, which precede or supplement the common ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GoogleADK(Convention):
     def operation(self, span: SpanView) -> str | None:
         if span.name == "call_llm" and "gcp.vertex.agent.llm_request" in span.attributes:
             return CHAT
-        # The results of parallel calls put together; the calls have spans of their own.
+        # The joined results of parallel calls; the calls have their own spans.
         return "merge_tools" if span.name == "execute_tool (merged)" else None
 
     def tool(self, span: SpanView) -> ToolUse | None:
@@ -111,7 +111,7 @@ class VercelAI(Convention):
 
 
 def _prompt(prompt: Any) -> Messages | None:
-    """Return the outer span's prompt: one text or messages, beside the system text."""
+    """Return the outer span's prompt: one text or messages, after the system text."""
     if not isinstance(prompt, dict):
         return None
     text = prompt.get("prompt")
@@ -262,7 +262,7 @@ class Platform(Convention):
         if not isinstance(usage, dict):
             return None
         name = next((name for name in names if integer(usage.get(name)) is not None), None)
-        # Langfuse takes the cached and other special ones out of `input` and `output`, and names them `input_…`.
+        # Langfuse excludes cached and other special tokens from `input` and `output`, and names them `input_…`.
         parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
         return sum(max(integer(usage[part]) or 0, 0) for part in parts) if name else None
 

@@ -1,4 +1,4 @@
-"""Declares who may call a route: the app does not start with a resource that has no `access`."""
+"""Declares who may call a route. The app does not start when a resource has no `access`."""
 
 from __future__ import annotations
 
@@ -13,47 +13,48 @@ Scope = Literal["run", "read", "write", "ingest", "admin"]
 
 
 class UndeclaredAccess(TypeError):
-    """A route does not say who may call each of its methods."""
+    """A route does not declare who may call each of its methods."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Callers:
-    """The callers of a route, and the methods that it answers."""
+    """The callers of a route, and the methods that they may call."""
 
     methods: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _ByMethod(_Callers, Generic[T]):
-    """Callers that have what their method takes."""
+    """Callers with the scope or role that their method needs."""
 
     methods: Mapping[str, T]
 
     def needed(self, method: str) -> T | None:
-        """Return what the method takes, HEAD as GET does; None for a method that the route does not answer."""
+        """Return what the method needs, for HEAD what GET needs; None for a method that the route does not have."""
         return self.methods.get("GET" if method == "HEAD" else method)
 
 
 class ByKey(_ByMethod[Scope]):
-    """An API key with the scope that the method takes."""
+    """An API key with the scope that the method needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByRole(_ByMethod[Role]):
-    """A signed-in member of the project in the address, with the role that the method takes, or one above it.
+    """A signed-in member of the project in the path, with at least the role that the method needs.
 
-    With `of_operators` the project must be of the instance's first organization; in others there is no such path.
+    With `of_operators` the project must belong to the instance's first organization; for others the path does not
+    exist.
     """
 
     of_operators: bool = False
 
 
 class SignedIn(_Callers):
-    """Any signed-in user: for addresses that belong to no project."""
+    """Any signed-in user, for paths without a project."""
 
 
 class ByMetricsToken(_Callers):
-    """Callers with the token of the setting REPRISE_METRICS_TOKEN; without the setting there is no such path."""
+    """Callers with the token of the setting REPRISE_METRICS_TOKEN; without the setting the path does not exist."""
 
 
 class Public(_Callers):
@@ -64,7 +65,7 @@ Access = ByKey | ByRole | SignedIn | ByMetricsToken | Public
 
 
 def access_of(resource: object) -> Access:
-    """Return the access that the resource declares; raises `UndeclaredAccess` when it declares none."""
+    """Return the access that the resource declares; raise `UndeclaredAccess` when it declares none."""
     access = getattr(resource, "access", None)
     if not isinstance(access, Access):
         raise UndeclaredAccess(f"{type(resource).__name__} does not declare its access (see app/access.py).")
@@ -72,9 +73,9 @@ def access_of(resource: object) -> Access:
 
 
 def check_declared(path: str, resource: object, *, responders: Collection[str], parameters: Collection[str]) -> Access:
-    """Return the access of a route; `UndeclaredAccess` unless it is declared for just the methods in `responders`.
+    """Return the access of a route; raise `UndeclaredAccess` unless it is declared for exactly its `responders`.
 
-    A role is one in a project, so that a route with roles has `project_id` among its path's `parameters`.
+    Roles belong to a project, so a route with roles must have `project_id` among its path's `parameters`.
     """
     access = access_of(resource)
     if set(access.methods) != set(responders):

@@ -1,7 +1,7 @@
-"""Checks the addresses that people enter, and connects to the allowed ones alone.
+"""Checks the addresses that people enter, and connects only to allowed ones.
 
-Addresses of metadata services, which return a machine's credentials, are never called. Private addresses are the
-caller's decision: models may be served there, but webhooks must not lead there.
+Metadata services, which return a machine's credentials, are never called. Private addresses are the caller's decision:
+they are allowed for models, but not for webhooks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.values.unicode import nfkc
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 Refuse = Callable[[str], None]
-"""Takes a host, or an address that it resolves to; raises an error if it must not be called."""
+"""Raises an error for a host, or an address that it resolves to, which must not be called."""
 
 FORBIDDEN = "a link-local, metadata, unspecified or multicast address, which is never called"
 _NETWORKS = tuple(
@@ -37,9 +37,9 @@ _NETWORKS = tuple(
 _NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
-# Networks that are not public: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), with multicast.
-# Python's own lists differ between its versions. Anycast addresses within these networks count as not public, too:
-# neither models nor webhooks are served there.
+# Networks that are not public: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), and multicast.
+# Python's lists differ between its versions. Anycast addresses in these networks also count as not public: neither
+# models nor webhooks are served there.
 SPECIAL = tuple(
     ip_network(network)
     for network in (
@@ -52,7 +52,7 @@ SPECIAL = tuple(
         "192.88.99.0/24",  # relays of 6to4, RFC 7526
         "198.18.0.0/15",  # benchmarks, RFC 2544
         *("224.0.0.0/4", "240.0.0.0/4"),  # multicast and reserved
-        # IANA gives out 2000::/3 only (RFC 3513). The other networks here are those outside of it: loopback, `::`,
+        # IANA assigns only 2000::/3 (RFC 3513). The rest includes all other special networks: loopback, `::`,
         # IPv4-mapped and IPv4-translated, 100::/64, 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8.
         *("::/3", "4000::/2", "8000::/1"),
         "2001::/23",  # protocol assignments, Teredo among them, RFC 2928
@@ -61,9 +61,9 @@ SPECIAL = tuple(
         "2620:4f:8000::/48",  # AS112, RFC 7534
     )
 )
-# Public as far as the IPv4 address is that it embeds: the prefix of NAT64 (RFC 6052).
+# The prefixes of NAT64 (RFC 6052). An address with the first one is public if the IPv4 address in it is public.
 _NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
-# Networks of IPv6 that embed IPv4 addresses, with the places of its four bytes.
+# IPv6 networks that embed IPv4 addresses, with the positions of the four bytes.
 _LAST = (12, 13, 14, 15)
 EMBEDDING = (
     (ip_network("::ffff:0:0/96"), _LAST),  # IPv4-mapped, RFC 4291
@@ -77,18 +77,18 @@ EMBEDDING = (
 
 
 def is_forbidden_host(host: str) -> bool:
-    """Tell if a URL's host names a forbidden address, in any spelling that a resolver or a browser takes.
+    """Return whether a URL's host is a forbidden address, in any spelling that a resolver or a browser accepts.
 
-    Other names are checked when a connection is made, by the addresses that they resolve to.
+    Names are checked when a connection is made, by the addresses that they resolve to.
     """
     name = _folded(host)
     return name in _NAMES or any(address in network for address in _addresses(name) for network in _NETWORKS)
 
 
 def is_private_host(host: str, allowed: Sequence[Network] = ()) -> bool:
-    """Tell if a URL's host names an address, in any spelling, that is neither public nor in an allowed network.
+    """Return whether a URL's host is an address, in any spelling, that is neither public nor in an allowed network.
 
-    An address of IPv6 that embeds a private one of IPv4 is private.
+    An IPv6 address that embeds a private IPv4 address is private.
     """
     return any(
         not _is_public(address) and not any(address in network for network in allowed)
@@ -101,7 +101,7 @@ def _is_public(address: Address) -> bool:
 
 
 def check_address(field: str, url: str, *, longest: int) -> str:
-    """Return the host of a URL; `Invalid` names the field for one that can't be called or may never be."""
+    """Return the host of a URL; raise `Invalid`, naming the field, if it can't or must not be called."""
     try:
         parts = urlsplit(url)
         whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -119,19 +119,19 @@ def check_address(field: str, url: str, *, longest: int) -> str:
     return host
 
 
-def allowed_addresses(found: Iterable[str], refuse: Refuse) -> list[str]:
-    """Return the addresses of a host, in the order in which to try them, once `refuse` has taken each of them."""
-    addresses = list(found)
+def allowed_addresses(resolved: Iterable[str], refuse: Refuse) -> list[str]:
+    """Return the addresses of a host, in the order in which to try them, after `refuse` has accepted all of them."""
+    addresses = list(resolved)
     for address in addresses:
         refuse(address)
-    # IPv4 first: a connection over IPv6 that leads nowhere often ends only with the timeout.
-    return sorted(addresses, key=lambda one: ":" in one)
+    # IPv4 first: an IPv6 connection that leads nowhere often ends only with the time-out.
+    return sorted(addresses, key=lambda address: ":" in address)
 
 
 class GuardedBackend(httpcore.AnyIOBackend):
-    """Connects to no address that `refuse` raises an error for.
+    """Connects only to addresses that `refuse` accepts.
 
-    A name is resolved once. All of its addresses are checked, and the connection is made to one of these.
+    A name is resolved once: all of its addresses are checked, and the connection is made to one of these.
     """
 
     def __init__(self, refuse: Refuse, resolve: Resolve | None = None) -> None:
@@ -150,10 +150,10 @@ class GuardedBackend(httpcore.AnyIOBackend):
 
 async def _resolved(host: str, port: int) -> list[str]:
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(str(error)) from error
-    return [str(address[0]) for *_, address in found]
+    return [str(address[0]) for *_, address in results]
 
 
 def _folded(host: str) -> str:
@@ -162,7 +162,7 @@ def _folded(host: str) -> str:
 
 
 def _addresses(name: str) -> list[Address]:
-    """Return the address that a name spells, if it spells one, and those embedded in it."""
+    """Return the address that a name spells, if any, and the IPv4 addresses that are embedded in it."""
     with suppress(ValueError):
         address = ip_address(name)
         return [address, *_embedded(address)]
@@ -173,7 +173,7 @@ def _addresses(name: str) -> list[Address]:
 
 
 def _embedded(address: Address) -> list[IPv4Address]:
-    # `::` and `::1` lie in ::/96, but embed nothing.
+    # `::` and `::1` are in ::/96, but embed no address.
     if int(address) <= 1:
         return []
     embedded = [
@@ -181,5 +181,6 @@ def _embedded(address: Address) -> list[IPv4Address]:
         for network, places in EMBEDDING
         if address in network
     ]
-    # An operator's prefix has one of the four lengths. The places that a shorter one would use are mostly zeros.
+    # The length of an operator's prefix is unknown. At the positions of the wrong lengths there are mostly zeros, so an
+    # address that begins with 0 is ignored there.
     return [ipv4 for network, places, ipv4 in embedded if network != _LOCAL_NAT64 or places == _LAST or ipv4.packed[0]]

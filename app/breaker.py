@@ -1,4 +1,4 @@
-"""A circuit breaker for a server that hangs: one caller at a time waits for it, the others fail at once."""
+"""A circuit breaker for a server that hangs: one caller at a time waits for it, the others fail immediately."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dataclasses import KW_ONLY, dataclass, field
 class OutageBreaker:
     """Opens after one outage; after each `cool_down_s` one call probes whether the outage is over.
 
-    It is kept in the memory of one process, so that no process blocks another by its own mistake. `is_outage` tells
-    whether an error is an outage (True), shows that the server answers (False), or shows neither (None). `refusal`
-    makes the error of a call that is not let through from its message, which names the server by `name`.
+    Its state is in the memory of one process, so that a process with a local fault does not block the others.
+    `is_outage` returns True for an error that is an outage, False for one that shows that the server answers, and None
+    for others. `refusal` makes the error of a refused call from its message, which names the server by `name`.
     """
 
     name: str
@@ -30,11 +30,11 @@ class OutageBreaker:
     _probing: bool = field(default=False, init=False)
 
     def guard(self) -> AbstractContextManager[None]:
-        """Let a call through and learn from its end; raises the refusal while the breaker is open."""
+        """Let a call through and learn from its outcome; raise the refusal while the breaker is open."""
         return _Guard(self)
 
     def note_outage(self) -> None:
-        """Open the breaker for an outage that another way than a call through it has shown."""
+        """Open the breaker because of an outage that was noticed outside of a guarded call."""
         with self._lock:
             self._outages += 1
             self._opened_at = self.monotonic()
@@ -52,13 +52,13 @@ class OutageBreaker:
             return True
 
     def _leave(self, probe: bool, error: BaseException | None) -> None:
-        """Learn from the end of a call that `_enter` let through."""
+        """Learn from the outcome of a call that `_enter` let through."""
         outage = False if error is None else self.is_outage(error)
         with self._lock:
             if outage is False:
                 self._outages = 0
             elif probe or outage:
-                # A probe that shows neither has not shown that the server answers.
+                # A probe with another error has not shown that the server answers.
                 self._outages += bool(outage)
                 self._opened_at = self.monotonic()
             if probe or outage is False:
@@ -66,7 +66,7 @@ class OutageBreaker:
 
 
 class _Guard(AbstractContextManager[None]):
-    """The context manager of `guard`. Each command of Redis enters one, and a generator would take twice as long."""
+    """The context manager of `guard`. Each Redis command enters one, and a generator would be half as fast."""
 
     __slots__ = ("_breaker", "_probe")
 

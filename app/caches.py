@@ -1,4 +1,4 @@
-"""The caches of a process: of values that never change, by their total weight, and of others for some seconds."""
+"""The caches of a process: for values that never change, up to a total weight, and for others, for some seconds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class BoundedCache(Generic[T]):
-    """Keeps the values that were used last, up to a total weight; safe from any thread.
+    """Keeps the most recently used values, up to a total weight; thread-safe.
 
-    Two threads that miss at once both make the value: it is the same, and neither waits for the other.
-    `on_lookup` is called after every lookup with whether it was a hit.
+    Two threads that miss at the same time both make the value: it is the same, and neither waits for the other.
+    `on_lookup` is called after every lookup with True for a hit and False for a miss.
     """
 
     def __init__(self, limit: int, *, on_lookup: Callable[[bool], None] = lambda hit: None) -> None:
@@ -27,7 +27,7 @@ class BoundedCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, *, last_try: bool = True) -> T | None:
-        """Return the value of a key; after a miss with `last_try` False the caller looks again, and is counted then."""
+        """Return the value of a key. With `last_try` False a miss is not counted: the caller will look again."""
         with self._lock:
             entry = self._entries.get(key)
             if entry:
@@ -47,9 +47,9 @@ class BoundedCache(Generic[T]):
 
 
 class TimedCache(Generic[T]):
-    """Keeps values for `keep_s` seconds from the beginning of their reading; of more than `most` it keeps none.
+    """Keeps values for `keep_s` seconds from the beginning of their reading; drops all when there are `most` of them.
 
-    Two threads that miss at once both read the value. `on_lookup` is as that of `BoundedCache`.
+    Two threads that miss at the same time both read the value. For `on_lookup` see `BoundedCache`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TimedCache(Generic[T]):
         return value if time.monotonic() < until else None
 
     def get_or_read(self, key: Hashable, read: Callable[[], T]) -> T:
-        """Return the value of a key; `read` is called unless the value was read less than `keep_s` ago."""
+        """Return the value of a key; call `read` unless the value was read less than `keep_s` ago."""
         until, value = self._entries.get(key, (-math.inf, None))
         started = time.monotonic()
         hit = started < until
@@ -73,7 +73,7 @@ class TimedCache(Generic[T]):
         if not hit:
             value = read()
             self.put(key, value, started)
-        return value  # type: ignore[return-value] # of a hit it is a T, as of a reading
+        return value  # type: ignore[return-value] # it is a T, both after a hit and after a reading
 
     def put(self, key: Hashable, value: T, read_at: float) -> None:
         """Keep a value whose reading began at `read_at`, in monotonic seconds."""

@@ -1,4 +1,4 @@
-"""Messages to a model and its answers: the vocabulary that providers, replays and runs share."""
+"""Messages to a model and its answers: the types that providers, replays and runs share."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import msgspec
 
 Role = Literal["system", "user", "assistant", "tool"]
 
-# Data that a vendor expects back unchanged with its model's messages: a signature of its reasoning, say.
+# Data that a vendor expects back unchanged with its model's messages, such as a signature of its reasoning.
 VendorState = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A function the model may call; `parameters` is a JSON Schema of type object.
+    """A function that the model may call; `parameters` is a JSON Schema of type object.
 
-    `effect` and `annotations`, the hints of the Model Context Protocol, are for replays and are not sent to a model.
+    `effect`, and the Model Context Protocol's hints in `annotations`, are for replays and are not sent to a model.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the model asks for. `arguments` is JSON decoded, or the text itself where it is not JSON."""
+    """A call that the model requests. `arguments` is decoded JSON, or the text itself if it is not JSON."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A part of the user's message; `content` is decoded, never base64."""
+    """A part of the user's message; `content` is decoded, not base64."""
 
     name: str
     media_type: str
@@ -50,7 +50,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of a conversation. Only `user` carries files, `assistant` tool calls, `tool` a call's id."""
+    """One message of a conversation. Only `user` has files, `assistant` tool calls, and `tool` a call's id."""
 
     role: Role
     text: str
@@ -60,14 +60,15 @@ class Message:
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
 
 
-# The counts of `Tokens`, each of which has a column with the suffix `_tokens` in the tables of replays and of usage.
+# The counts of `Tokens`. Each has a column with the suffix `_tokens` in the tables of replays and of usage.
 TOKEN_COUNTS = ("prompt", "completion", "cache_read", "cache_write", "reasoning")
 
 
 class Tokens(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Counts as the vendor reports them; `cache_*` and `reasoning` are parts of `prompt` and `completion`.
+    """Counts as the vendor reports them; `prompt` and `completion` include `cache_*` and `reasoning`.
 
-    Its JSON leaves out the parts that are 0. The others have a factory, since msgspec omits no factory's value.
+    Its JSON omits `cache_*` and `reasoning` when they are 0. The other counts have a default factory, because msgspec
+    does not omit those.
     """
 
     prompt: int = msgspec.field(default_factory=int)
@@ -89,7 +90,7 @@ FinishReason = Literal["stop", "tool_calls", "length", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer. `refusal` is the vendor's own text when `finish_reason` is `refused`."""
+    """A model's answer. `refusal` is the vendor's text when `finish_reason` is `refused`."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()

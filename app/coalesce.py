@@ -1,4 +1,4 @@
-"""Lets the threads that call another process at the same time share one call of it, or one transaction."""
+"""Lets threads that call another process at the same time share one call, or one transaction."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 MOST = 128
-# As long as a caller waits for a connection of the database's pool.
+# The same time as a caller waits for a connection of the database's pool.
 WAIT_S = 10.0
 
 
 class Coalescer(Generic[Q, A]):
-    """Sends the questions that several threads have at the same time in one call of `ask`, like a group commit.
+    """Sends the simultaneous questions of several threads in one call of `ask`, like a group commit.
 
-    `ask` takes the questions and returns as many answers, in their order; every caller of a round gets the error that
-    it raises. A question that comes during a round joins the next one, so that no answer is older than its question;
-    one that comes alone is sent at once. A round has at most `most` questions. A caller that waits for its round longer
-    than `wait_s`, or than its deadline allows, gets `Unavailable`.
+    `ask` gets the questions and returns as many answers, in the same order. If it raises an error, every caller of the
+    round gets it. A question that arrives during a round joins the next one, so that no answer is older than its
+    question; outside of a round it is sent at once. A round has at most `most` questions. A caller that waits for its
+    round longer than `wait_s`, or than its deadline allows, gets `Unavailable`.
     """
 
     def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
@@ -52,7 +52,7 @@ class Coalescer(Generic[Q, A]):
         return ticket.answer
 
     def _becomes_leader(self, ticket: _Ticket[Q, A]) -> bool:
-        """Return whether the ticket's caller is to call `ask`, as nobody else does; queue the ticket otherwise."""
+        """Return True if no other caller is the leader, who calls `ask`; queue the ticket otherwise."""
         with self._lock:
             if self._leader is None:
                 self._leader = ticket
@@ -61,23 +61,23 @@ class Coalescer(Generic[Q, A]):
             return False
 
     def _leave(self, ticket: _Ticket[Q, A]) -> None:
-        """Withdraw a ticket without an answer: a thread that is ended from outside must not stop the others."""
+        """Withdraw a ticket without an answer: a thread that is interrupted must not stop the others."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
             self._hand_on(ticket)
 
     def _hand_on(self, ticket: _Ticket[Q, A]) -> None:
-        """Make the first caller in the queue the leader, if the ticket's caller is the leader now."""
+        """Make the first caller in the queue the leader, if the ticket's caller is the leader."""
         if self._leader is ticket:
             self._leader = self._waiting.popleft() if self._waiting else None
             if self._leader:
                 self._leader.woken.release()
 
     def _give_up(self, ticket: _Ticket[Q, A]) -> None:
-        """Raise `Unavailable` for a ticket in the queue; wait on for one that is in a round, as it may get a lease.
+        """Raise `Unavailable` for a ticket in the queue; wait on if it is in a round, which may grant it a lease.
 
-        A ticket with a deadline is given up in a round as well: the leader's deadline may be later.
+        With a deadline a ticket is given up in a round as well, because the leader's deadline may be later.
         """
         with self._lock:
             if ticket in self._waiting:
@@ -85,9 +85,9 @@ class Coalescer(Generic[Q, A]):
         if not ticket.woken.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
             raise Unavailable("The database or Redis does not answer; try again.")
 
-    def _ask_together(self, own: _Ticket[Q, A]) -> None:
-        """Call `ask` for the leader's own question and those in the queue."""
-        together = [own]
+    def _ask_together(self, leader: _Ticket[Q, A]) -> None:
+        """Call `ask` with the leader's question and the questions in the queue."""
+        together = [leader]
         try:
             with self._lock:
                 while self._waiting and len(together) < self._most:
@@ -95,27 +95,27 @@ class Coalescer(Generic[Q, A]):
             answers = self._ask([ticket.question for ticket in together])
             for ticket, answer in zip(together, answers, strict=True):
                 ticket.answer = answer
-        except BaseException as error:  # noqa: BLE001 - it is not lost: every caller raises it
+        except BaseException as error:  # noqa: BLE001 - every caller raises it
             for ticket in together:
                 # An exception that ends the leader's thread (its time limit, say) must not end the others.
-                shared = ticket is own or isinstance(error, Exception)
+                shared = ticket is leader or isinstance(error, Exception)
                 ticket.error = (
                     error if shared else Unavailable("The request was given up before its answer; try again.")
                 )
         finally:
             with self._lock:
-                self._hand_on(own)
+                self._hand_on(leader)
             for ticket in together:
                 ticket.answered = True
                 ticket.woken.release()
 
 
 class Forwarder(Generic[Q]):
-    """Sends what several threads pass on at the same time in one call of `send`, for which only one of them waits.
+    """Sends the simultaneous items of several threads in one call of `send`, for which only one thread waits.
 
-    `send` takes the items. A thread that passes one on during a call leaves it to the thread that makes this call,
-    which makes another one for all that have come meanwhile. Where `send` raises an error, that thread gets it, and the
-    items are sent with the next one: so an item may be sent twice, and none is forgotten.
+    A thread that passes an item during a call leaves it to the thread that makes the call, which then makes another
+    call for all items that have arrived. If `send` raises an error, that thread gets it, and the items are sent with
+    the next one. So an item may be sent twice, but none is lost.
     """
 
     def __init__(self, send: Callable[[Sequence[Q]], object], *, most: int = MOST) -> None:
@@ -126,21 +126,21 @@ class Forwarder(Generic[Q]):
         self._sender: object = None
 
     def __call__(self, item: Q) -> None:
-        own, items = object(), list[Q]()
+        me, items = object(), list[Q]()
         try:
             with self._lock:
                 self._waiting.append(item)
-                self._sender = self._sender or own
-            while self._sender is own and (items := self._next()):
+                self._sender = self._sender or me
+            while self._sender is me and (items := self._next()):
                 self._send(items)
         finally:
             with self._lock:
-                if self._sender is own:
+                if self._sender is me:
                     self._waiting.extendleft(reversed(items))
                     self._sender = None
 
     def _next(self) -> list[Q]:
-        """Return the items to send now; without any, the next one that comes is sent by its own thread."""
+        """Return the items to send now; without any, the thread of the next item becomes the sender."""
         with self._lock:
             items = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
             if not items:
@@ -149,13 +149,13 @@ class Forwarder(Generic[Q]):
 
 
 class GroupCommit(Generic[Q, A]):
-    """Commits the changes of a project that several threads make at the same time in one transaction.
+    """Commits the simultaneous changes of several threads to one project in one transaction.
 
-    `commit` takes the changes and returns as many results, in their order; it makes all of them or none. Where it
-    raises an error for several changes, each of them is committed alone, so that one that the database refuses fails
-    for its own caller only. `Unavailable` is raised to all of them, and nothing is tried again. `project_of` returns
-    the id of a change's project: no transaction is of two projects, which may be on two shards, and none waits for
-    that of another one.
+    `commit` gets the changes and returns as many results, in the same order; it makes all changes or none. If it raises
+    an error for several changes, each is committed separately, so that a change that the database refuses fails only
+    for its caller. But `Unavailable` is raised to all callers, without another try. `project_of` returns the id of a
+    change's project: a transaction has changes of one project, as two projects may be on two shards, and does not wait
+    for another project's.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class GroupCommit(Generic[Q, A]):
         self._most = most
         self._wait_s = wait_s
         self._lock = threading.Lock()
-        # As long as threads use them.
+        # A project's entry exists while threads use it.
         self._by_project: WeakValueDictionary[int, Coalescer[Q, A | _Refused]] = WeakValueDictionary()
 
     def __call__(self, change: Q) -> A:
@@ -196,12 +196,12 @@ class GroupCommit(Generic[Q, A]):
         except Exception:
             if len(changes) == 1:
                 raise
-        return [self._commit_alone(change) for change in changes]
+        return [self._commit_single(change) for change in changes]
 
-    def _commit_alone(self, change: Q) -> A | _Refused:
+    def _commit_single(self, change: Q) -> A | _Refused:
         try:
             (result,) = self._commit([change])
-        except Exception as error:  # noqa: BLE001 - it is not lost: the caller of the change raises it
+        except Exception as error:  # noqa: BLE001 - the caller of the change raises it
             return _Refused(error)
         return result
 

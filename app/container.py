@@ -20,7 +20,7 @@ from app.services.wiring import Backends, Services
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container(Backends):
-    """Built once in a process, by `app.process.bootstrap`."""
+    """Built once per process, by `app.process.bootstrap`."""
 
     limiter: RateLimiter
     page_limiter: RateLimiter
@@ -35,7 +35,7 @@ class Container(Backends):
     webhook_delivery: WebhookDelivery
 
     def close(self) -> None:
-        """End the threads of this process and the connections that nobody uses; its workers must have ended."""
+        """End the threads of this process, and close its idle connections; its workers must have ended before."""
         self.services.runs.ending.completions.close()
         self.providers.close()
         self.services.webhook_sender.close()

@@ -1,4 +1,4 @@
-"""Cursors of lists: opaque to callers, and no way to ask for more than the list shows."""
+"""Cursors of lists. They are opaque to callers, and do not give access to more than the list shows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ReadRow = TypeVar("ReadRow", bound=HasId, covariant=True)
 
 
 class ReadPage(Protocol[ReadRow]):
-    """Reads at most `limit` rows in descending order of ids, from below `before_id` unless that is None."""
+    """Reads at most `limit` rows in descending order of ids, with ids below `before_id` unless that is None."""
 
     def __call__(self, *, before_id: int | None, limit: int) -> Sequence[ReadRow]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The number of the newest entries that match, which were sorted; they are all that match if `complete`."""
+    """How many matching entries, the newest, were sorted; `complete` is True if these are all that match."""
 
     entries: int
     complete: bool
@@ -40,7 +40,7 @@ class Sorted:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """`next_cursor` is None on the last page. `sorted` is None where an index has the list's order."""
+    """`next_cursor` is None on the last page. `sorted` is None when an index has the list's order."""
 
     entries: list[T]
     next_cursor: str | None
@@ -48,21 +48,21 @@ class Page(Generic[T]):
 
 
 def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[Row]:
-    """Return the page of at most `limit` rows that begins at the cursor; `Invalid` for a cursor of another list."""
+    """Return the page of at most `limit` rows from the cursor on; raise `Invalid` for a cursor of another list."""
     before_id = int(decode(cursor, int)[0]) if cursor else None
     rows = read(before_id=before_id, limit=limit + 1)
     return Page(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)
 
 
-# A page of large entries ends before they have more bytes together; one larger entry is a page.
+# A page has at most this many bytes of entries, or a single larger entry.
 PAGE_BYTES = 4 * 1024 * 1024
 _FIRST_READ = 2
 
 
 def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int, cursor: str | None) -> Page[Row]:
-    """Return the page that `page_by_id` does, or its beginning of at most `PAGE_BYTES`, as `size` measures rows.
+    """Return a page like `page_by_id`, but with at most `PAGE_BYTES` of rows, which `size` measures.
 
-    Rows are read in pieces that double, so that hardly more than the page is read.
+    Rows are read in pieces that double in length, so that not much more than the page is read.
     """
     before_id = int(decode(cursor, int)[0]) if cursor else None
     shown: list[Row] = []
@@ -81,17 +81,17 @@ def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int,
 
 
 def json_size(value: object) -> int:
-    """Return the bytes of a value as JSON."""
+    """Return the number of bytes of a value's JSON."""
     return len(orjson.dumps(value))
 
 
 def encode(*position: int | str) -> str:
-    """Return the cursor of the position after a page's last entry."""
+    """Return the cursor for a position, the values by which the last entry of a page is sorted."""
     return base64.urlsafe_b64encode(orjson.dumps(position)).decode().rstrip("=")
 
 
 def decode(cursor: str, *kinds: type) -> Position:
-    """Return the values that `encode` was given; `Invalid` when the cursor is not one of this list's."""
+    """Return the values that were passed to `encode`; raise `Invalid` for a cursor of another list."""
     try:
         position = orjson.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except ValueError as error:
@@ -102,5 +102,5 @@ def decode(cursor: str, *kinds: type) -> Position:
 
 
 def _fits(value: object, kind: type) -> bool:
-    """Return whether a value is of its kind; numbers are such that the next one is still a BIGINT."""
+    """Return whether a value has the type `kind`; a number must be smaller than the largest BIGINT."""
     return type(value) is kind and (not isinstance(value, int) or 0 <= value < 2**63 - 1)

@@ -1,6 +1,6 @@
-"""Several database servers behind one engine: connects to the first that serves, and leaves one that hangs.
+"""Several database servers behind one engine: connects to the first one that is ready, and leaves one that hangs.
 
-For the nodes of a Galera cluster, which all take changes, and for a primary with a replica that is promoted. See
+For the nodes of a Galera cluster, which all accept changes, and for a primary with a replica that may be promoted. See
 "wsrep_sync_wait" and "wsrep_ready" in MariaDB's documentation of Galera.
 """
 
@@ -23,40 +23,40 @@ from config.servers import Address
 log = structlog.get_logger(__name__)
 
 CONNECT_S = 2
-# The time for which a server that refused, or did not serve, is tried after all others.
+# For this long, a server that refused a connection or was not ready is tried only after all others.
 AVOIDED_S = 5.0
-# The interval at which servers with connections are checked, the time that a check may take, and the number of failed
-# checks in a row after which the connections of a server are closed.
+# The interval between checks of the servers in use, the longest time of a check, and the number of consecutive failed
+# checks after which the connections of a server are closed.
 WATCH_S, ANSWER_S, UNANSWERED = 1.0, 2, 2
-# Galera's "not prepared for application use" of a node that lost the others, and refusals of a server that is
-# read-only: another server takes the statement.
+# Errors after which another server should be used: Galera's "not prepared for application use" of a node that lost the
+# others, and refusals of a read-only server.
 UNFIT = frozenset({1047, 1290, 1792, 1836})
-# Errors of servers; those of the client library, as "can't connect" and "lost connection", begin at 2000.
+# Errors of servers. Errors of the client library, such as "can't connect" and "lost connection", begin at 2000.
 OF_SERVERS = range(1000, 2000)
-# Statements wait until the node has all that was committed on any node before them: SELECT, UPDATE and DELETE, INSERT.
+# SELECT, UPDATE and DELETE, INSERT: these wait until the node has everything that was committed before on any node.
 SYNC_WAIT = 1 + 2 + 4
 
 
 class DatabaseHosts:
-    """The servers of one database, in the order in which they are asked."""
+    """The servers of one database, in the order in which they are tried."""
 
     def __init__(self, addresses: Sequence[Address]) -> None:
         self._addresses = addresses
         self._avoided_until: dict[Address, float] = {}
         self._lock = threading.Lock()
-        # Each with its descriptor: who asks a connection for it while another thread uses the connection gets an error.
+        # With each connection's descriptor, because a connection that another thread uses does not return it.
         self._connections: dict[Any, tuple[Address, int]] = {}
         self._watcher: threading.Thread | None = None
 
     def serve(self, engine: Engine) -> None:
-        """Give the engine its connections from now on."""
+        """Let the engine connect to these servers."""
         event.listen(engine, "do_connect", self._connect)
         event.listen(engine, "close", lambda connection, _record: self._forget(connection))
         event.listen(engine, "close_detached", self._forget)
         event.listen(engine, "handle_error", _leave_unfit)
 
     def _connect(self, dialect: Any, _record: Any, args: Any, options: dict[str, Any]) -> Any:
-        """Connect to the first server that serves; raises the last one's error when none does."""
+        """Connect to the first server that is ready; raise the last one's error when none is."""
         failure: Exception | None = None
         for address in sorted(self._addresses, key=self._is_avoided):
             try:
@@ -77,8 +77,8 @@ class DatabaseHosts:
 
     @staticmethod
     def _open(dialect: Any, address: Address, args: Any, options: dict[str, Any]) -> Any:
-        """Connect to a server; raises its own error where it takes no changes."""
-        from app.mysql_connection import BoundedConnection  # the driver is compiled, so not everywhere
+        """Connect to a server; raise the driver's error when it does not accept changes."""
+        from app.mysql_connection import BoundedConnection  # the compiled driver is not installed everywhere
 
         host, port = address
         connection = BoundedConnection(*args, **options | {"host": host, "port": port}, until=end_of_wait(CONNECT_S))
@@ -93,7 +93,7 @@ class DatabaseHosts:
             self._connections.pop(connection, None)
 
     def _keep_watch(self, dialect: Any, args: Any, options: dict[str, Any]) -> None:
-        """Watch the servers in a thread of this process; a fork has none of its parent's."""
+        """Watch the servers in a thread of this process: after a fork the thread must be started again."""
         with self._lock:
             if self._watcher is None or not self._watcher.is_alive():
                 impatient = options | {"read_timeout": ANSWER_S, "write_timeout": ANSWER_S}
@@ -118,24 +118,24 @@ class DatabaseHosts:
                         self._leave(address)
 
     def _used(self) -> set[Address]:
-        """Return the servers with connections; without any the thread ends, and the next connection begins another."""
+        """Return the servers with connections. Without any the thread ends, and the next connection restarts it."""
         with self._lock:
             if not self._connections:
                 self._watcher = None
             return {address for address, _ in self._connections.values()}
 
     def _leave(self, address: Address) -> None:
-        """End all waits for a server, whose connections the pool then replaces by those to another one."""
+        """End all waits for a server; the pool then replaces its connections with connections to another server."""
         self._avoided_until[address] = time.monotonic() + AVOIDED_S
         with self._lock:
-            # Connections are forgotten before they are closed, so that these descriptors are still theirs.
-            for descriptor in [one for where, one in self._connections.values() if where == address]:
+            # Connections are removed here before they are closed, so these descriptors are still valid.
+            for descriptor in [number for host, number in self._connections.values() if host == address]:
                 with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copied:
                     copied.shutdown(socket.SHUT_RDWR)
 
 
 def _prepare(connection: Any, dbapi: Any) -> None:
-    """Make a connection see what other nodes committed; raises an error of the driver on a server without changes."""
+    """Make a connection see what other nodes have committed; raise a driver's error if the server can't be used."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW VARIABLES WHERE Variable_name IN ('read_only', 'wsrep_on')")
         variables = dict(cursor.fetchall())
@@ -149,16 +149,16 @@ def _prepare(connection: Any, dbapi: Any) -> None:
 
 
 def _answered(error: Exception) -> bool:
-    """Return whether a server that serves refused a connection, as when it has too many of them."""
+    """Return whether the server is working but refused the connection, for example because it has too many."""
     return _code(error) in OF_SERVERS and _code(error) not in UNFIT
 
 
 def _leave_unfit(context: Any) -> None:
-    """Have the pool replace the connections to a server that takes no statements any more."""
+    """Let the pool replace the connections to a server that no longer accepts statements."""
     if _code(context.original_exception) in UNFIT:
         context.is_disconnect = True
 
 
 def _code(error: BaseException | None) -> object:
-    """Return the number of an error of the driver, None where it has none."""
+    """Return the number of a driver's error, None if it has none."""
     return next(iter(getattr(error, "args", ())), None)

@@ -1,4 +1,4 @@
-"""Transactions of two kinds, what a fault of the database becomes, and the retry of lock conflicts."""
+"""Transactions for queries and for changes, the errors that database faults become, and retries of lock conflicts."""
 
 from __future__ import annotations
 
@@ -39,22 +39,21 @@ T = TypeVar("T")
 P = ParamSpec("P")
 log = structlog.get_logger(__name__)
 
-# Raised for values that a database, its driver or the JSON writer does not take.
+# Raised for values that a database, its driver or the JSON writer does not accept.
 UNSTORABLE = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionError)
-# MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be tried again.
+# MySQL's "lock wait timeout" and "deadlock found": the transaction was rolled back and may be retried.
 LOCK_ERRORS = frozenset({1205, 1213})
 LOCK_ATTEMPTS = 8
-# After an outage, one caller in so many seconds waits for a connection again; the others fail at once.
+# After an outage, one caller per this many seconds waits for a connection; the others fail immediately.
 COOL_DOWN_S = 1.0
 
 
 class Database:
     """Hands out transactions: `read()` for queries, `retrying(work)` for changes, and `write()` in a `retried` method.
 
-    A fault of the server or the network becomes `Unavailable`; a violated constraint stays what it is.
-    `reader` is an engine for `read()` alone, so that queries need not wait for a connection behind changes.
-    A transaction of a request ends at the request's deadline. While the server stands still, one caller at a time waits
-    for it.
+    A fault of the server or the network becomes `Unavailable`; the error of a violated constraint is not changed.
+    `reader` is an engine only for `read()`, so that queries do not wait for a connection behind changes. A transaction
+    of a request ends at the request's deadline. While the server hangs, one caller at a time waits for it.
     """
 
     def __init__(
@@ -71,30 +70,30 @@ class Database:
         self._on_pool_timeout = on_pool_timeout
         self.engines = frozenset({self.engine, self._reader})
         self._breakers = {
-            one: OutageBreaker(
+            used: OutageBreaker(
                 "The database",
                 is_outage=lambda error: isinstance(error, StandsStill) or None,
                 refusal=Unavailable,
                 cool_down_s=COOL_DOWN_S,
             )
-            for one in self.engines
+            for used in self.engines
         }
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite has one writer: waiting in line here is fair, waiting in its busy handler is not.
+        # SQLite has one writer. Waiting in line here is fair; waiting in its busy handler is not.
         self._writer = threading.RLock()
         self._turns = WriterTurns(engine.url.database if self.is_sqlite else None)
         self._line: AbstractContextManager[object] = nullcontext()
-        # Its transactions lock SQLite for writing from their start; on MySQL it is the engine itself.
+        # Its transactions lock SQLite for writing from their start; on MySQL it is an ordinary engine.
         self.exclusive_engine = engine.execution_options(**{BEGIN: EXCLUSIVE})
-        for one, breaker in self._breakers.items():
-            if uses := one.get_execution_options().get(USES):
+        for used, breaker in self._breakers.items():
+            if uses := used.get_execution_options().get(USES):
                 uses.on_outage = breaker.note_outage
 
     @cached_property
     def background(self) -> Database:
-        """The same database for work that no caller waits for.
+        """The same database, for work that no caller waits for.
 
-        On SQLite its changes wait for each other first, so that only one of them at a time waits together with others.
+        On SQLite its changes first wait for each other, so that only one of them at a time competes with requests.
         """
         behind = copy.copy(self)
         behind._line = threading.RLock()
@@ -107,30 +106,30 @@ class Database:
 
     @property
     def missing_file(self) -> Path | None:
-        """The file of SQLite where it is missing or empty, which the first connection would make; None elsewhere."""
+        """The file of SQLite if it is missing or empty, and the first connection would make it; None otherwise."""
         return self.file if self.file and not (self.file.exists() and self.file.stat().st_size) else None
 
     def connections(self) -> dict[str, int]:
-        """Count the connections of this process that are in use and that are idle."""
-        pools = [pool for pool in (one.pool for one in self.engines) if isinstance(pool, QueuePool)]
+        """Count this process' connections, in use and idle."""
+        pools = [pool for pool in (engine.pool for engine in self.engines) if isinstance(pool, QueuePool)]
         return (
             {"in_use": sum(p.checkedout() for p in pools), "idle": sum(p.checkedin() for p in pools)} if pools else {}
         )
 
     def dispose(self) -> None:
-        """Close the idle connections; those in use close when they come back."""
+        """Close the idle connections; the others are closed when they return to the pool."""
         for engine in self.engines:
             engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection for queries; every statement sees what is committed by now."""
+        """Give the block a connection for queries; every statement sees what is committed when it begins."""
         with translated(), self._connected(self._reader) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction: committed at the end of the block, rolled back when it raises."""
+        """Give the block a transaction: committed at its end, rolled back when it raises an error."""
         if not self.is_sqlite:
             with translated(), self._connected(self.engine) as connection:
                 with connection.begin():
@@ -142,7 +141,7 @@ class Database:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Wait in the line of this process' writers to SQLite."""
+        """Wait in the line of this process' SQLite writers."""
         if not self._writer.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
             raise Unavailable("The database is busy; try again.")
         try:
@@ -151,7 +150,7 @@ class Database:
             self._writer.release()
 
     def _connected(self, engine: Engine) -> Connection:
-        """Return a connection; raises `StandsStill` after a wait that shows it."""
+        """Return a connection; raise `StandsStill` after a wait that shows an outage."""
         began = time.monotonic()
         with self._breakers[engine].guard():
             try:
@@ -166,7 +165,7 @@ class Database:
 
     @contextmanager
     def unhurried(self) -> Iterator[Connection]:
-        """A connection for changes of the schema: its statements take as long as they need, and nothing is begun."""
+        """Give the block a connection for changes of the schema, without a transaction or a limit for statements."""
         if self.is_sqlite:
             with self.exclusive_engine.connect() as connection:
                 yield connection
@@ -183,7 +182,7 @@ class Database:
 
     @contextmanager
     def single(self) -> Iterator[Connection]:
-        """Give the block a connection whose statements are committed as they are executed, which saves round trips.
+        """Give the block a connection that commits each statement, which saves round trips.
 
         On SQLite, where that saves nothing, it is a transaction.
         """
@@ -192,9 +191,9 @@ class Database:
             yield connection
 
     def retrying(self, work: Callable[[Connection], T], *, single: bool = False) -> T:
-        """Run `work` in a transaction, again when MySQL chose it as the victim of a lock conflict.
+        """Run `work` in a transaction; repeat it when MySQL chose it as the victim of a lock conflict.
 
-        `single`: it changes rows by one statement.
+        `single`: `work` changes rows with only one statement.
         """
 
         def attempt() -> T:
@@ -229,10 +228,10 @@ Service = TypeVar("Service", bound=HasDatabase)
 
 
 def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenate[Service, P], T]:
-    """Have a method of a service called again when MySQL chose its transaction as the victim of a lock conflict.
+    """Call a method of a service again when MySQL chose its transaction as the victim of a lock conflict.
 
     The method must make exactly one transaction for changes, have no lasting effect before its commit, and query
-    nothing after it. Its caller waits, so that a lock that was waited for to the end is not waited for again.
+    nothing after it. Because its caller waits, it is not repeated after a full wait for a lock.
     """
 
     @wraps(method)
@@ -244,20 +243,20 @@ def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenat
 
 
 class StandsStill(Unavailable):
-    """The server was waited for in vain, for so long that others should not wait for it as well."""
+    """The server did not answer for so long that other callers should not wait for it as well."""
 
 
 def _unavailable(message: str, began: float) -> Unavailable:
-    """Return the error of a wait in vain that began at `began`.
+    """Return the error of a wait without an answer that began at `began`.
 
-    One that a deadline made short shows nothing about the server.
+    A wait that a deadline cut short shows nothing about the server.
     """
     was_long = time.monotonic() - began >= OUTAGE_S
     return (StandsStill if was_long or not is_over() else Unavailable)(message)
 
 
 class LockConflict(Unavailable):
-    """MySQL gave this transaction up in favour of another one (1205, 1213)."""
+    """MySQL rolled this transaction back in favour of another one (1205, 1213)."""
 
 
 @contextmanager
@@ -280,7 +279,7 @@ def translated() -> Iterator[None]:
 def build_database(
     url: str, *, pool_size: int, on_lock_retry: Callable[[], None], on_pool_timeout: Callable[[], None]
 ) -> Database:
-    """At most `pool_size` connections: on MySQL one half of them for queries, the other for changes."""
+    """Return a database with at most `pool_size` connections: on MySQL one half for queries, one half for changes."""
     if is_sqlite(url):
         return Database(build_engine(url, pool_size=pool_size), on_lock_retry=on_lock_retry)
     half = max(1, pool_size // 2)

@@ -1,6 +1,6 @@
 """The time until which a request may wait for the database and for Redis.
 
-Each request has one, which belongs to its thread. Work without a deadline, such as the clock's jobs, waits as long as
+The deadline of a request is stored for its thread. Work without a deadline, such as the clock's jobs, waits as long as
 the engines and clients allow.
 """
 
@@ -14,11 +14,11 @@ from contextvars import ContextVar
 from app.errors import Unavailable
 
 GRACE_S = 0.5
-"""The seconds after its deadline in which a request may still clean up, for example end a run that was not sent."""
+"""For this long after its deadline a request may still clean up, for example end a run that was not sent."""
 
 
 class Unanswered(Exception):
-    """A server did not answer in time. The error of a driver that says so has this class as well."""
+    """A server did not answer in time. A driver's error with this meaning also inherits from this class."""
 
 
 class Deadline:
@@ -35,7 +35,7 @@ class Deadline:
         return time.monotonic() >= self._at
 
     def end(self, now: float) -> float:
-        """Return when a wait that begins now must end; raises `Unavailable` when the time is up."""
+        """Return when a wait that begins now must end; raise `Unavailable` when the time is up."""
         if now < self._at:
             return self._at
         if now < self._at + self._grace_s:
@@ -46,7 +46,7 @@ class Deadline:
         self._at += by_s
 
     def allow(self, within_s: float) -> None:
-        """Count these seconds, from the same beginning, instead of those before."""
+        """Replace the limit by `within_s`, counted from the same beginning."""
         self._at += within_s - self._within_s
         self._within_s = within_s
 
@@ -60,13 +60,13 @@ def begin(within_s: float) -> None:
 
 
 def finish() -> None:
-    """Let this thread have no deadline any more."""
+    """Remove this thread's deadline."""
     _current.set(None)
 
 
 @contextmanager
 def within(time_s: float, *, grace_s: float = GRACE_S) -> Iterator[None]:
-    """Replace this thread's deadline during the block by one in `time_s` seconds."""
+    """Give this thread another deadline during the block, in `time_s` seconds."""
     token = _current.set(Deadline(time_s, grace_s))
     try:
         yield
@@ -75,14 +75,14 @@ def within(time_s: float, *, grace_s: float = GRACE_S) -> Iterator[None]:
 
 
 def allow(within_s: float) -> None:
-    """Give this thread's request so many seconds from its beginning; where there is no deadline there is none still."""
+    """Let this thread's request last `within_s` seconds from its beginning, if it has a deadline."""
     if deadline := _current.get():
         deadline.allow(within_s)
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Do not count the time of the block: it is the caller's, who sends a body, or a vendor's."""
+    """Exclude the block's time from the deadline, because the caller (who sends a body) or a vendor uses it."""
     deadline, began = _current.get(), time.monotonic()
     try:
         yield
@@ -98,7 +98,7 @@ def is_over() -> bool:
 
 
 def end_of_wait(most_s: float) -> float:
-    """Return the monotonic second at which a wait that begins now must end: in `most_s`, or at the deadline.
+    """Return when a wait that begins now must end, in monotonic seconds: in `most_s`, or at the deadline.
 
     Raises `Unavailable` when the deadline is over.
     """
@@ -107,6 +107,6 @@ def end_of_wait(most_s: float) -> float:
 
 
 def left_s(most_s: float) -> float:
-    """Return the seconds that a wait may take which begins now, at most `most_s`; raises as `end_of_wait` does."""
+    """Return how many seconds a wait that begins now may last, at most `most_s`; raise the errors of `end_of_wait`."""
     deadline = _current.get()
     return most_s if deadline is None else min(most_s, deadline.end(now := time.monotonic()) - now)

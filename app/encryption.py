@@ -1,4 +1,4 @@
-"""Random tokens with their digests, and encryption with `REPRISE_SECRET_KEY`, which derives a key for each purpose."""
+"""Random tokens and their digests, and encryption with keys that are derived from `REPRISE_SECRET_KEY`."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ NO_KEY = "Set REPRISE_SECRET_KEY: without it nothing can be masked, as content i
 
 
 def new_token() -> str:
-    """43 URL-safe characters, 256 random bits."""
+    """Return 43 URL-safe characters with 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 def digest(token: str) -> bytes:
-    """SHA-256; 256 random bits need no salt and no slow hash."""
+    """Return the SHA-256 of a token, which needs no salt and no slow hash because it has 256 random bits."""
     return sha256(token.encode(errors="surrogatepass")).digest()
 
 
 class Undecryptable(Invalid):
-    """The content was encrypted with another key, or changed afterwards."""
+    """The content was encrypted with another key, or was changed afterwards."""
 
 
 def _derived_key(secret_key: str, purpose: bytes) -> bytes:
-    """32 bytes; the setting may be any text."""
+    """Return a key of 32 bytes for a purpose; `secret_key` may be any text."""
     return sha256(purpose + b":" + secret_key.encode()).digest()
 
 
 class ContentCipher:
     """AES-256-GCM for content in work, such as a run's question until the run has ended.
 
-    True if there is a key; without one `encrypt` and `decrypt` raise `Unavailable`.
+    The object is true if there is a key; without a key `encrypt` and `decrypt` raise `Unavailable`.
     """
 
     def __init__(self, secret_key: str) -> None:
@@ -50,12 +50,12 @@ class ContentCipher:
         return bool(self._key)
 
     def encrypt(self, content: bytes) -> bytes:
-        """28 random bytes, then the ciphertext, which is 16 bytes longer than the content."""
+        """Return 28 random bytes and the ciphertext, which is 16 bytes longer than the content."""
         salt = secrets.token_bytes(_SALT_BYTES)
         return salt + self._cipher(salt).encrypt(salt[:_NONCE_BYTES], content, None)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """Return the content; `Undecryptable` if it was encrypted with another key or changed."""
+        """Return the content; raise `Undecryptable` if it was encrypted with another key, or was changed."""
         salt = encrypted[:_SALT_BYTES]
         try:
             return self._cipher(salt).decrypt(salt[:_NONCE_BYTES], encrypted[_SALT_BYTES:], None)
@@ -65,12 +65,12 @@ class ContentCipher:
     def _cipher(self, salt: bytes) -> AESGCM:
         if not self._key:
             raise Unavailable(NO_KEY)
-        # A key for each message: random nonces of 12 bytes must not repeat under one key.
+        # Each message has its own key, because random nonces of 12 bytes may repeat, and must not under one key.
         return AESGCM(hmac.digest(self._key, salt, "sha256"))
 
 
 class CredentialCipher:
-    """Fernet for vendors' keys at rest; without a key both methods raise `Invalid`."""
+    """Fernet for the stored keys of vendors; without a secret key both methods raise `Invalid`."""
 
     def __init__(self, secret_key: str) -> None:
         self._key = base64.urlsafe_b64encode(_derived_key(secret_key, b"credentials")) if secret_key else b""
@@ -79,7 +79,7 @@ class CredentialCipher:
         return self._fernet().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted: str) -> str:
-        """Return the text; `Undecryptable` if it was encrypted with another key or changed."""
+        """Return the text; raise `Undecryptable` if it was encrypted with another key, or was changed."""
         try:
             return self._fernet().decrypt(encrypted.encode()).decode()
         except InvalidToken:

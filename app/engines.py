@@ -1,6 +1,6 @@
-"""The engines of MySQL and SQLite: their pools, their connections, and how these are checked and handed back.
+"""The engines of MySQL and SQLite: their pools, and how connections are made, checked and returned.
 
-Waits of a request end at its deadline, see `app/deadline.py`.
+Waits of a request end at its deadline (see `app/deadline.py`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from app.deadline import end_of_wait, left_s
 from app.packed_text import unpack
 from config.servers import MYSQL_PORT, hosts_of
 
-# A connection that was used so lately is not pinged again, which costs as much as a small query.
+# A connection that was used within this time is not pinged. A ping costs as much as a small query.
 TRUSTED_S = 1.0
-# How long a statement may take before its connection is given up, a wait for a lock, one for a free connection, and one
-# for a server that is connected to or pinged.
+# The longest time of a statement (then its connection is given up), of a wait for a lock, of a wait for a free
+# connection, and of connecting to or pinging a server.
 STATEMENT_S = 30
 LOCK_WAIT_S = 20
 POOL_WAIT_S = 10
 CONNECT_S = 10
-# How long SQLite waits for the lock of another process. A request's shorter wait is left to the next reader, which
-# needs some time for a reader's short waits.
+# How long SQLite waits for the lock of another process. A request sets a shorter time, which also holds for the next
+# reader on the connection: the minimum leaves it time for its short waits.
 BUSY_S = 30.0
 BUSY_MIN_S = 0.5
-# After a wait of so long without any answer, a server is taken to stand still.
+# A server that has not answered any wait for this long is considered to hang.
 OUTAGE_S = 1.0
 # Options of an engine: the `DatabaseHosts` that it connects to, None for one host, and its `ConnectionUses`.
 HOSTS = "hosts"
@@ -41,7 +41,7 @@ USES = "uses"
 BEGIN, EXCLUSIVE = "begin", "BEGIN IMMEDIATE"
 # A function of SQLite that returns the text of a packed form.
 UNPACK = "reprise_unpack"
-# What a connection of the pool is marked with whose transaction has ended by a commit.
+# The mark of a pooled connection after its transaction was committed.
 COMMITTED = "committed"
 
 
@@ -53,11 +53,11 @@ def build_engine(
     statement_s: int | None = STATEMENT_S,
     hosts: DatabaseHosts | None = None,
 ) -> Engine:
-    """Return an engine for `mysql://…` (by mysqlclient) or `sqlite:///…`, with the pragmas each of them needs.
+    """Return an engine for `mysql://…` (with mysqlclient) or `sqlite:///…`, with the session settings that it needs.
 
-    The connection that was used last is used next, as it is warm on both sides. A URL of MySQL may have several hosts,
-    see `DatabaseHosts`; `hosts` are those of another engine for the same URL, so that one thread watches them for both.
-    `queries_only`: each statement for itself, which saves the rollback after it.
+    The most recently used connection is used next, because its caches are warm. A URL of MySQL may have several hosts
+    (see `DatabaseHosts`); pass the `hosts` of another engine for the same URL, so that one thread watches them for
+    both. `queries_only`: autocommit, which saves the rollback after queries.
     """
     if is_sqlite(url):
         engine = create_engine(
@@ -70,7 +70,7 @@ def build_engine(
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-        # As SQLAlchemy writes them. Python's own adapters are deprecated, and omit microseconds that are zero.
+        # The same format as SQLAlchemy's. Python's adapters are deprecated, and omit microseconds that are zero.
         sqlite3.register_adapter(date, date.isoformat)
         sqlite3.register_adapter(datetime, lambda when: when.isoformat(" ", "microseconds"))
         return engine
@@ -84,8 +84,8 @@ def build_engine(
 def mysql_engine(
     url: URL, *, pool_size: int, statement_s: int | None, hosts: DatabaseHosts | None, queries_only: bool = False
 ) -> Engine:
-    """Return an engine for a URL of one host, or of `hosts`; a statement has `statement_s`, None for any time."""
-    from app.mysql_cursor import LiteralCursor  # the driver is compiled, so not everywhere
+    """Return an engine for a URL with one host, or for `hosts`. `statement_s` limits a statement; None is no limit."""
+    from app.mysql_cursor import LiteralCursor  # the compiled driver is not installed everywhere
 
     uses = ConnectionUses()
     timeouts = {"read_timeout": statement_s, "write_timeout": statement_s} if statement_s else {}
@@ -97,7 +97,7 @@ def mysql_engine(
         max_overflow=0,
         pool_timeout=POOL_WAIT_S,
         pool_recycle=1800,
-        # Texts of prompts and answers must not reach a log with an error's message.
+        # The texts of prompts and answers must not get into logs with an error's message.
         hide_parameters=True,
         isolation_level="AUTOCOMMIT" if queries_only else "READ COMMITTED",
         skip_autocommit_rollback=queries_only,
@@ -124,9 +124,9 @@ def is_sqlite(url: str) -> bool:
 
 
 class BoundedPool(QueuePool):
-    """Lets a request wait for a connection until its deadline; `timeout` is the longest wait.
+    """Lets a request wait for a connection until its deadline, and at most `timeout`.
 
-    SQLAlchemy reads the attribute `_timeout` for each wait; `tests/unit/test_engines.py` checks that it does.
+    SQLAlchemy reads the attribute `_timeout` at each wait; `tests/unit/test_engines.py` checks this.
     """
 
     @property
@@ -139,10 +139,10 @@ class BoundedPool(QueuePool):
 
 
 class ConnectionUses:
-    """Bounds the uses of an engine's connections to MySQL by the deadlines of their threads.
+    """Limits each use of an engine's MySQL connections to the deadline of its thread.
 
-    `on_outage` is called when such a use was cut and the server has not answered any other one since it began: a
-    statement that is slow shows nothing about the server.
+    `on_outage` is called when a use was cut off, and the server has not answered any other use since its beginning.
+    Otherwise it may only have been a slow statement.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class ConnectionUses:
         self._answered_at = -math.inf
 
     def begin(self, connection: Any, record: Any, _proxy: Any) -> None:
-        """Ping a connection that was idle for a while; the pool replaces one that does not answer."""
+        """Ping a connection that was idle for a while; without an answer the pool replaces it."""
         began = record.info["began_at"] = time.monotonic()
         if began - record.info.get("used_at", -math.inf) >= TRUSTED_S:
             connection.watch(end_of_wait(CONNECT_S))
@@ -163,7 +163,7 @@ class ConnectionUses:
         connection.watch(None if until == math.inf else until)
 
     def end(self, connection: Any, record: Any) -> None:
-        """Note when a connection was used last; one that was cut is pinged, and replaced, before its next use."""
+        """Note the last use of a connection. After a cut it will be pinged, and replaced, before its next use."""
         if connection is None:  # it was closed
             return
         connection.watch(None)
@@ -173,7 +173,7 @@ class ConnectionUses:
             self._answered_at = record.info["used_at"] = time.monotonic()
 
     def close(self, connection: Any, record: Any) -> None:
-        """Notice an outage by the end of a connection that was cut."""
+        """Detect an outage when a connection that was cut is closed."""
         connection.watch(None)
         began = record.info.get("began_at", math.inf)
         if connection.cut and self._answered_at <= began and time.monotonic() - began >= OUTAGE_S:
@@ -187,22 +187,22 @@ def _connect_mysql(_dialect: Any, _record: Any, args: Any, options: Any) -> Any:
 
 
 def _reset(connection: Any, record: Any, state: Any) -> None:
-    """Roll back what is left of a transaction. The pool does so after each commit, too, for which callers waited."""
+    """Roll back an open transaction. SQLAlchemy's pool would also do so after commits, while the caller waits."""
     if not record.info.pop(COMMITTED, False) and not state.terminate_only:
         connection.rollback()
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `Database.write` says so
+    connection.isolation_level = None  # transactions are begun by `_begin_sqlite`, not by Python
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
-    # SQLite's own knows ASCII alone, and searches are meant to find any script in any case.
+    # SQLite's function only changes ASCII, but searches ignore case in all scripts.
     connection.create_function("lower", 1, lambda text: text and str(text).lower(), deterministic=True)
     connection.create_function(UNPACK, 1, _unpacked, deterministic=True)
 
 
 def _unpacked(stored: str | None) -> str | None:
-    """Return the text of a packed form, None where it is damaged, as MySQL's UNCOMPRESS does."""
+    """Return the text of a packed form, or None, like MySQL's UNCOMPRESS, if it is damaged."""
     try:
         return stored and unpack(stored)
     except ValueError:
@@ -210,7 +210,7 @@ def _unpacked(stored: str | None) -> str | None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: one that upgrades a read transaction can fail without waiting.
+    # A writer locks from the start: the upgrade of a read transaction can fail without waiting.
     begin = connection.get_execution_options().get(BEGIN, "BEGIN")
     if begin == EXCLUSIVE:
         _bound_lock_wait(connection)
@@ -218,7 +218,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _bound_lock_wait(connection: Connection) -> None:
-    """Let SQLite wait for the lock until the deadline."""
+    """Let SQLite wait for the lock until the thread's deadline."""
     busy_ms = math.ceil(max(BUSY_MIN_S, left_s(BUSY_S)) * 1000)
     if connection.info.get("busy_ms") != busy_ms:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {busy_ms}")

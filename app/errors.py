@@ -8,17 +8,17 @@ T = TypeVar("T")
 
 
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""The errors of code that reads data of a shape that it was not written for."""
+"""The errors of code that reads data of an unexpected shape."""
 
 
 class RepriseError(Exception):
-    """The root of all errors that are meant to be seen by a caller; its text is the message."""
+    """The base class of all errors that a caller may see; the text is the message."""
 
 
 class Invalid(RepriseError):
-    """The request can't be understood or is out of its limits (400).
+    """The request can't be understood, or exceeds a limit (400).
 
-    Each of its `problems` is a sentence, after the path of the field that it is about: `placeholders.0.key: …`.
+    Each of its `problems` is a sentence after the path of a field: `placeholders.0.key: …`.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -27,7 +27,7 @@ class Invalid(RepriseError):
 
 
 class Unauthorized(RepriseError):
-    """No key, or one that is malformed, unknown, revoked or expired (401)."""
+    """The key is missing, malformed, unknown, revoked or expired (401)."""
 
 
 class Forbidden(RepriseError):
@@ -35,18 +35,18 @@ class Forbidden(RepriseError):
 
 
 class NotFound(RepriseError):
-    """Does not exist, or belongs to another project: the caller can't tell which (404)."""
+    """The object does not exist, or belongs to another project; the answer is the same (404)."""
 
 
-def require(found: T | None, message: str) -> T:
-    """Return the value; raises `NotFound` with the message where it is None."""
-    if found is None:
+def require(value: T | None, message: str) -> T:
+    """Return the value; raise `NotFound` with the message if it is None."""
+    if value is None:
         raise NotFound(message)
-    return found
+    return value
 
 
 class Conflict(RepriseError):
-    """The state does not allow it (409)."""
+    """The present state does not allow the request (409)."""
 
 
 class StaleDraft(RepriseError):
@@ -54,15 +54,15 @@ class StaleDraft(RepriseError):
 
 
 class TooLarge(RepriseError):
-    """A body over its limit, before or after decompression (413)."""
+    """The body is too large, before or after decompression (413)."""
 
 
 class UnsupportedMediaType(RepriseError):
-    """A content type or encoding that is not accepted; the message says which are (415)."""
+    """The content type or encoding is not accepted; the message lists the accepted ones (415)."""
 
 
 class RateLimited(RepriseError):
-    """The key, the user or the address has used up its requests of this minute (429)."""
+    """The key, the user or the address has exhausted its requests per minute (429)."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class RateLimited(RepriseError):
 
 
 class ProviderError(RepriseError):
-    """The model's vendor failed after all retries; the text is the vendor's own, never a credential (502)."""
+    """The model's vendor failed after all retries; the text is the vendor's, without credentials (502)."""
 
 
 class ProviderTimeout(ProviderError):
@@ -78,8 +78,8 @@ class ProviderTimeout(ProviderError):
 
 
 class WaitTimeout(RepriseError):
-    """A run takes longer than a caller may wait; it goes on to its log (504)."""
+    """A run lasts longer than a caller may wait; it continues, and its result will be in the log (504)."""
 
 
 class Unavailable(RepriseError):
-    """The database, Redis or the workers are away for the moment; asking again is right (503)."""
+    """The database, Redis or the workers are temporarily unavailable; the caller should retry (503)."""

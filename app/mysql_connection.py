@@ -1,8 +1,8 @@
-"""mysqlclient's connection, whose waits for the server end at a time.
+"""mysqlclient's connection, with limits for whole waits for the server.
 
-The driver's own time-outs are for each read, so that they end neither a handshake nor an answer that comes byte by
-byte. mysqlclient lets the thread of `app/socket_watch.py` read the descriptor during the handshake only, so that it is
-remembered at its end.
+The driver's time-outs are for each read, so they do not end a handshake or an answer that arrives byte by byte. The
+thread of `app/socket_watch.py` can only read the descriptor from mysqlclient during the handshake, so the connection
+stores it at the handshake's end.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class UnansweredConnection(OperationalError, Unanswered):  # type: ignore[misc]
 
 
 class BoundedConnection(Connection):  # type: ignore[misc]
-    """Connects until the monotonic second `until`, which also ends the first statements, until `watch` is called.
+    """A connection that must be made until the monotonic second `until`; raises `UnansweredConnection` otherwise.
 
-    Raises `UnansweredConnection` then. `cut` is True when a wait was ended: the connection can't be used any more.
+    `until` is also the end of the first statements, unless `watch` sets another one. `cut` is True after a wait was
+    ended: the connection can't be used any more.
     """
 
     cut = False
@@ -33,7 +34,7 @@ class BoundedConnection(Connection):  # type: ignore[misc]
     def __init__(self, *args: Any, until: float, **options: Any) -> None:
         self._descriptor = -1
         self._wait: Wait | None = WATCH.begin(until, self._socket)
-        # The driver's own covers TCP, during which there is no descriptor yet.
+        # The driver's time-out limits the TCP handshake, during which there is no descriptor yet.
         tcp_s = max(1, math.ceil(until - time.monotonic()))
         try:
             super().__init__(*args, **options | {"connect_timeout": tcp_s})
@@ -44,7 +45,7 @@ class BoundedConnection(Connection):  # type: ignore[misc]
             raise
 
     def watch(self, until: float | None) -> None:
-        """End waits for the server at `until` instead of the time before; with None they are not ended."""
+        """End waits for the server at `until`, which replaces the end set before; None is no limit."""
         if self._wait is not None and WATCH.end(self._wait):
             self.cut = True
         self._wait = None if until is None else WATCH.begin(until, self._socket)
@@ -54,7 +55,7 @@ class BoundedConnection(Connection):  # type: ignore[misc]
         super().close()
 
     def set_character_set(self, charset: str, collation: str | None = None) -> None:
-        """Do as the driver's method, which the driver calls right after the handshake."""
+        """Also store the descriptor: the driver calls this method right after the handshake."""
         self._descriptor = self.fileno()
         super().set_character_set(charset, collation)
 

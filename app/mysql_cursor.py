@@ -1,6 +1,6 @@
-"""mysqlclient's cursor, with a shorter way for the values of large statements.
+"""mysqlclient's cursor, with a faster conversion of the values of large statements.
 
-Ingest inserts some 5,500 values a batch: see docs/performance.md for what the driver and the server need for them.
+Ingest inserts some 5,500 values per batch; docs/performance.md has the cost of them in the driver and the server.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from MySQLdb.cursors import Cursor
 
 HEX_BYTES = 64 * 1024
-"""The longest bytes that are sent in two digits a byte. The largest bodies would not fit a packet of the server so."""
+"""Up to this length, bytes are sent as two hexadecimal digits each, which would make large bodies exceed a packet."""
 
 
 class LiteralCursor(Cursor):  # type: ignore[misc]
-    """Writes integers, NULL and bytes itself, and leaves texts, and all other values, to the driver.
+    """Writes integers, NULL and bytes itself; the driver writes texts and all other values.
 
-    Bytes are binary strings for the server. The driver sends them as texts, which the server checks as such.
+    Bytes are sent as binary strings. The driver would send them as texts, and the server would check their encoding.
     """
 
     def execute(self, query: str, args: Any = None) -> Any:
-        """Execute a query with `args`, a tuple for its `%s`, as the driver's cursor does."""
+        """Execute a query with `args`, a tuple for its `%s`, like the driver's cursor."""
         if not args or type(args) is not tuple:
             return super().execute(query, args)
         driver = self.connection

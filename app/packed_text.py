@@ -1,7 +1,7 @@
-"""Long texts in a compressed form that databases can read: MySQL by its own functions, SQLite by one of Python's.
+"""Long texts in a compressed form that databases can read: MySQL with its functions, SQLite with one of ours.
 
-The form is `MARK` and then, in Base64, what MySQL's COMPRESS() returns: the number of the text's bytes in UTF-8, as
-four bytes, the lowest first, and a stream of zlib (https://dev.mysql.com/doc/refman/8.4/en/encryption-functions.html).
+The form is `MARK` and then, in Base64, the result of MySQL's COMPRESS(): the length of the text in bytes of UTF-8, as
+four bytes, little-endian, and a zlib stream (https://dev.mysql.com/doc/refman/8.4/en/encryption-functions.html).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import zlib
 from base64 import b64decode, b64encode
 
 MARK = "\1m\1"
-"""What a packed text begins with; a text of another kind that begins so is packed in any case."""
+"""The beginning of a packed text. A plain text that begins the same way is always packed."""
 FROM_CHARACTERS = 4096
-"""Shorter texts stay as they are: a search takes twice as long where it has to unpack, for a quarter of their bytes."""
-# Of zlib's levels: the best one takes four times as long, for a seventh fewer bytes.
+"""Shorter texts are not packed: it would save a quarter of their bytes, and make searches half as fast."""
+# zlib's fastest level: the best one is four times slower, for a seventh fewer bytes.
 _LEVEL = 1
 _SIZE_BYTES = 4
-# Of UTF-8.
+# The longest character in UTF-8.
 _CHARACTER_BYTES = 4
-# Deflate takes 15 bits for a byte at most, and begins a block of thousands with the lengths of its codes.
+# Deflate needs at most 15 bits per byte, and begins a block of thousands of bytes with the lengths of its codes.
 _BYTES_PER_BYTE, _CODES_BYTES = 2, 1024
 
 
 def pack(text: str) -> str:
-    """Return the packed form of a text, or the text where that is no shorter."""
+    """Return the packed form of a text, or the text if packing does not make it shorter."""
     if len(text) < FROM_CHARACTERS and not text.startswith(MARK):
         return text
     content = text.encode()
@@ -32,15 +32,15 @@ def pack(text: str) -> str:
 
 
 def start_size(characters: int) -> int:
-    """Return how much of a packed form suffices to read the first characters of its text, whatever they are."""
+    """Return how many characters of a packed form are always enough to read the first `characters` of its text."""
     size = _SIZE_BYTES + _CODES_BYTES + _BYTES_PER_BYTE * _CHARACTER_BYTES * characters
     return len(MARK) + 4 * -(-size // 3)
 
 
 def unpack_start(stored: str, characters: int) -> str:
-    """Return the first characters of a text, of whose packed form the first `start_size` are looked at.
+    """Return the first characters of a text, by reading the first `start_size` characters of its packed form.
 
-    Returns what can be read of a damaged one.
+    If the packed form is damaged, the result may be shorter.
     """
     if not stored.startswith(MARK):
         return stored[:characters]
@@ -53,7 +53,7 @@ def unpack_start(stored: str, characters: int) -> str:
 
 
 def unpack(stored: str) -> str:
-    """Return the text of a packed form, or `stored` where it is none; raises `ValueError` for one that is damaged."""
+    """Return the text of a packed form, or `stored` if it is not packed; raise `ValueError` if it is damaged."""
     if not stored.startswith(MARK):
         return stored
     try:

@@ -1,6 +1,6 @@
-"""Regular expressions that a user wrote, run on text that a model wrote.
+"""Users' regular expressions, which are searched in models' texts.
 
-RE2 searches in linear time, so no pattern can hold up a worker; it has neither look-around nor back-references.
+RE2 searches in linear time, so no pattern can block a worker; it has neither look-around nor back-references.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import re2
 
 LONGEST_PATTERN = 1_000
-MOST_MEMORY = 256 << 10  # bytes; keeps big counted repetitions from compiling
+MOST_MEMORY = 256 << 10  # bytes; with more, large counted repetitions would compile
 
 
 def compile_pattern(pattern: str) -> re2._Regexp:
-    """Compile a pattern; raises `ValueError` with RE2's own message."""
+    """Compile a pattern; raise `ValueError` with RE2's message."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"is longer than {LONGEST_PATTERN} characters")
     options = re2.Options()
@@ -26,6 +26,6 @@ def compile_pattern(pattern: str) -> re2._Regexp:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Return whether the pattern matches anywhere in the text; raises ValueError for a pattern that is none."""
-    readable = text.encode(errors="replace").decode()  # RE2 takes no lone surrogates
+    """Return whether the pattern matches anywhere in the text; raise `ValueError` for an invalid pattern."""
+    readable = text.encode(errors="replace").decode()  # RE2 does not accept lone surrogates
     return compile_pattern(pattern).search(readable) is not None

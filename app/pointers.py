@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901): parsed to tokens, and written from a path."""
+"""JSON pointers (RFC 6901): parsing to tokens, and formatting of a path."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ T = TypeVar("T")
 
 
 class PointerTree(Generic[T]):
-    """Values by pointer, in which `*` stands for every index of an array. To follow a path, the number of pointers
-    does not matter: it costs a step for each token, and more only where pointers name the same place in several ways.
+    """Values by pointer, in which `*` matches every index of an array.
+
+    Following a path costs a step per token, however many pointers there are. It costs more only where several pointers
+    match the same place.
     """
 
     __slots__ = ("children", "value")
 
     def __init__(self, values: Mapping[Pointer, T] | None = None) -> None:
         self.children: dict[str, PointerTree[T]] = {}
-        self.value: T | None = None  # of the pointer that ends here
+        self.value: T | None = None  # the value of the pointer that ends here
         for pointer, value in (values or {}).items():
             tree = self
             for token in pointer:
@@ -33,7 +35,7 @@ def follow(trees: Iterable[PointerTree[T]], part: str | int) -> list[PointerTree
 
 
 def parse_pointer(text: str) -> Pointer:
-    """Return the tokens of a JSON pointer; raises ValueError where RFC 6901 does."""
+    """Return the tokens of a JSON pointer; raise `ValueError` if it breaks RFC 6901."""
     if not text:
         return ()
     if not text.startswith("/"):
@@ -47,7 +49,7 @@ def format_pointer(path: Sequence[str | int]) -> str:
 
 
 def unescape_token(token: str) -> str:
-    """Return the key or index that a token of a pointer stands for; a `~` that escapes nothing stays."""
+    """Return the key or index that a token of a pointer means; a `~` that escapes nothing is kept."""
     return token.replace("~1", "/").replace("~0", "~")
 
 

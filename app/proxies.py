@@ -1,4 +1,4 @@
-"""Finds the address of the client behind reverse proxies that are trusted."""
+"""Finds the address of the client behind trusted reverse proxies."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
-# More proxies than any chain has; a client may send as many made-up ones as fit into a header.
+# Longer than any real chain of proxies; a client may send as many invented ones as fit into a header.
 HOPS_MAX = 32
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """Return the networks in a comma-separated list of addresses and networks; `ValueError` names what is neither."""
+    """Return the networks of a comma-separated list of addresses and networks; raise `ValueError` for other entries."""
     return tuple(ip_network(entry.strip()) for entry in text.split(",") if entry.strip())
 
 
 def parse_address(text: str) -> Address | None:
-    """Return an address as proxies write it, perhaps with a port; None for a name or anything else.
+    """Return the address in an entry that a proxy wrote, perhaps with a port; None if it is not an address.
 
-    An IPv4 address that was mapped into IPv6 is IPv4, and the zone of a link-local address is left out.
+    An IPv4-mapped IPv6 address becomes IPv4, and the zone of a link-local address is omitted.
     """
     text = text.strip().strip('"')
     if text.startswith("["):
@@ -35,7 +35,7 @@ def parse_address(text: str) -> Address | None:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
-    """Everybody can write `X-Forwarded-For`, so only what trusted proxies added to it is believed."""
+    """Any client can send `X-Forwarded-For`, so only the entries that trusted proxies added are believed."""
 
     networks: tuple[Network, ...] = ()
 
@@ -45,8 +45,10 @@ class TrustedProxies:
         return address is not None and self._has(address)
 
     def client(self, peer: str, forwarded_for: str) -> str:
-        """Return the address of the client: the peer's or, when that is a trusted proxy, the right-most address of
-        `X-Forwarded-For` that is none. What stands left of an entry that is no address is not believed.
+        """Return the address of the client.
+
+        This is the peer or, when the peer is a trusted proxy, the right-most address in `X-Forwarded-For` that is not a
+        trusted proxy. Entries to the left of one that is not an address are not believed.
         """
         address = parse_address(peer)
         if address is None:

@@ -1,6 +1,6 @@
-"""Shares of a limited number of places, so that no organization can take what others need.
+"""Shares of a limited number of places, so that no organization can use up the places that others need.
 
-Work that holds a place can't be taken back: a call of a model that hangs keeps its thread for minutes. So a part of the
+Work that has a place can't be interrupted: a model call that hangs keeps its thread for minutes. So a part of the
 places is kept free for organizations that hold less than their share.
 """
 
@@ -20,14 +20,14 @@ from app.errors import Unavailable
 class Quota:
     """Decides whether an organization gets one of `capacity` places.
 
-    Below its `share` it is admitted while it holds fewer places than are free, so that it takes half of what is left at
-    most; from its share on, only while fewer than `places` are taken by all together. So:
+    Below its `share`, an organization is admitted while it holds fewer places than are free, so it gets at most half of
+    the free places. With its share or more, it is admitted only while all organizations use fewer than `places`. So:
 
-    * never are more than `capacity` places taken;
-    * alone, an organization gets `places`;
-    * while one takes all that it can, a share stays free, of which the next one finds half at once, another one half of
-      what is left, and so on: as many in a row as a share can be halved;
-    * what becomes free goes to those below their shares before it goes to one that has its share.
+    * at most `capacity` places are in use;
+    * an organization without competitors gets `places`;
+    * when one organization uses all that it can, a share stays free. The next organization finds half of it at once,
+      another one half of the rest, and so on, as often as a share can be halved;
+    * a place that becomes free goes to organizations below their share before it goes to others.
     """
 
     places: int
@@ -36,23 +36,23 @@ class Quota:
 
     @classmethod
     def of(cls, places: int, percent: int) -> Quota:
-        """Give one organization alone `places`, and add a share that only others can take."""
+        """Give an organization without competitors `places`, and add a share that only others can use."""
         share = _share(places, percent)
         return cls(places, share, places + share)
 
     @classmethod
     def beside(cls, places: int, percent: int) -> Quota:
-        """Divide what is left of `places` for work that leaves a share of them to work that is more urgent.
+        """Return the quota of less urgent work: `percent` of `places` stay free for urgent work.
 
-        A single place can't be left.
+        A single place is not kept free.
         """
         return cls.within(max(1, places - _share(places, percent)), percent)
 
     @classmethod
     def within(cls, capacity: int, percent: int, *, places: int | None = None) -> Quota:
-        """Divide `capacity` places: one organization alone gets as many as fit, at most `places`, and others the rest.
+        """Divide `capacity` places between an organization without competitors and a share for others.
 
-        A single place can't be divided.
+        The organization gets as many places as fit, at most `places`. A single place can't be divided.
         """
         fitting = max(1, min(places or capacity, capacity * 100 // (100 + percent)))
         while fitting > 1 and fitting + _share(fitting, percent) > capacity:
@@ -61,12 +61,12 @@ class Quota:
         return cls(fitting, share, max(1, min(capacity, fitting + share)))
 
     def admits(self, *, taken: int, held: int) -> bool:
-        """Return whether an organization that holds `held` of the `taken` places may take another one."""
+        """Return whether an organization that holds `held` of the `taken` places may have another one."""
         return held < self.capacity - taken if held < self.share else taken < self.places
 
 
 class Shares:
-    """Counts the places that organizations hold; not safe for several threads."""
+    """Counts the places that organizations hold; not thread-safe."""
 
     def __init__(self, quota: Quota) -> None:
         self.quota = quota
@@ -78,11 +78,11 @@ class Shares:
 
     @property
     def held(self) -> dict[int, int]:
-        """{organization: places}, of those that hold any."""
+        """{organization: places} of the organizations that hold any."""
         return dict(self._held)
 
     def take(self, organization_id: int) -> bool:
-        """Take a place if the organization may have another one."""
+        """Give the organization a place if it may have another one; return whether it got it."""
         admitted = self.quota.admits(taken=self.taken, held=self._held[organization_id])
         if admitted:
             self._held[organization_id] += 1
@@ -95,9 +95,9 @@ class Shares:
 
 
 class Turns:
-    """Hands out turns to organizations with the fewest turns first, and within one in the order of arrival.
+    """Gives turns first to the organizations with the fewest turns, and within one in the order of arrival.
 
-    `on_refused` is called for each caller who gets none in time.
+    `on_refused` is called for each caller that gets no turn in time.
     """
 
     def __init__(self, quota: Quota, *, on_refused: Callable[[], None] = lambda: None) -> None:
@@ -108,9 +108,9 @@ class Turns:
 
     @contextmanager
     def of(self, organization_id: int, *, wait_s: float) -> Iterator[None]:
-        """Hold a turn during the block; raises `Unavailable` when none becomes free within `wait_s`.
+        """Hold a turn during the block.
 
-        The deadline of the thread may be earlier.
+        Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline.
         """
         self._enter(organization_id, left_s(wait_s))
         try:
@@ -135,10 +135,10 @@ class Turns:
         raise Unavailable("Too many requests of this kind are in work at once; try again.")
 
     def _hand_on(self) -> None:
-        """Give the free turns to the organizations that may have them, those with the fewest turns first."""
+        """Give the free turns to organizations that may have them, first to those with the fewest turns."""
         while self._lines:
             held = self._shares.held
-            organization_id = min(self._lines, key=lambda one: held.get(one, 0))
+            organization_id = min(self._lines, key=lambda id_: held.get(id_, 0))
             if not self._shares.take(organization_id):
                 return
             called = self._lines[organization_id][0]
@@ -146,7 +146,7 @@ class Turns:
             called.set()
 
     def _remove(self, organization_id: int, called: threading.Event) -> None:
-        """Take a waiting thread out of its line, and move the organization to the end of those with as many turns."""
+        """Remove a thread from its line, and move the organization behind others with the same number of turns."""
         line = self._lines.pop(organization_id)
         line.remove(called)
         if line:
@@ -154,5 +154,5 @@ class Turns:
 
 
 def _share(places: int, percent: int) -> int:
-    """Rounded up: the smallest share is one place."""
+    """Return `percent` of `places`, rounded up; at least one place."""
     return max(1, -(-places * percent // 100))

@@ -1,7 +1,7 @@
-"""Ends waits for a server at a time: the thread of a process that shuts down the sockets on which they wait.
+"""Limits whole waits for a server: one thread per process shuts down the sockets of waits that are over.
 
-The time-out of a socket is for each read of it, so that a server which sends a byte a second never reaches it. A driver
-in C, which knows only such time-outs, has no other way to be stopped.
+The time-out of a socket is for each read, so a server that sends a byte per second never exceeds it. A driver in C has
+only such time-outs, and can't be stopped in another way.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 LOOK_S = 0.1
-# The thread ends after so many looks without a wait, and the next wait starts another one.
+# The thread ends after this many looks without a wait, and the next wait starts another one.
 QUIET_LOOKS = 10
-# What a driver names its socket before it has one: no socket, or a standard file of the process.
+# Descriptors that a driver returns before it has a socket: none, or a standard file of the process.
 STANDARD_FILES = frozenset({-1, 0, 1, 2})
 
 
@@ -25,8 +25,8 @@ STANDARD_FILES = frozenset({-1, 0, 1, 2})
 class Wait:
     """A wait that ends at `until`, in monotonic seconds.
 
-    `descriptor` returns that of the socket, -1 while there is none. `ended` is True when the socket was shut down,
-    after which it can't be used any more.
+    `descriptor` returns the socket's, -1 while there is none. `ended` is True after the socket was shut down; then it
+    can't be used any more.
     """
 
     until: float
@@ -51,13 +51,13 @@ class SocketWatch:
         return wait
 
     def end(self, wait: Wait) -> bool:
-        """Watch the socket no longer; return whether it was shut down."""
+        """Stop watching the socket; return whether it was shut down."""
         with self._lock:
             self._waits.discard(wait)
         return wait.ended
 
     def forget(self) -> None:
-        """Forget the waits of another process: a fork has none of its parent's threads, and has copies of its locks."""
+        """Forget the parent's waits after a fork: the child has copies of its locks, but not its threads."""
         self._lock, self._waits, self._thread = threading.Lock(), set(), None
 
     def _work(self) -> None:
@@ -67,14 +67,14 @@ class SocketWatch:
             quiet = 0 if self._look(time.monotonic()) else quiet + 1
 
     def _retires(self) -> bool:
-        """Let this thread end, unless a wait has begun just now."""
+        """Return whether this thread ends: yes, unless a wait has just begun."""
         with self._lock:
             if not self._waits:
                 self._thread = None
             return not self._waits
 
     def _look(self, now: float) -> int:
-        """Shut down what is due; return the number of waits."""
+        """Shut down the sockets of waits that are over; return the number of remaining waits."""
         with self._lock:
             for wait in [wait for wait in self._waits if wait.until <= now]:
                 if _shut_down(wait):
@@ -84,7 +84,7 @@ class SocketWatch:
 
 
 def _shut_down(wait: Wait) -> bool:
-    """Return False where there is no socket yet."""
+    """Shut down the socket of a wait; return False if there is no socket yet."""
     if (descriptor := wait.descriptor()) in STANDARD_FILES:
         return False
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copied:
@@ -93,5 +93,5 @@ def _shut_down(wait: Wait) -> bool:
 
 
 WATCH = SocketWatch()
-"""That of this process."""
+"""The watch of this process."""
 os.register_at_fork(after_in_child=WATCH.forget)

@@ -1,4 +1,4 @@
-"""Turns text and JSON from outside into what databases and JSON writers take, with as few changes as possible."""
+"""Changes texts and JSON from outside, as little as possible, so that databases and JSON writers accept them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.otlp.values import too_deep
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 _DIGITS_MAX = len(str(INTEGER_MAX))
-# A text of nothing but halves of pairs takes so long that other threads run between two pieces of it.
+# Long texts are converted in pieces, because a text of only surrogates is slow and other threads must run in between.
 PIECE = 64 * 1024
 
 
 def storable_text(text: str) -> str:
-    """Return the text, with halves of a surrogate pair joined; U+FFFD stands for a half that is alone, and for NUL."""
+    """Return the text with surrogate pairs joined; lone surrogates and NUL become U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -29,7 +29,7 @@ def _with_whole_pairs(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield pieces of about `PIECE` characters, none of which begins with the second half of a pair."""
+    """Yield pieces of about `PIECE` characters that do not begin with the second half of a surrogate pair."""
     start = 0
     while start < len(text):
         end = start + PIECE
@@ -39,11 +39,11 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def decode_json(text: str) -> Any:
-    """Return the JSON value in `text`; raises ValueError where there is none, or where it nests deeper than `MAX_DEPTH`
-    (app/otlp/values.py).
+    """Return the JSON value in `text`; raise `ValueError` for invalid JSON, and JSON nested deeper than `MAX_DEPTH`.
 
-    Texts and keys are those of `storable_text`. Numbers that no column takes, integers beyond 64 bits and what
-    overflows a float, become the text they are written as. Of equal keys the last one counts. NaN is no JSON.
+    Texts and keys are changed by `storable_text`. Numbers that no column can store (integers beyond 64 bits, overflows
+    of a float) become the text of the number. Of equal keys the last one counts. NaN is not valid. For `MAX_DEPTH` see
+    app/otlp/values.py.
     """
     try:
         value = _DECODER.decode(text)
@@ -70,7 +70,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-# To make one takes longer than to decode what most texts have.
+# Made once: making a decoder is slower than decoding most texts.
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse)
 
 

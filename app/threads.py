@@ -1,4 +1,4 @@
-"""Threads that wait for work, of which a process has hundreds."""
+"""Threads that wait for work. A process has hundreds of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LastComeFirst(threading.Condition):
-    """Wakes the thread that has waited for the shortest time, as of hundreds its stack is still in the caches."""
+    """Wakes the thread that has waited for the shortest time, because its stack is still in the processor's caches."""
 
     _waiters: deque[threading.Lock]
 
@@ -20,10 +20,10 @@ class LastComeFirst(threading.Condition):
 
 
 class WarmThreads(ThreadPoolExecutor):
-    """A pool of up to `most` threads, `ready` of which it starts at once; the others start as they are needed.
+    """A pool of up to `most` threads. It starts `ready` of them immediately, and the others when they are needed.
 
-    Starting a thread takes a tenth of a request's time, and the thread that hands out the work waits meanwhile. An idle
-    thread takes 20 KB.
+    Starting a thread lasts a tenth of a request's time, during which the thread that distributes the work waits. An
+    idle thread needs 20 KB.
     """
 
     def __init__(self, most: int, *, ready: int) -> None:

@@ -1,4 +1,4 @@
-"""Times as the API writes them: ISO 8601 UTC with milliseconds and `Z`."""
+"""Times, and their format in the API: ISO 8601 in UTC with milliseconds and `Z`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ NS_PER_MS = 1_000_000
 
 
 def utc_now() -> datetime:
-    """Return the time, in the milliseconds that the database keeps."""
+    """Return the time in UTC, with the milliseconds that the database stores."""
     now = datetime.now(UTC)
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 def of_unix_ns(ns: int) -> datetime:
-    """Return the time at so many nanoseconds after 1970, to the microsecond."""
+    """Return the time `ns` nanoseconds after 1970, to the microsecond."""
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).replace(microsecond=ns // 1_000 % 1_000_000)
 
 
@@ -26,6 +26,6 @@ def iso(when: datetime) -> str:
 
 
 def steady(now: Now, monotonic: Callable[[], float]) -> Now:
-    """Return a clock that goes on evenly from here, whatever is done to the machine's."""
+    """Return a clock that starts at the present time and is not affected by changes of the machine's clock."""
     began, started = now(), monotonic()
     return lambda: began + timedelta(seconds=monotonic() - started)

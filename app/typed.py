@@ -1,8 +1,8 @@
-"""Decoding into typed objects by msgspec, in any number of threads.
+"""Thread-safe decoding into typed objects with msgspec.
 
-msgspec keeps what it knows of a class with the class, from before it has looked at the fields on. A thread that decodes
-into a class meanwhile ends the process with a segmentation fault, so that one thread at a time makes msgspec look at
-types. `Decoder`, `convert` and `decode` of msgspec itself are forbidden (`pyproject.toml`).
+msgspec stores its information about a class in the class before it has read the fields. If another thread decodes into
+the class at that moment, the process ends with a segmentation fault. So here only one thread at a time makes msgspec
+inspect types. msgspec's `Decoder`, `convert` and `decode` are forbidden elsewhere (`pyproject.toml`).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _lock = threading.Lock()
 
 
 def decoder(kind: type[T]) -> Callable[[bytes | bytearray | memoryview | str], T]:
-    """Return the function that decodes JSON into `kind`; it raises `msgspec.DecodeError` for other JSON."""
+    """Return a function that decodes JSON into `kind`; it raises `msgspec.DecodeError` for other JSON."""
     return _decoder(kind)
 
 
 def convert(raw: Any, kind: type[T]) -> T:
-    """Return `raw`, made of lists, dicts and scalars, as `kind`; `msgspec.ValidationError` where it is no such."""
+    """Convert `raw`, made of lists, dicts and scalars, to `kind`; raise `msgspec.ValidationError` if it can't."""
     _decoder(kind)
     return msgspec.convert(raw, kind)
 
 
 def decode(written: bytes | str, kind: type[T]) -> T:
-    """Return the JSON as `kind`; raises `msgspec.DecodeError` for other JSON."""
+    """Decode JSON into `kind`; raise `msgspec.DecodeError` for other JSON."""
     return decoder(kind)(written)
 
 
-def _looked_at(kind: Any) -> Callable[..., Any]:
-    """Have msgspec look at the type, which it then knows."""
+def _make_decoder(kind: Any) -> Callable[..., Any]:
+    """Make a decoder, for which msgspec inspects the type."""
     with _lock:
         return msgspec.json.Decoder(kind).decode
 
 
-_decoder: Callable[[Any], Callable[..., Any]] = cache(_looked_at)
+_decoder: Callable[[Any], Callable[..., Any]] = cache(_make_decoder)

@@ -1,4 +1,4 @@
-"""The turns in which processes write to one SQLite file."""
+"""Lets processes write to one SQLite file in turn."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from types import TracebackType
 from app.deadline import end_of_wait
 
 POLL_S = 0.001
-# As long as SQLite itself waits for another writer, which it goes on to do then.
+# The same time as SQLite waits for another writer. After it the process leaves the order to SQLite.
 WAIT_S = 30.0
-# Bytes of the lock's file: one is locked by the process that writes, the other one by the process that is next.
+# Bytes of the lock file: the first is locked by the process that writes, the second by the process that is next.
 _WRITES, _IS_NEXT = 0, 1
 
 
 def file_of(database: str | None) -> Path | None:
-    """Return the file of a SQLite database, by its name in a URL; None for one in memory."""
+    """Return the file of a SQLite database by its name in a URL; None for a database in memory."""
     return Path(database) if database and not database.startswith((":", "file:")) else None
 
 
 class WriterTurns:
-    """Holds the turn of this process during the block; one thread at a time may enter it.
+    """Holds this process' turn during the block; only one thread at a time may enter it.
 
-    SQLite lets a process look for the end of another one's transaction in pauses that grow, so that one which writes
-    without a pause would leave the other no chance. Here it has to queue behind the process that is next.
+    In SQLite a process polls for the end of another's transaction with growing pauses, so a process that writes without
+    a pause would leave others no chance. Here it has to queue behind the process that is next.
 
-    A lock ends with its process. `database` is a file, or None and "" for a database in memory, which has no others.
+    A lock ends with its process. `database` is a file, or None or "" for a database in memory, which needs no turns.
     """
 
     def __init__(self, database: str | None) -> None:
@@ -41,7 +41,7 @@ class WriterTurns:
     def __enter__(self) -> None:
         if self._path is None:
             return
-        # Without a file, on a full disk say, the processes have SQLite's own lock.
+        # Without a lock file, for example on a full disk, the processes still have SQLite's lock.
         with suppress(OSError):
             file = self._opened(self._path)
             until = end_of_wait(WAIT_S)
@@ -65,7 +65,7 @@ class WriterTurns:
 
 
 def _locked(file: int, byte: int, until: float) -> bool:
-    """Lock a byte of the file; returns False if that takes too long, as it does while a process is stopped."""
+    """Lock a byte of the file; return False if it is not free until `until`, for example if a process is stopped."""
     while time.monotonic() < until:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)

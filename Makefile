@@ -7,7 +7,7 @@ ARGS   ?=
 JS     := clients/js
 
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-# uv takes a fifth of pip's time. Where only pip's configuration names an index that can be reached, pip installs.
+# uv is five times as fast as pip. pip is the fallback, for machines where only its configuration has a reachable index.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --no-compile $(1)
 
 .DEFAULT_GOAL := help
@@ -25,12 +25,12 @@ run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PO
 test: $(VENV)/test.stamp test-mysql test-js ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
 	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 $(ARGS)
 
-# The driver compiles only where the headers are; where they are not, the test run's summary says what is left out.
+# The driver compiles only with the headers. Without them, the test run's summary lists the skipped tests.
 test-mysql: $(VENV)/test.stamp
 	@if pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null; then \
 		$(MAKE) --no-print-directory $(VENV)/mysql.stamp || test -z "$$REQUIRE_SERVICES"; fi
 
-# As with the driver: without npm, the tests of the JavaScript client are left out.
+# Likewise, without npm the tests of the JavaScript client are skipped.
 test-js:
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --silent $(JS)/node_modules/.package-lock.json; else test -z "$$REQUIRE_SERVICES"; fi
@@ -41,7 +41,7 @@ $(JS)/node_modules/.package-lock.json: $(JS)/package-lock.json
 	@cd $(JS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# COMPOSE names another command for compose; BUILD_ARGS are arguments of the build, such as a mirror's address.
+# COMPOSE is the command for compose files; BUILD_ARGS are arguments of the build, such as a mirror's address.
 image-test: $(VENV)/test.stamp ## Build the image and start the compose file with CONTAINER_ENGINE (docker, podman) on loopback
 	@CONTAINER_ENGINE="$${CONTAINER_ENGINE:-docker}" $(BIN)/python -m pytest tests/e2e/containers $(ARGS)
 
@@ -58,7 +58,7 @@ check-js: test-js
 
 clients: clients-python clients-js ## Build the client libraries into build/clients: a wheel and an npm tarball
 
-# Without what an earlier build left: modules that are gone since would be in the wheel.
+# The folder of an earlier build is removed, because modules that were deleted since then would be in the wheel.
 clients-python: build/clients/bin/python
 	rm -rf clients/python/build
 	build/clients/bin/python -m build --wheel --outdir build/clients clients/python
@@ -71,7 +71,7 @@ build/clients/bin/python:
 	$(PYTHON) -m venv build/clients
 	build/clients/bin/python -m pip --disable-pip-version-check install --quiet "build>=1.3,<2"
 
-# Asks the advisories' database, so it is no part of check: that must give the same answer tomorrow, and offline.
+# Not a part of check, because it queries the database of advisories: check must have the same result tomorrow, and offline.
 audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
 	build/audit/bin/pip-audit --no-deps --disable-pip $(foreach file,installers build mysql test,--requirement requirements/$(file).txt) $(ARGS)
 
@@ -95,11 +95,11 @@ bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promise
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
 	@exec $(BIN)/python -m tests.chaos $(ARGS)
 
-screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ anew; needs Chromium
+screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ again; needs Chromium
 	$(BIN)/python -m docs.images.make
 
-# Hashes are those of all files that the index offers of a release: run it with an index that has what PyPI has, alone.
-# Pins made on the oldest supported Python serve the newer ones too, but not the other way round.
+# The hashes are of all files of a release on the index, so use an index with the same files as PyPI, and no others.
+# Pins that were made on the oldest supported Python also work on newer ones, but not the reverse.
 lock: build/lock/bin/pip-compile clients ## Pin the ranges of setup.py again; PYTHON=the oldest supported, ARGS=--upgrade for newer pins
 	printf 'pip\nuv\n' | $(COMPILE:setup.py=-) --output-file requirements/installers.txt --allow-unsafe
 	$(COMPILE) --output-file requirements/build.txt --allow-unsafe --only-build-deps --build-deps-for editable
@@ -121,22 +121,22 @@ $(BIN)/python:
 		|| { echo "$(PYTHON) cannot make virtual environments: apt-get install python3-venv (or your system's like)"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 
-# One stamp for each set of pins: a later start installs nothing. The pins are whole, as make check tests, so no dependencies
-# are resolved. All processors compile what was installed.
+# One stamp for each set of pins, so that a later start installs nothing. The pins are complete (make check tests it), so no
+# dependencies are resolved. All processors compile the installed modules.
 $(VENV)/%.stamp: requirements/%.txt $(VENV)/own.stamp
 	@echo "Installing $< into $(VENV) (once)"
 	@$(call INSTALL,--require-hashes --no-deps --no-build-isolation --requirement $<)
 	@-$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib
 	@touch $@
 
-# setuptools warns of folders of data, and of an editable installation. The client comes last: the command `reprise` was once
-# the server's, whose removal before an upgrade takes it along.
+# setuptools warns about folders of data, and editable installations. The client is installed last: the command `reprise` once
+# belonged to the server, and an upgrade of the server would remove it.
 $(VENV)/own.stamp: setup.py clients/python/pyproject.toml $(VENV)/build.stamp
 	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable .)
 	@export PYTHONWARNINGS=ignore; $(call INSTALL,--no-deps --no-build-isolation --editable clients/python)
 	@touch $@
 
-# What builds is pinned as well: left to themselves, installers would fetch the newest for each build and ask for no hash.
+# Build tools are pinned as well: otherwise installers would download the newest ones for each build, without hashes.
 $(VENV)/build.stamp: requirements/build.txt requirements/installers.txt | $(BIN)/python
 	@$(PIP) --require-hashes --no-deps --requirement requirements/installers.txt --requirement requirements/build.txt
 	@touch $@

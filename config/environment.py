@@ -1,4 +1,4 @@
-"""Reads the environment: the values that a variable may hold, and the file that may hold its value."""
+"""Reads the environment: parsers of variables' values, which may also be in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class SettingsError(Exception):
-    """A variable holds what can't be used; the message names it."""
+    """The value of a variable is invalid; the message names the variable."""
 
 
 def positive(text: str) -> int:
@@ -58,12 +58,12 @@ def setting(
     *,
     secret: bool = False,
 ) -> Any:
-    """A field read from variable `env`, or from the file that `<env>_FILE` names."""
+    """Declare a field that is read from the variable `env`, or from the file that `<env>_FILE` names."""
     return field(default=default, metadata={"env": env, "meaning": meaning, "parse": parse, "secret": secret})
 
 
 def value_of(environ: Mapping[str, str], env: str) -> str | None:
-    """Return the text of a variable, or of the file that `<env>_FILE` names; None where neither is set."""
+    """Return the text of a variable, or of the file that `<env>_FILE` names; None if neither is set."""
     if file := environ.get(f"{env}_FILE"):
         try:
             return Path(file).read_text(encoding="utf-8").strip()
@@ -73,7 +73,7 @@ def value_of(environ: Mapping[str, str], env: str) -> str | None:
 
 
 def read(declared_field: Field[Any], environ: Mapping[str, str]) -> Any:
-    """Return the value of a setting, its default where the variable is empty; raises `SettingsError`."""
+    """Return the value of a setting, or its default if the variable is empty; raise `SettingsError` if invalid."""
     env, secret = declared_field.metadata["env"], declared_field.metadata["secret"]
     text = value_of(environ, env)
     if text is None or text == "":

@@ -1,6 +1,6 @@
 """gunicorn's configuration: `gunicorn -c config/gunicorn.py app.process.wsgi:application`, and the embedded server's.
 
-The application is loaded in each worker process, after the fork: a database connection must not cross one.
+The application is loaded in each worker process, because database connections must not be shared across a fork.
 Chunked bodies arrive with `wsgi.input_terminated`.
 """
 
@@ -19,16 +19,16 @@ threads = _settings.web_threads
 worker_connections = _settings.web_threads + 1000
 preload_app = False
 keepalive = 30
-# A stopping process finishes what it has begun; a run goes on in its worker although its caller was cut off.
+# A stopping process finishes its requests; a run whose caller was cut off continues in its worker.
 graceful_timeout = 30
-# For a main loop that is stuck: threads may take as long as they need.
+# Only for a main loop that hangs; it does not limit the threads.
 timeout = 120
 backlog = 4096
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 control_socket_disable = True
-# The application decides by REPRISE_TRUSTED_PROXIES which proxies it believes.
+# The application decides which proxies it trusts, by REPRISE_TRUSTED_PROXIES.
 forwarded_allow_ips = ""
-# No header sets SCRIPT_NAME or PATH_INFO: the requested path is the path that is answered.
+# No header may set SCRIPT_NAME or PATH_INFO, and so change the requested path.
 forwarder_headers = ""
 accesslog = None
 logger_class = "config.gunicorn_logging.StructuredLogger"

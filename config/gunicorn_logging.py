@@ -1,4 +1,4 @@
-"""gunicorn's own records in the pipeline of all others; it writes no access log, the application has its own."""
+"""Sends gunicorn's records through the common pipeline. There is no access log of gunicorn; the application has one."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class StructuredLogger(Logger):  # type: ignore[misc]
         configure(Settings.load())
         self.error_log.handlers[:] = []
         self.error_log.propagate = True
-        # At debug level it writes every address, and some are secrets: an invitation's link, say.
+        # At the level debug it logs every URL, and some of them are secrets, such as the link of an invitation.
         self.error_log.setLevel(max(logging.INFO, logging.getLogger().level))

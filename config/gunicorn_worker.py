@@ -1,7 +1,7 @@
 """gunicorn's threaded worker, with JSON answers to malformed HTTP, and with time limits for slow callers.
 
-A thread gets a connection when the head of its request is complete, so that slow heads hold no thread. Reading a body
-and sending an answer have a slowest rate. The worker uses parts of gunicorn that are not documented:
+A connection gets a thread when the head of its request is complete, so that slow heads do not occupy threads. Bodies
+and answers have a minimum rate. The worker uses undocumented parts of gunicorn;
 `tests/unit/config/test_gunicorn_worker.py` names the version.
 """
 
@@ -32,17 +32,17 @@ STATUS = {
     errors.ExpectationFailed: "417 Expectation Failed",
     errors.UnsupportedTransferCoding: "501 Not Implemented",
 }
-# `uri-host [":" port]` of RFC 9110, section 7.2. It is empty where the address that is asked for has no host.
+# `uri-host [":" port]` of RFC 9110, section 7.2. It is empty if the requested URL has no host.
 HOST = re.compile(r"(\[[0-9A-Za-z:.~_-]+\]|[0-9A-Za-z%!$&'()*+,;=._~-]*)(:[0-9]*)?")
-# One of so many threads is there from the start; the others begin when there are as many requests.
+# One of this many threads is started with the process; the others are started when they are needed.
 READY_SHARE = 3
-# Each chunk costs some microseconds, however short: beyond the first ones they must have a size on average.
+# Each chunk costs some microseconds, however short it is. So beyond the free ones chunks must have an average size.
 FREE_CHUNKS = 10_000
 CHUNK_BYTES = 256
 
 
 class CrumbledBody(errors.ParseException):  # type: ignore[misc]
-    """A body of very many very small chunks, each of which costs as much time as a large one."""
+    """The body has too many small chunks; each costs as much time as a large one."""
 
     def __str__(self) -> str:
         return f"its chunks are too small; more than {FREE_CHUNKS} must have {CHUNK_BYTES} bytes on average."
@@ -80,7 +80,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return WarmThreads(self.cfg.threads, ready=self.cfg.threads // READY_SHARE)
 
     def enqueue_req(self, conn: Any) -> None:
-        """Give a connection to a thread, or to the poller until its next request has a whole head."""
+        """Give a connection to a thread; without a complete head, give it to the poller."""
         if not isinstance(conn.sock, PacedSocket):
             conn.sock = PacedSocket(conn.sock, self._settings.min_bytes_per_s)
             conn.data_ready = True
@@ -98,7 +98,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             super().on_pending_socket_readable(conn, client)
 
     def handle(self, conn: Any) -> bool:
-        """Answer a request, in a thread; whether the connection is kept."""
+        """Answer a request, in a thread; return whether the connection is kept open."""
         if conn.sock.head_is_too_long:
             error = errors.LimitRequestHeaders(f"its head is over {HEAD_BYTES} bytes.")
             self.handle_error(None, conn.sock, conn.client, error)
@@ -106,12 +106,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         else:
             kept = bool(super().handle(conn))
         if not kept:
-            # Here, as gunicorn would wait for the caller in the thread that accepts connections.
+            # Ended here, because gunicorn would do it, and wait for the caller, in the thread that accepts connections.
             conn.sock.end()
         return kept
 
     def handle_request(self, req: Any, conn: Any) -> bool:
-        """Answer a request; a caller that takes nothing of the answer for too long counts as disconnected."""
+        """Answer a request; a caller that reads the answer too slowly counts as disconnected."""
         conn.sock.allow(self._settings.silence_s)
         check_host(req)
         if isinstance(req.body.reader, ChunkedReader):
@@ -119,11 +119,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             kept: bool = super().handle_request(req, conn)
         except TimeoutError as error:
-            raise ConnectionResetError(errno.ECONNRESET, "The caller took too little of the answer.") from error
+            raise ConnectionResetError(errno.ECONNRESET, "The caller read the answer too slowly.") from error
         return kept
 
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
-        """Read the rest of an unread body after its answer, so that the next request begins where the body ends."""
+        """Read the rest of an unread body after the answer, because the next request begins after it."""
         body, unreader = conn.parser.mesg.body, conn.parser.unreader
         if not keepalive or body.failed:
             return False
@@ -132,12 +132,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             whole = read_off(lambda: body.read(CHUNK))
         except (OSError, errors.ParseException):
             return False
-        # gunicorn looks for the next request in its own buffer alone.
+        # gunicorn reads the next request only from its buffer.
         unreader.unread(unreader.take_buffered() + conn.sock.take_ahead())
         return whole
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Answer a request line or header that is malformed or too long, which the application never sees."""
+        """Answer a malformed or too long request line or header, which the application does not get."""
         if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.InvalidResponseHeader):
             super().handle_error(req, client, addr, exc)
             return
@@ -149,9 +149,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def check_host(req: Any) -> None:
-    """Raise `WrongHost` for a request that RFC 9112 wants to be answered with 400.
+    """Raise `WrongHost` for a request that must be answered with 400 because of its `Host` (RFC 9112).
 
-    gunicorn reads HTTP/1.2 to 1.9 as HTTP/1.1, as RFC 9110 (section 2.5) recommends, and refuses other major versions.
+    gunicorn reads HTTP/1.2 to 1.9 like HTTP/1.1, which RFC 9110 (section 2.5) recommends, and refuses other major
+    versions.
     """
     hosts = [value for name, value in req.headers if name == "HOST"]
     needed = req.version >= (1, 1)
@@ -160,8 +161,8 @@ def check_host(req: Any) -> None:
 
 
 def refusal(status: str, reason: str) -> bytes:
-    """A whole HTTP answer, after which the connection ends."""
-    body = json.dumps({"error": f"This is no HTTP request that can be answered: {reason}"})
+    """Return a complete HTTP answer, after which the connection is closed."""
+    body = json.dumps({"error": f"Bad request: {reason}"})
     head = {
         "Connection": "close",
         "Content-Type": "application/json",

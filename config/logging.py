@@ -12,7 +12,7 @@ from config.settings import Settings
 
 
 def configure(settings: Settings) -> None:
-    """Send both structlog's and the standard library's records through one pipeline, once per process."""
+    """Send the records of structlog and of the standard library through one pipeline; call it once per process."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -35,12 +35,12 @@ def configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    # One line per model call at INFO level would repeat URLs of vendors; ours say more,
-    # and alembic describes every look at the schema's revision.
+    # At the level info they log a line per model call, but ours have more details, and alembic logs every look at the
+    # schema's revision.
     for noisy in ("httpx", "httpcore", "urllib3", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     structlog.configure(
-        # First, so that a record which is not written costs no more than this.
+        # The level is checked first, so that a record that is not written costs little.
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -49,7 +49,7 @@ def configure(settings: Settings) -> None:
 
 
 def show_controls(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
-    """Show the characters of texts that would control a terminal; of other values the renderer shows them."""
+    """Escape the control characters of texts; the renderer escapes those of other values."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = visible_lines(value) if name == "exception" else visible(value)

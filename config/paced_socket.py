@@ -1,6 +1,6 @@
-"""A caller's connection with time limits: one for the whole head of a request, a slowest rate for bodies and answers.
+"""A caller's connection with limits: a time for the whole head of a request, a minimum rate for bodies and answers.
 
-Time-outs of single reads and writes would let a byte now and then hold a thread for ever.
+With time-outs of single reads and writes, a byte now and then would occupy a thread forever.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-# A longer head is refused without its rest; so is one with a bare line feed, which is an error by itself.
+# A longer head is refused before its end arrives. So is a head with a bare line feed, which is always an error.
 HEAD_BYTES = 64 * 1024
 HEAD_END = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 PIECE = 16 * 1024
 CHUNK = 64 * 1024
-# The bytes, and the seconds, for which an unwanted body is read, and how far its sender may fall behind.
+# Limits for reading an unwanted body: bytes, seconds, and how many seconds its sender may fall behind.
 REST_BYTES = 64 * 1024 * 1024
 REST_S = 10.0
 REST_BEHIND_S = 1.0
@@ -24,29 +24,29 @@ T = TypeVar("T")
 
 
 class TooSlow(TimeoutError):
-    """The caller fell too far behind the slowest rate."""
+    """The caller fell too far behind the minimum rate."""
 
     def __str__(self) -> str:
-        return "it comes too slowly."
+        return "it was sent too slowly."
 
 
 class Allowance:
-    """Seconds that may still be spent on waiting. Waiting uses them up, bytes at the slowest rate give them back."""
+    """The seconds that may still be spent on waiting. A wait uses them up; bytes add the time of the minimum rate."""
 
     def __init__(self, behind_s: float, bytes_per_s: int) -> None:
         self._most_s = self.left_s = behind_s
         self._bytes_per_s = bytes_per_s
 
     def note(self, waited_s: float, size: int) -> None:
-        """Count a wait and the bytes that it brought; the allowance never grows beyond that of the beginning."""
+        """Count a wait and the `size` of its bytes; the allowance never exceeds its initial value."""
         self.left_s = min(self._most_s, self.left_s - waited_s + size / self._bytes_per_s)
 
 
 class PacedSocket(socket.socket):
-    """A connected socket whose caller must keep up a rate.
+    """A connected socket with a minimum rate for its caller.
 
-    `gather` takes a request's head without waiting; `recv`, `send` and `sendall` raise `TooSlow` when the caller is as
-    many seconds behind `bytes_per_s` as `allow` said.
+    `gather` reads a request's head without waiting. `recv`, `send` and `sendall` raise `TooSlow` when the caller is
+    behind `bytes_per_s` by the seconds that were passed to `allow`.
     """
 
     def __init__(self, connection: socket.socket, bytes_per_s: int) -> None:
@@ -57,7 +57,7 @@ class PacedSocket(socket.socket):
         self.allow(REST_BEHIND_S)
 
     def allow(self, behind_s: float) -> None:
-        """Begin a request, or another part of it."""
+        """Begin a request, or a part of it, with a new allowance."""
         self._reading = Allowance(behind_s, self._bytes_per_s)
         self._writing = Allowance(behind_s, self._bytes_per_s)
 
@@ -66,18 +66,18 @@ class PacedSocket(socket.socket):
         return len(self._ahead) > HEAD_BYTES and not self._has_head
 
     def put_back(self, data: bytes) -> None:
-        """Have `data` read again, before all else, as the beginning of a request."""
+        """Put `data` back as the beginning of the next request."""
         self._ahead[:0] = data
         self._has_head = HEAD_END.search(self._ahead) is not None
 
     def take_ahead(self) -> bytes:
-        """Return the bytes that were gathered and not read yet."""
+        """Return the bytes that were gathered and not yet read."""
         taken = bytes(self._ahead)
         self._ahead.clear()
         return taken
 
     def gather(self) -> bool:
-        """Take what has come of a head; return False when more of it is to come."""
+        """Read the available bytes of a head; return False if the head is not complete."""
         self.setblocking(False)
         while not self._has_head and len(self._ahead) <= HEAD_BYTES:
             try:
@@ -123,9 +123,9 @@ class PacedSocket(socket.socket):
         return done
 
     def end(self) -> None:
-        """End the answer, and read for a moment: a caller that is cut off while it sends never receives the answer.
+        """End the answer, and read for a moment: a caller that is cut off while it sends would not get the answer.
 
-        From then on nothing is read any more.
+        After that, reads return no more bytes.
         """
         self._ahead.clear()
         self.allow(REST_BEHIND_S)
@@ -133,13 +133,13 @@ class PacedSocket(socket.socket):
             self.shutdown(socket.SHUT_WR)
             read_off(lambda: self.recv(CHUNK))
         except OSError:
-            return  # The caller is gone, or too slow to wait for.
+            return  # The caller is gone or too slow.
         finally:
             self._ended = True
 
 
 def read_off(read: Callable[[], bytes]) -> bool:
-    """Read and drop a body within limits; return whether its end came."""
+    """Read and discard a body within limits; return whether its end was reached."""
     left, end = REST_BYTES, time.monotonic() + REST_S
     while left > 0 and time.monotonic() < end:
         if not (piece := read()):

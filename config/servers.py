@@ -1,4 +1,4 @@
-"""The servers that DATABASE_URL and REDIS_URL name: one, or several of which any may fail."""
+"""The servers in DATABASE_URL and REDIS_URL: one, or several for failover."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _URL = re.compile(r"(?P<before>[^:/]+://(?:[^@/]*@)?)(?P<hosts>[^@/?]*)(?P<after
 
 
 def hosts_of(url: str, port: int) -> tuple[str, list[Address]]:
-    """Return the URL with its first host alone, and all hosts of `host:port,host:port`.
+    """Return the URL with only its first host, and all hosts of `host:port,host:port`.
 
-    `port` is that of hosts without one. Raises `ValueError` for what is no such list.
+    `port` is the port of hosts without one. Raises `ValueError` for another form.
     """
     match = _URL.fullmatch(url)
     if match is None:
@@ -26,7 +26,7 @@ def hosts_of(url: str, port: int) -> tuple[str, list[Address]]:
 
 
 def _address(text: str, port: int) -> Address:
-    # The host of an IPv6 address stands in brackets.
+    # IPv6 addresses are in brackets.
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::(\d{1,5}))?", text)
     if match is None or not 0 < int(match[3] or port) < 1 << 16:
         raise ValueError("one of its hosts is neither host nor host:port")
@@ -37,7 +37,7 @@ def _address(text: str, port: int) -> Address:
 class Sentinels:
     """The Redis Sentinels of `redis+sentinel://user:password@host:26379,host:26379/service/0`.
 
-    User and password are those of Redis, `service` is the name under which the Sentinels watch the primary.
+    User and password are for Redis; `service` is the name by which the Sentinels know the primary.
     """
 
     addresses: list[Address]
@@ -48,7 +48,7 @@ class Sentinels:
 
     @classmethod
     def in_url(cls, url: str) -> Sentinels | None:
-        """Return None for the URL of one Redis; raises `ValueError` for one that names no service."""
+        """Return the Sentinels of a URL, None for the URL of a single Redis; raise `ValueError` without a service."""
         if not url.startswith("redis+sentinel://"):
             return None
         match = re.fullmatch(
@@ -63,13 +63,13 @@ class Sentinels:
 
 
 def database_url(text: str) -> str:
-    """Return the text if it can be DATABASE_URL; raises `ValueError`, which does not repeat its password."""
+    """Return the text if it is a valid DATABASE_URL; raise `ValueError`, without its password, otherwise."""
     if not text.startswith("sqlite"):
         hosts_of(text, MYSQL_PORT)
     return text
 
 
 def redis_url(text: str) -> str:
-    """Return the text if it can be REDIS_URL; raises `ValueError`, which does not repeat its password."""
+    """Return the text if it is a valid REDIS_URL; raise `ValueError`, without its password, otherwise."""
     Sentinels.in_url(text)
     return text

@@ -1,4 +1,4 @@
-"""Metrics of all processes together: declared in `registry`, counted by `Metrics`, kept in Redis."""
+"""Metrics of all processes: declared in `registry`, counted by `Metrics`, stored in Redis."""
 
 from app.metrics.recorder import Metrics, cache_lookups, provider_call
 

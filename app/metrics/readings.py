@@ -1,4 +1,4 @@
-"""Metrics as they were read: the quantiles of histograms, and the text formats of Prometheus, by its own library."""
+"""Metrics that were read: quantiles of histograms, and the text formats of Prometheus (with its client library)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUM = "sum"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram's observations: how many fell into the bucket under each bound, and the sum of their values."""
+    """A histogram's observations: the number in the bucket of each upper bound, and the sum of the values."""
 
     counts: Mapping[str, int]
     sum: float
@@ -34,7 +34,7 @@ class Distribution:
 
 
 class Readings:
-    """Counters and histograms as they were read: of all time, or of some minutes."""
+    """Counters and histograms that were read, of all time or of some minutes."""
 
     def __init__(self, increments: Increments) -> None:
         self._parts: dict[Metric, dict[Labels, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
@@ -42,9 +42,9 @@ class Readings:
             self._parts[metric][labels][part] = value
 
     def counts(self, metric: Metric) -> dict[Labels, int]:
-        """Return a counter by its label values; one without labels is there even when it never counted."""
-        found = {labels: parts.get("", 0) for labels, parts in self._parts.get(metric, {}).items()}
-        return found if metric.labels else {(): 0, **found}
+        """Return a counter by its label values. A counter without labels is included even if it never counted."""
+        counts = {labels: parts.get("", 0) for labels, parts in self._parts.get(metric, {}).items()}
+        return counts if metric.labels else {(): 0, **counts}
 
     def distributions(self, metric: Metric) -> dict[Labels, Distribution]:
         """Return a histogram by its label values."""
@@ -58,18 +58,18 @@ class Readings:
 
 
 def merged(distributions: list[Distribution]) -> Distribution:
-    """Several distributions over the same bounds as one."""
+    """Merge several distributions with the same bounds."""
     counts: dict[str, int] = {}
-    for one in distributions:
-        for bound, count in one.counts.items():
+    for distribution in distributions:
+        for bound, count in distribution.counts.items():
             counts[bound] = counts.get(bound, 0) + count
-    return Distribution(counts, sum(one.sum for one in distributions))
+    return Distribution(counts, sum(distribution.sum for distribution in distributions))
 
 
 def quantile(distribution: Distribution, q: float) -> float | None:
-    """Return the value below which the part `q` (0–1) lies, interpolated in its bucket as Prometheus does.
+    """Return the quantile `q` (0–1), interpolated within its bucket like in Prometheus.
 
-    None without observations; the highest finite bound when it lies above that.
+    Returns None without observations, and the highest finite bound if the quantile is above it.
     """
     rank, below, lower = q * distribution.count, 0, 0.0
     if not distribution.count:
@@ -99,11 +99,11 @@ class _Snapshot(Collector):
             yield family
 
     def _values(self, metric: Metric) -> dict[Labels, tuple[Any, ...]]:
-        """Return the value of each label set, of a histogram its cumulated buckets and its sum."""
+        """Return the value for each label set; for a histogram its cumulative buckets and its sum."""
         if metric.kind == "histogram":
             return {
-                labels: (list(zip(found.counts, accumulate(found.counts.values()), strict=True)), found.sum)
-                for labels, found in self.readings.distributions(metric).items()
+                labels: (list(zip(read.counts, accumulate(read.counts.values()), strict=True)), read.sum)
+                for labels, read in self.readings.distributions(metric).items()
             }
         if metric.kind == "gauge":
             return {labels: (value,) for labels, value in self.gauges.get(metric, {}).items()}

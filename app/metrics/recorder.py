@@ -1,4 +1,4 @@
-"""Counts in memory and adds the counts to Redis once a second: cheap to call, and never an error."""
+"""Counts in memory, and adds the counts to Redis once a second: calls are cheap and never fail."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from app.metrics.registry import CACHE_LOOKUPS, MILLION, OTHER, PROVIDER_CALLS, 
 
 Gauge = Callable[[], Mapping[Labels, float]]
 FLUSH_S = 1.0
-# How often the label sets that other processes made are looked up.
+# How often the label sets of other processes are read.
 LEARN_S = 60.0
-# Of one second; beyond it something is wrong with the labels, and memory matters more.
+# The most label sets per second. With more, something is wrong with the labels, and memory must be protected.
 PENDING_MAX = 20_000
 
 
 class Store(Protocol):
-    """Keeps what all processes count: see `app/redis_store/metric_store.py`."""
+    """Stores the counts of all processes; see `app/redis_store/metric_store.py`."""
 
     def add(self, increments: Increments) -> None: ...
 
@@ -37,10 +37,10 @@ class Store(Protocol):
 
 
 class Metrics:
-    """Counts in memory; a thread that starts with the first count adds it all to `store` every second.
+    """Counts in memory; a thread adds the counts to `store` every second. The first count starts the thread.
 
-    A crash loses at most that second. While Redis is away, counts wait for it. Without a store nothing leaves
-    the process: see `pending`.
+    A crash loses at most one second. While Redis is away, the counts are kept. Without a store nothing leaves the
+    process (see `pending`).
     """
 
     def __init__(self, store: Store | None = None, *, every_s: float = FLUSH_S) -> None:
@@ -57,7 +57,7 @@ class Metrics:
         self._process = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
     def count(self, metric: Metric, *labels: str, by: int = 1) -> None:
-        """Add to a counter; label values come in the order of their declaration."""
+        """Add `by` to a counter; label values are in the order of their declaration."""
         self._add(metric, labels, {"": by})
 
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
@@ -66,7 +66,7 @@ class Metrics:
 
     @contextmanager
     def timed(self, metric: Metric, *labels: str) -> Iterator[None]:
-        """Observe how long the block takes, whether it raises or not."""
+        """Observe the duration of the block, whether it raises or not."""
         started = time.perf_counter()
         try:
             yield
@@ -74,7 +74,7 @@ class Metrics:
             self.observe(metric, time.perf_counter() - started, *labels)
 
     def gauge(self, metric: Metric, read: Gauge) -> None:
-        """Register `read`, which gives this process's part of a gauge at every flush."""
+        """Register `read`, which returns this process's part of a gauge at every flush."""
         self._gauges[metric] = read
 
     def pending(self) -> Increments:
@@ -83,7 +83,7 @@ class Metrics:
             return dict(self._pending)
 
     def flush(self) -> None:
-        """Add the pending counts to Redis, or keep them for the next time while Redis is away."""
+        """Add the pending counts to Redis, or keep them for the next flush if Redis is away."""
         if self._store is None:
             return
         with self._flushing, suppress(redis.RedisError):
@@ -103,7 +103,7 @@ class Metrics:
         try:
             store.add(self._bounded(taken))
         except redis.ConnectionError:
-            # Not after a time-out: a Redis that hangs will count what it was sent when it goes on.
+            # Not after a time-out: a Redis that hangs may still execute the commands when it continues.
             with self._lock:
                 for key, by in taken.items():
                     self._pending[key] += by
@@ -122,7 +122,7 @@ class Metrics:
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
-        # An orderly end loses nothing; worker processes, which skip exit handlers, flush in QueueMetrics.
+        # An orderly exit loses nothing. Worker processes skip exit handlers, so they flush in QueueMetrics.
         atexit.register(self.flush)
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class Metrics:
             self._learn_at = time.monotonic() + LEARN_S
 
     def _bounded(self, taken: Increments) -> Increments:
-        """Return the increments with label sets beyond a metric's `series_max` counted together."""
+        """Return the increments; label sets beyond a metric's `series_max` are counted together."""
         bounded: dict[tuple[Metric, Labels, str], int] = defaultdict(int)
         for (metric, labels, part), by in taken.items():
             known = self._known.setdefault(metric, set())
@@ -155,13 +155,13 @@ class Metrics:
 
 
 def cache_lookups(metrics: Metrics, cache: str) -> Callable[[bool], None]:
-    """Return a callback that counts the lookups of one cache; it takes whether a lookup was a hit."""
+    """Return a callback that counts the lookups of one cache. Its argument is whether the lookup was a hit."""
     return lambda hit: metrics.count(CACHE_LOOKUPS, cache, "hit" if hit else "miss")
 
 
 @contextmanager
 def provider_call(metrics: Metrics, vendor: str) -> Iterator[None]:
-    """Count and time one try of a vendor's call; its outcome is `ok` or the name of the error."""
+    """Count and time one attempt of a vendor's call; its outcome is `ok` or the name of the error."""
     with ExitStack() as counted, metrics.timed(PROVIDER_SECONDS, vendor):
         counted.push(lambda kind, *_: metrics.count(PROVIDER_CALLS, vendor, kind.__name__ if kind else "ok"))
         yield

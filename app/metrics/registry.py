@@ -1,4 +1,4 @@
-"""Every metric, declared once. docs/metrics.md explains the same ones; a test holds the two together."""
+"""Every metric, declared once. docs/metrics.md documents them; a test compares both."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ Kind = Literal["counter", "histogram", "gauge"]
 Labels = tuple[str, ...]
 
 MILLION = 1_000_000
-# Seconds: from a cached read to a run that used up its wait.
+# Bounds in seconds: from a cached read to the longest wait for a run.
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-# The value of all labels of sets beyond a metric's `series_max`.
+# The value of all labels in label sets beyond a metric's `series_max`.
 OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metric:
-    """One metric, named as Prometheus names it: its unit last, `_total` for counters.
+    """One metric, named by Prometheus' rules: the unit at the end, and `_total` for counters.
 
-    `buckets` are the upper bounds of a histogram, in the unit of the name. A counter counts parts of its unit, of which
-    `per` are one. `series_max` bounds how many label
-    sets are kept; further ones are counted together under `other`.
+    `buckets` are the upper bounds of a histogram, in the unit of the name. A counter counts in parts of its unit: `per`
+    parts are one unit. `series_max` is the largest number of label sets; further ones are counted together as `other`.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Metric:
     per: int = 1
 
     def bound(self, value: float) -> str:
-        """Return the upper bound of the bucket that `value` falls into, as Prometheus writes it."""
+        """Return the upper bound of the bucket of `value`, in the format of Prometheus."""
         index = bisect_left(self.buckets, value)
         return repr(self.buckets[index]) if index < len(self.buckets) else "+Inf"
 
@@ -81,7 +80,7 @@ PROVIDER_CALLS = _counter(
 PROVIDER_SECONDS = _seconds("reprise_provider_call_seconds", "Time that a try of a vendor's call took.", "vendor")
 REPLAYS = _counter("reprise_replays_total", "Replays that ended.", "outcome")
 WEBHOOK_DELIVERIES = _counter(
-    "reprise_webhook_deliveries_total", "Attempts to tell webhooks of events, by what became of them.", "outcome"
+    "reprise_webhook_deliveries_total", "Attempts to deliver events to webhooks, by outcome.", "outcome"
 )
 EXPERIMENTS = _counter("reprise_experiments_total", "Experiments that ended.", "verdict")
 
@@ -115,7 +114,7 @@ MESSAGE_RETRIES = _counter("reprise_message_retries_total", "Messages put back t
 DEAD_LETTERS = _counter("reprise_dead_letters_total", "Messages given up.", "actor")
 SHARE_DEFERRED = _counter(
     "reprise_share_deferred_total",
-    "Times that a worker with free threads left messages of organizations waiting that had their share.",
+    "Times that a worker with free threads left messages waiting because their organizations had their share.",
     "queue",
 )
 

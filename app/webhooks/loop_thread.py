@@ -1,4 +1,4 @@
-"""An event loop in a thread of its process, for threads that wait for coroutines."""
+"""An event loop in a separate thread, for other threads that wait for coroutines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs until it is closed. A coroutine is cancelled when the thread that waits for it is interrupted."""
+    """Runs an event loop until `close`. A coroutine is cancelled when the thread that waits for it is interrupted."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""The requests that tell webhooks of events, as plain JSON or for Slack, with the signatures of Standard Webhooks."""
+"""Requests that deliver events to webhooks, as plain JSON or for Slack, with the signatures of Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Message:
 
 
 def new_secret() -> str:
-    """Return 32 random bytes in base64, after the prefix by which secrets of webhooks are known."""
+    """Return 32 random bytes in Base64, after the prefix of webhook secrets."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def body_of(message: Message, form: Literal["json", "slack"], *, base_url: str) -> bytes:
-    """Return the body; links begin with `base_url`, and there are none where that is ""."""
+    """Return the body. Links begin with `base_url`; if it is "", there are no links."""
     link = base_url + _path(message.data) if base_url else ""
     if form == "slack":
         return orjson.dumps({"text": _slack_text(message, link)})
@@ -44,7 +44,7 @@ def body_of(message: Message, form: Literal["json", "slack"], *, base_url: str) 
 
 
 def headers_of(message_id: str, body: bytes, signing: Sequence[str], now: datetime) -> dict[str, str]:
-    """Return the headers of an attempt, with a signature by each of the secrets."""
+    """Return the headers of an attempt, with one signature for each secret of `signing`."""
     timestamp = str(int(now.timestamp()))
     signed = b".".join((message_id.encode(), timestamp.encode(), body))
     return {
@@ -61,7 +61,7 @@ def _signature(secret: str, signed: bytes) -> str:
 
 
 def _path(data: Data) -> str:
-    """Return the path of the page that shows what the event is about."""
+    """Return the path of the page about the event."""
     project = f"/projects/{data['projectId']}"
     if "experimentId" in data:
         return f"{project}/experiments/{data['experimentId']}"
@@ -80,7 +80,7 @@ def _slack_text(message: Message, link: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape the characters by which Slack tells its markup from text."""
+    """Escape the characters of Slack's markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -102,18 +102,18 @@ def _finished(data: Data) -> str:
 
 
 def _rejected(data: Data) -> str:
-    causes = ", ".join(f"{one['count']} for {one['code']}" for one in data["causes"])
+    causes = ", ".join(f"{cause['count']} for {cause['code']}" for cause in data["causes"])
     return f"Spans were rejected: {data['rejected']}, of which {causes}."
 
 
 def _alert(data: Data) -> str:
-    """Return "The error share of Support, 25% in the last 60 minutes, is above 10%." or that it is not any more."""
+    """Return "The cost of runs and replays of Support, $5 in the last 60 minutes, is above $3.", or is no longer."""
     unit, name = _METRICS[data["metric"]]
-    whose = data.get("promptName") or "the project"
+    subject = data.get("promptName") or "the project"
     value = "unknown, as there are too few sessions" if data["value"] is None else unit.format(data["value"])
     above = "is above" if data["value"] is not None and data["value"] > data["threshold"] else "is no longer above"
     window = f"in the last {data['windowMinutes']} minutes"
-    return f"The {name} of {whose}, {value} {window}, {above} {unit.format(data['threshold'])}."
+    return f"The {name} of {subject}, {value} {window}, {above} {unit.format(data['threshold'])}."
 
 
 _METRICS = {

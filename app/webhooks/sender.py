@@ -1,4 +1,4 @@
-"""Sends requests to addresses that people chose: to public ones, for a short time, reading little of the answer."""
+"""Sends requests to addresses that users entered: only to public ones, with a time limit, and reads short answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.storable import storable_text
 from app.webhooks.loop_thread import LoopThread
 
 TIMEOUT_S = 15.0
-"""The time of an attempt, from the resolution of the name to the status of the answer."""
+"""The limit of an attempt, from the resolution of the name to the end of the answer."""
 TEXT_S = 2.0
 ANSWER_BYTES = 4000
 PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may be called"
@@ -28,7 +28,7 @@ PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The receiver's answer: its status and the beginning of its text, or the `error` for which there is no answer."""
+    """The receiver's answer, with its status and the beginning of its text, or the `error` if there is no answer."""
 
     status_code: int | None
     answer: str
@@ -42,7 +42,7 @@ class Attempt:
 
 @dataclass(slots=True, kw_only=True)
 class WebhookSender:
-    """`networks` may be called though they are private. The event loop starts with the first request."""
+    """Sends requests; `networks` may be called although they are private. The first request starts the event loop."""
 
     networks: tuple[Network, ...] = ()
     timeout_s: float = TIMEOUT_S
@@ -50,14 +50,14 @@ class WebhookSender:
     _loop: LoopThread | None = field(default=None, init=False)
 
     def refuse(self, host: str) -> None:
-        """Raise `Invalid` for a host that webhooks may not lead to; a name is refused by what it resolves to."""
+        """Raise `Invalid` for a host that webhooks must not call; a name is checked by the addresses it resolves to."""
         if is_forbidden_host(host):
             raise Invalid(f"The address is {FORBIDDEN}.")
         if is_private_host(host, self.networks):
             raise Invalid(f"The address is {PRIVATE}.")
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
-        """Send a request once, and follow no redirect."""
+        """Send a request once, without following redirects."""
         with self._lock:
             self._loop = self._loop or LoopThread()
         started = time.perf_counter()
@@ -95,15 +95,15 @@ class WebhookSender:
 
 
 async def _beginning(response: httpx.Response) -> str:
-    """Return the beginning of the text, as far as it comes in `TEXT_S`; the status has said what counts."""
-    found = b""
+    """Return the part of the text that arrives within `TEXT_S`. More is not needed: the status has the result."""
+    beginning = b""
     with suppress(httpx.HTTPError, TimeoutError):
         async with asyncio.timeout(TEXT_S):
             async for piece in response.aiter_raw():
-                found += piece[:ANSWER_BYTES]
-                if len(found) >= ANSWER_BYTES:
+                beginning += piece[:ANSWER_BYTES]
+                if len(beginning) >= ANSWER_BYTES:
                     break
-    return storable_text(found[:ANSWER_BYTES].decode(errors="replace"))
+    return storable_text(beginning[:ANSWER_BYTES].decode(errors="replace"))
 
 
 @cache

@@ -245,7 +245,7 @@ def test_who_falls_silent_in_the_middle_of_a_body_is_told_and_cut_off(impatient:
         status, _, answer = heard(connection)
         assert (status, json.loads(answer)) == (
             400,
-            {"error": "The body can't be read to its end: it comes too slowly."},
+            {"error": "The body can't be read to its end: it was sent too slowly."},
         )
         assert connection.recv(1) == b""
 

@@ -1,4 +1,4 @@
-"""The server's commands of the command line `reprise`, which import what they need when they run."""
+"""The server's commands of the command line `reprise`; they import most modules only when they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.environment import SettingsError
 
 
 def extend(main: Commands) -> None:
-    """Add the commands to those of the client. Settings come from the environment: docs/configuration.md."""
+    """Add the commands to the client's. Settings are read from the environment (see docs/configuration.md)."""
     main.shown = (*main.shown, RepriseError, SettingsError)
     for command in (serve, init, db, keys, doctor, backup, restore, erase, compress, data_policy, sign_in_link):
         main.add_command(command)

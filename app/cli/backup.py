@@ -1,4 +1,4 @@
-"""`reprise backup` and `reprise restore`: copies of the embedded mode's database."""
+"""`reprise backup` and `reprise restore` for the embedded mode's database."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 @file_argument
 @click.option("--secret-key/--no-secret-key", default=True, help="Put secret.key into FILE, too.", show_default=True)
 def backup(file: Path, secret_key: bool) -> None:
-    """Write all that is stored to FILE, beside a running server.
+    """Write all stored data to FILE; the server may be running.
 
-    Keep FILE where nobody else can read it: with the secret key, vendors' stored keys can be read.
+    Keep FILE where others can't read it: with the secret key, the stored keys of vendors can be decrypted.
     """
     from app.services.data.backup import back_up
 
@@ -47,7 +47,7 @@ def backup(file: Path, secret_key: bool) -> None:
 @click.command()
 @file_argument
 def restore(file: Path) -> None:
-    """Bring back what FILE, a backup, has, in a REPRISE_HOME without a database."""
+    """Restore the backup FILE to a REPRISE_HOME without a database."""
     from app.services.data import backup
 
     settings = _embedded()
@@ -66,7 +66,7 @@ def _embedded() -> Settings:
 
 
 def _keep_key(settings: Settings, key: str) -> None:
-    """Store a backup's key; refuse where another key is stored already."""
+    """Store a backup's key; refuse if another key is already stored."""
     present = settings.secret_key or home.kept_secret_key(settings.home)
     if key and present not in {"", key}:
         raise click.ClickException(OTHER_KEY)

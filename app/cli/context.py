@@ -22,7 +22,7 @@ project_option = click.option("--project", "project_id", type=int, help="Project
 
 
 def load() -> Settings:
-    """Return the settings; warnings and errors alone are logged, so that a command's output stays readable."""
+    """Return the settings. Only warnings and errors are logged, so that a command's output stays readable."""
     from config import logging
 
     settings = Settings.load()
@@ -34,10 +34,10 @@ def load() -> Settings:
 def container(
     settings: Settings | None = None, *, database: Literal["required", "made", "optional"] = "required"
 ) -> Container:
-    """Return the container of a command, which connects when it is used and is closed with the command.
+    """Return the container of a command, which connects lazily and is closed at the command's end.
 
-    Where SQLite's file is missing or empty it is `made` by commands that set an instance up. What is `required` is
-    refused with exit code 2, and nothing is made.
+    `database` decides what happens if SQLite's file is missing or empty. `made`: commands that set up an instance make
+    it. `required`: the command ends with exit code 2. `optional`: the command works without it, and makes no file.
     """
     from app.process import home
     from app.process.bootstrap import bootstrap
@@ -52,9 +52,10 @@ def container(
 
 
 def let_server_forget(built: Container) -> None:
-    """Wait until a server that runs beside this command has forgotten the prompts which the command changed.
+    """Wait until a running server has dropped the prompts that this command has changed.
 
-    In the embedded mode the two have a Redis each, so that the server learns of no change until it reads again.
+    In the embedded mode command and server each have their own Redis, so the server only notices a change when it
+    reads the prompt again.
     """
     from app.redis_store.epochs import REMEMBERED_S
 

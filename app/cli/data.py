@@ -27,12 +27,12 @@ def keys() -> None:
     "scopes",
     multiple=True,
     type=click.Choice(SCOPES),
-    help="Repeatable; all but admin when left out. CI needs read and run, an exporter of traces ingest alone.",
+    help="Repeatable; all but admin when omitted. CI needs read and run, an exporter of traces only ingest.",
 )
-@click.option("--expires", type=click.DateTime(), help="When it stops working, UTC; never when left out.")
+@click.option("--expires", type=click.DateTime(), help="When it stops working, UTC; never when omitted.")
 @context.project_option
 def create(name: str, scopes: tuple[str, ...], expires: datetime | None, project_id: int | None) -> None:
-    """Make a key and print it: it can't be shown again."""
+    """Make a key and print it. It can't be shown again."""
     built = context.container()
     new = built.services.keys.create(
         project_id=context.project_or_oldest(built, project_id),
@@ -69,7 +69,7 @@ def list_keys(project_id: int | None) -> None:
 @click.argument("key_id", type=int)
 @context.project_option
 def revoke(key_id: int, project_id: int | None) -> None:
-    """Make a key stop working, everywhere within 5 seconds."""
+    """Revoke a key. It stops working everywhere within 5 seconds."""
     built = context.container()
     built.services.keys.revoke(project_id=context.project_or_oldest(built, project_id), key_id=key_id)
     terminal.echo(f"Key {key_id} is revoked.")
@@ -84,7 +84,7 @@ yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 @click.group()
 def erase() -> None:
-    """Remove a session, a prompt or a project for good. Backups keep it until they go."""
+    """Remove a session, a prompt or a project permanently. Existing backups keep it."""
 
 
 @erase.command()
@@ -133,16 +133,16 @@ def _confirm(what: str, yes: bool) -> None:
 
 @click.command()
 def compress() -> None:
-    """Compress what is stored plain, and the spans of each turn together, beside running servers."""
+    """Compress uncompressed data, and the spans of each turn together; servers may be running."""
     from app.services.data.compression import COLUMNS
 
     service = context.container().services.compression
     for column in COLUMNS:
         last_id, compressed = service.last_id(column), 0
         with click.progressbar(length=last_id, label=str(column), file=sys.stderr) as bar:
-            for looked_at, rows in service.compress(column, until_id=last_id):
+            for checked, rows in service.compress(column, until_id=last_id):
                 compressed += rows
-                bar.update(looked_at)
+                bar.update(checked)
         terminal.echo(f"{column}: {compressed} rows are compressed now.")
 
 
@@ -167,7 +167,7 @@ def show(project_id: int | None) -> None:
 @click.argument("file", type=click.File(encoding="utf-8"))
 @context.project_option
 def set_policy(file: IO[str], project_id: int | None) -> None:
-    """Make the policy what FILE (- for standard input) says, in the form that `show` prints."""
+    """Set the policy to the content of FILE (- for standard input), in the format that `show` prints."""
     from app.schemas.base import load
     from app.schemas.organization import DataPolicySchema
 

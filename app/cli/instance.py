@@ -1,4 +1,4 @@
-"""`reprise serve`, `init`, `db`, `doctor` and `sign-in-link`: an instance and the people who run it."""
+"""`reprise serve`, `init`, `db`, `doctor` and `sign-in-link`, for operators of an instance."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--demo", is_flag=True, help="Add the demo prompt.")
 def init(demo: bool) -> None:
-    """Make schema, organization, project and a first API key; what is there already stays.
+    """Make schema, organization, project and a first API key; existing ones are kept.
 
-    A new key is printed, this once, with a link that signs the administrator in; both are written to dev.env in
+    A new key is printed only this time, with a link that signs the administrator in. Both are written to dev.env in
     REPRISE_HOME.
     """
     settings = context.load()
@@ -41,7 +41,7 @@ def init(demo: bool) -> None:
 
 
 def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Admin]:
-    """Set the instance up and keep what callers and people need in dev.env."""
+    """Set up the instance, and write its URL, keys and credentials to dev.env."""
     built = context.container(settings, database="made")
     kept = home.read_dev_env(settings.home)
     built.services.setup.upgrade()
@@ -60,13 +60,13 @@ def prepare(settings: Settings, *, demo: bool, new_key: bool) -> tuple[Seed, Adm
         "SIGN_IN_LINK": base_url(settings) + admin.path,
     }
     home.write_dev_env(settings.home, kept | {name: value for name, value in known.items() if value})
-    # `serve` goes on for long, and its children must not inherit a connection.
+    # `serve` runs for a long time, and its children must not inherit a connection.
     built.close()
     return seed, admin
 
 
 def base_url(settings: Settings) -> str:
-    """Return the base URL under which clients on this machine reach the server."""
+    """Return the base URL by which clients on this machine reach the server."""
     host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound
     return settings.public_url.rstrip("/") or f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
@@ -86,7 +86,7 @@ def upgrade() -> None:
 @click.command()
 def doctor() -> None:
     """Check settings, database, Redis, schema, workers and disk; exit code 1 when something is wrong."""
-    # `reprise restore` takes a home without a database alone.
+    # No database is made, because `reprise restore` only works without one.
     built = context.container(database="optional")
     findings = built.services.doctor.examine()
     terminal.table(
@@ -101,10 +101,10 @@ def doctor() -> None:
 @click.argument("email")
 @click.option("--keep-password", is_flag=True, help="The link signs in only. Others may know the password.")
 def sign_in_link(email: str, keep_password: bool) -> None:
-    """Print a link that signs the user of EMAIL in: for a day, or until the next one is made.
+    """Print a link that signs in the user of EMAIL. It is valid for a day, or until the next link is made.
 
-    Who follows it sets a new password; the one before and all other sign-ins of the user end. Send it to nobody else:
-    whoever has it is that user.
+    The user then sets a new password, which ends the old password and all other sign-ins. Send the link only to the
+    user: anyone who has it can sign in as that user.
     """
     settings = context.load()
     path = context.container(settings).services.accounts.sign_in_link(email=email, resets=not keep_password)
@@ -114,12 +114,12 @@ def sign_in_link(email: str, keep_password: bool) -> None:
 @click.command()
 @click.option("--demo/--no-demo", default=True, help="Keep a demo prompt to try things on.", show_default=True)
 def serve(demo: bool) -> None:
-    """Serve HTTP and do the work behind it, until SIGTERM or Ctrl-C.
+    """Serve HTTP and run the background work, until SIGTERM or Ctrl-C.
 
-    Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, but for two that store
-    batches of spans. With them, web, workers and clock run as processes of their own, as the Procfile lists them; one
-    that dies is started again. The API key and a link that signs in are printed on a terminal only; they are in dev.env
-    in REPRISE_HOME, which only its owner can read.
+    Without DATABASE_URL and REDIS_URL everything runs in one process, on SQLite in REPRISE_HOME, except for two
+    processes that store batches of spans. With them, web, workers and clock run as separate processes, which the
+    Procfile lists; a process that dies is restarted. The API key and a sign-in link are printed only on a terminal;
+    they are also in dev.env in REPRISE_HOME, which only its owner can read.
     """
     from app.process.bootstrap import start
 
@@ -152,7 +152,7 @@ def _serve_services(settings: Settings, demo: bool) -> None:
 
 
 def _check_port(settings: Settings) -> None:
-    """Fail now with a message, as the server itself would go on trying."""
+    """Fail with a message if the port is not free; the server would retry forever."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -169,7 +169,7 @@ def ready_text(settings: Settings, seed: Seed, admin: Admin) -> str:
         "Reprise is ready.",
         f"  Base URL     {base_url(settings)}",
         f"  Demo prompt  {seed.prompt_id}" if seed.prompt_id else "",
-        # A service manager keeps what a process prints, and others read it.
+        # A service manager stores the output of a process, and others may read it.
         *(_credentials(settings, seed, admin) if sys.stdout.isatty() else ()),
         f"  All of it, with API key and sign-in link, as shell variables: {settings.home / home.DEV_ENV}",
     ]

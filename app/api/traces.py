@@ -9,7 +9,7 @@ from app.container import Container
 from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.bodies import media_type_of
-from app.http.exports import NDJSON, ExportQuerySchema, records, send_lines
+from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
 from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
@@ -18,7 +18,6 @@ from app.schemas import prompt_log
 from app.schemas import traces as schemas
 from app.services.traces.form import BatchForm, Receipt, Signal
 from app.services.traces.log_query import Entry
-from app.services.traces.logs import Session
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,
@@ -146,8 +145,9 @@ def _encoding(req: falcon.Request) -> str:
 
 class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
     @operation("One session with its turns, steps and spans", answers={200: schemas.Session})
-    def on_get(self, key: ApiKey, session_id: str) -> Session:
-        return self.services.sessions.get(project_id=key.project_id, session_id=session_id)
+    def on_get(self, key: ApiKey, call: Call, session_id: str) -> None:
+        session = self.services.sessions.get(project_id=key.project_id, session_id=session_id)
+        send_json(call.req, call.resp, schemas.session_pieces(session))
 
     @operation("Delete a session and its spans; test cases made from it stay", answers={204: None})
     def on_delete(self, key: ApiKey, session_id: str) -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import falcon
 import orjson
 
 from app.errors import Invalid, NotFound
-from app.schemas.answer import dumper
+from app.schemas.answer import Dump, dumper
 from app.schemas.base import Moment, StrictSchema
 from app.schemas.cases import TestCase
 from app.schemas.runs import Run
 from app.schemas.sessions import session_csv, session_lines
-from app.schemas.traces import Session
+from app.schemas.traces import session_pieces
 from app.services.data.export import ExportService
 from app.services.traces.session_list import ListedSession
 
@@ -26,6 +27,8 @@ AT_ONCE = 8
 # A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
 PIECE = 64 * 1024
+# Longer JSON is streamed.
+WHOLE_BYTES_MAX = 1024 * 1024
 
 
 class ExportQuerySchema(StrictSchema):
@@ -43,8 +46,10 @@ def records(
     prompt_id: int,
     since: datetime | None = None,
     until: datetime | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Return the records in the API's form, newest first. Each record is read when the iterator reaches it.
+) -> Iterator[bytes]:
+    """Return the records in the API's form, newest first, as lines of JSON, in pieces.
+
+    Each record is read when the iterator reaches it.
 
     Raises immediately `NotFound` for an unknown kind or a prompt outside the project, and `Invalid` for times with
     test cases, which have none.
@@ -55,20 +60,21 @@ def records(
     if kind == "test-cases":
         if since or until:
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
-        return map(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
+        return _lines(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
     chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, "since": since, "until": until}
     if kind == "runs":
-        return map(dumper(Run), exports.of_runs(**chosen))
-    return map(dumper(Session), exports.of_sessions(**chosen))
+        return _lines(dumper(Run), exports.of_runs(**chosen))
+    of_sessions = exports.of_sessions(**chosen)
+    return (piece for session in of_sessions for piece in _joined(chain(session_pieces(session), (b"\n",))))
 
 
-def line(record: dict[str, Any]) -> bytes:
-    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+def _lines(dump: Dump, found: Iterable[object]) -> Iterator[bytes]:
+    return (orjson.dumps(dump(record), option=orjson.OPT_APPEND_NEWLINE) for record in found)
 
 
-def send_lines(req: falcon.Request, resp: falcon.Response, found: Iterable[dict[str, Any]], *, name: str) -> None:
-    """Answer with the records as a file `name`.jsonl. A record is read after the caller received the previous ones."""
-    send_file(req, resp, map(line, found), media_type=NDJSON, name=f"{name}.jsonl")
+def send_lines(req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, name: str) -> None:
+    """Answer with the lines as a file `name`.jsonl. A line is made after the caller received the previous ones."""
+    send_file(req, resp, lines, media_type=NDJSON, name=f"{name}.jsonl")
 
 
 def send_sessions(req: falcon.Request, resp: falcon.Response, found: Iterable[ListedSession], *, as_csv: bool) -> None:
@@ -84,13 +90,45 @@ def send_file(
     req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, media_type: str, name: str
 ) -> None:
     """Answer with a file of lines. A line is made after the caller received the previous ones."""
+    resp.content_type = media_type
+    resp.downloadable_as = name
+    _stream(req, resp, lines)
+
+
+def send_json(req: falcon.Request, resp: falcon.Response, pieces: Iterator[bytes]) -> None:
+    """Answer with JSON. Of a long answer a piece is made after the caller received the previous ones."""
+    made, size = list[bytes](), 0
+    for piece in pieces:
+        made.append(piece)
+        size += len(piece)
+        # The answer to HEAD has the length of the whole one.
+        if size > WHOLE_BYTES_MAX and req.method != "HEAD":
+            _stream(req, resp, chain(made, _joined(pieces)))
+            break
+    else:
+        resp.data = b"".join(made)
+    resp.content_type = falcon.MEDIA_JSON
+
+
+def _stream(req: falcon.Request, resp: falcon.Response, texts: Iterable[bytes]) -> None:
     caller = req.env.get("gunicorn.socket")
     if isinstance(caller, socket.socket):
         caller.settimeout(STALLED_S)
-    resp.content_type = media_type
-    resp.downloadable_as = name
     resp.set_header("X-Accel-Buffering", "no")  # otherwise nginx buffers it in a file
-    resp.stream = _pieces(lines)
+    resp.stream = _pieces(texts)
+
+
+def _joined(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the texts, and join short ones."""
+    held, size = list[bytes](), 0
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+import orjson
 from marshmallow import INCLUDE, Schema, fields
 
 from app.models import spans
@@ -173,17 +175,30 @@ def _user_id(session: Any) -> str | None:
     return next((turn.user_id for turn in session.turns if turn.user_id), None)
 
 
-class Session(Answer):
+class SessionHead(Answer):
+    """A session without its turns."""
+
     session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
     user_id = text(allow_none=True, get=_user_id)
     started_at = time(allow_none=True, get=_started_at)
     last_activity_at = time(allow_none=True, get=_last_activity_at)
-    turns = many(Turn)
     scores = many(SessionScore)
     usage = one(TokenUsage)
     billed = part(Billed, "bill")
     duration_ms = number()
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
+
+
+class Session(SessionHead):
+    turns = many(Turn)
+
+
+def session_pieces(session: logs.Session) -> Iterator[bytes]:
+    """Yield the JSON of a session turn by turn: all turns together may have hundreds of megabytes."""
+    yield orjson.dumps(dump(SessionHead, session)).removesuffix(b"}") + b',"turns":['
+    for index, turn in enumerate(session.turns):
+        yield (b"," if index else b"") + orjson.dumps(dump(Turn, turn))
+    yield b"]}"
 
 
 class RejectedQuerySchema(PageQuerySchema):

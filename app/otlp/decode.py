@@ -11,6 +11,7 @@ import msgspec
 
 from app.errors import Invalid
 from app.otlp.names import PROMPT_ID, conversation_of, says_failed
+from app.otlp.protobuf import ELEMENT_BYTES_MIN, ITEM_ELEMENTS_MAX, TOO_MANY, has_too_many_members
 from app.otlp.span import (
     Code,
     Export,
@@ -171,10 +172,13 @@ def span_of(
     A span that names no prompt belongs to `prompt_id`.
     """
     wire = _wire_span(raw)
+    content = memoryview(raw)
+    if len(content) > ELEMENT_BYTES_MIN * ITEM_ELEMENTS_MAX and has_too_many_members(bytes(content)):
+        raise bad_span(wire, "too_large", f"the span has {TOO_MANY}")
     ids = (id_bytes(wire.traceId, 16), id_bytes(wire.spanId, 8), id_bytes(wire.parentSpanId, 8))
     values = LazyAttributes(_raw_attributes(wire))
     kept = values if latest is None else ForgetfulAttributes(raw, latest)
-    return checked_span(wire, ids, memoryview(raw), scope, values, kept, resource=resource, prompt_id=prompt_id)
+    return checked_span(wire, ids, content, scope, values, kept, resource=resource, prompt_id=prompt_id)
 
 
 Ids = tuple[bytes | None, bytes | None, bytes | None]

@@ -25,6 +25,7 @@ from app.otlp.keyed import KeyedSpan
 from app.otlp.protobuf import (
     ELEMENT_BYTES_MIN,
     ITEM_ELEMENTS_MAX,
+    TOO_MANY,
     Elements,
     count_elements,
     is_protobuf,
@@ -113,8 +114,7 @@ def _count(message: SpanMessage, elements: Elements) -> None:
     try:
         count_elements(message, elements)
     except OverflowError:
-        reason = f"the span has more than {ITEM_ELEMENTS_MAX} attributes and values"
-        raise bad_span(_wire_span(message), "too_large", reason) from None
+        raise bad_span(_wire_span(message), "too_large", f"the span has {TOO_MANY}") from None
 
 
 def _attributes(content: memoryview) -> Any:

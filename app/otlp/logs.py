@@ -25,7 +25,7 @@ from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.genai import CONTENTS, DETAILS
 from app.otlp.normalise.messages import role_of_event
-from app.otlp.protobuf import ITEM_ELEMENTS_MAX, Elements, pairs, value_fields
+from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
 from app.otlp.values import (
     MAX_INT64,
@@ -124,8 +124,11 @@ def _of_json(body: Body) -> Iterator[Read]:
 
 
 def _fields_of_json(raw: Raw) -> Any:
+    text = bytes(raw)
+    if has_too_many_members(text):
+        raise BadRecord(f"it has {TOO_MANY}")
     try:
-        return parse_json(bytes(raw))
+        return parse_json(text)
     except ValueError:
         raise BadRecord("it can't be read as JSON") from None
 
@@ -152,7 +155,7 @@ def _fields_of_message(content: memoryview, elements: Elements) -> dict[str, Any
     except DecodeError as error:
         raise BadRecord(f"it can't be read as protobuf: {error}") from None
     except OverflowError:
-        raise BadRecord(f"it has more than {ITEM_ELEMENTS_MAX} attributes and values") from None
+        raise BadRecord(f"it has {TOO_MANY}") from None
 
 
 def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:

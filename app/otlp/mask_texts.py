@@ -18,6 +18,8 @@ GROWTH_MAX = 1024 * 1024
 
 # A match costs as much as reading so many characters.
 _FINDING = 4 * 1024
+# Comparing a key or an index costs as much as reading so many characters.
+_MEMBER = 64
 
 
 class Exhausted(Exception):
@@ -26,16 +28,27 @@ class Exhausted(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """The work left to masking: `search` in characters read after a match, `growth` in bytes."""
+    """The work left to masking: `search` in characters read, `growth` in bytes.
+
+    Patterns read the characters after a match. Pointers read members, and the JSON in texts.
+    """
 
     search: int = SEARCH_MAX
     growth: int = GROWTH_MAX
 
     def find(self, rest: int) -> None:
         """Subtract the cost of a match with `rest` characters after it."""
-        self.search -= rest + _FINDING
+        self.read(rest + _FINDING)
+
+    def read(self, characters: int) -> None:
+        """Subtract the cost of reading so many characters."""
+        self.search -= characters
         if self.search < 0:
             raise Exhausted
+
+    def read_members(self, count: int) -> None:
+        """Subtract the cost of comparing so many keys or indexes with a token of a pointer."""
+        self.read(_MEMBER * count)
 
     def grow(self, by: int) -> None:
         if by <= 0:

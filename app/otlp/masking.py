@@ -203,6 +203,8 @@ class _Pass:
         token, rest = tokens[0], tokens[1:]
         if isinstance(value, str):
             return self._point_within(value, tokens, replacement)
+        if isinstance(value, dict | list):
+            self.budget.read_members(len(value))
         if isinstance(value, dict):
             return {
                 key: self._point(inner, rest, replacement) if token in (EVERY, key) else inner
@@ -216,6 +218,7 @@ class _Pass:
         return value
 
     def _point_within(self, text: str, tokens: Sequence[str], replacement: str) -> Any:
+        self.budget.read(len(text))
         inner, is_json = _json_within(text)
         if is_json:
             masked = self._point(inner, tokens, replacement)

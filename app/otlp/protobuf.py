@@ -22,6 +22,8 @@ ITEM_ELEMENTS_MAX = 200_000
 ELEMENTS_MAX = 1_000_000
 """The elements of all spans in a batch. Counting an element costs two microseconds at most."""
 ELEMENT_BYTES_MIN = 2
+# JSON has at least one of these for each member of a list; texts may have them, too.
+_OF_MEMBERS = (b"{", b"[", b",")
 
 
 @dataclass(slots=True)
@@ -41,6 +43,9 @@ class Elements:
             raise TooLarge(f"The batch has more than {ELEMENTS_MAX} attributes and values; send smaller batches.")
 
 
+TOO_MANY = f"more than {ITEM_ELEMENTS_MAX} attributes and values"
+
+
 def count_elements(message: Any, elements: Elements) -> None:
     """Count a span's elements without converting them."""
     elements.take(len(message.events) + len(message.links))
@@ -56,6 +61,24 @@ def count_elements(message: Any, elements: Elements) -> None:
                 left.append((value.array_value.values, False))
             elif kind == "kvlist_value":
                 left.append((value.kvlist_value.values, True))
+
+
+def has_too_many_members(raw: bytes) -> bool:
+    """Return True if the lists of a span or log record in JSON have more members than `ITEM_ELEMENTS_MAX`."""
+    if sum(map(raw.count, _OF_MEMBERS)) <= ITEM_ELEMENTS_MAX:
+        return False
+    try:
+        left, members = [parse_json(raw)], 0
+    except ValueError:
+        return False
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            members += len(value)
+            left += value
+    return members > ITEM_ELEMENTS_MAX
 
 
 def is_protobuf(raw: bytes) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid
 from app.otlp.decode import Decoded, decode
+from app.otlp.protobuf import ITEM_ELEMENTS_MAX
 from app.otlp.span import Rejection, explain, reject_unknown_prompts
 from tests.support.exports import SPAN_ID, TRACE_ID, export, pairs_of, span
 
@@ -39,6 +40,30 @@ def test_a_span_is_decoded_with_its_json_as_it_came() -> None:
     assert decoded.conversation_id == "c-1"
     assert bytes(decoded.raw) in body
     assert json.loads(bytes(decoded.raw))["spanId"] == SPAN_ID
+
+
+@pytest.mark.parametrize("inside", ["attributes", "list", "lists in lists", "event", "object in a list"])
+def test_a_span_with_too_many_attributes_and_values_is_rejected_as_in_protobuf(inside: str) -> None:
+    many = [{}] * ITEM_ELEMENTS_MAX
+    fields: dict[str, Any] = {
+        "attributes": {"attributes": [*pairs_of({"service.prompt.id": 7}), *many]},
+        "list": {"links": [{"attributes": [{"key": "a", "value": {"arrayValue": {"values": many}}}]}]},
+        "lists in lists": {"links": [[[[]]]] * (ITEM_ELEMENTS_MAX // 2)},
+        "event": {"events": [{"attributes": many}]},
+        "object in a list": {"events": [{"value": {"arrayValue": {"values": [{"kvlistValue": {"values": many}}]}}}]},
+    }[inside]
+    body = export(span(**fields), span(spanId="00f067aa0ba902b8"))
+
+    found = decode(body)
+
+    assert [(each.code, each.span_id) for each in found.rejected] == [("too_large", SPAN_ID)]
+    assert found.rejected[0].reason == f"the span has more than {ITEM_ELEMENTS_MAX} attributes and values"
+    assert [decoded.span_id.hex() for decoded in found.spans] == ["00f067aa0ba902b8"]
+
+
+def test_commas_and_braces_in_texts_are_no_values() -> None:
+    body = export(span({"text": "[{,}]" * ITEM_ELEMENTS_MAX}))
+    assert len(decode(body).spans) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.masking import MASK, Masking, Rule
+from app.otlp.mask_texts import Budget
+from app.otlp.masking import MASK, RULES_MAX, Masking, Rule
 from app.otlp.span import MAX_SCOPE
 from tests.support.exports import span
 
@@ -176,3 +177,18 @@ def test_a_pointer_masks_a_value_whose_place_it_names_encloses_or_leads_into(poi
 def test_a_value_without_a_place_is_masked_by_patterns_alone() -> None:
     rules = Masking([Rule("pointer", "/messages"), EMAIL])
     assert rules.at({"to": ADA, "of": [f"{ADA}, Ada"]}) == {"to": MASK, "of": [f"{MASK}, Ada"]}
+
+
+@pytest.mark.parametrize("inside", ["object", "list", "text"])
+def test_pointers_spend_what_they_look_at_and_what_is_left_is_masked_whole(inside: str) -> None:
+    entry = {
+        "object": {f"key {number}": 1 for number in range(100)},
+        "list": [1] * 100,
+        "text": json.dumps(["x" * 6_400]),
+    }[inside]
+    rules = Masking([Rule("pointer", f"/a/{number}/nowhere") for number in range(RULES_MAX)])
+    enough, budget = Budget(search=10**9), Budget(search=10_000)
+
+    assert rules.at([entry] * RULES_MAX, ("a",), budget=enough) == [entry] * RULES_MAX
+    assert 10**9 - enough.search >= 2 * RULES_MAX * 6_400
+    assert rules.at([entry] * RULES_MAX, ("a",), budget=budget) == MASK

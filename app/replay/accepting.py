@@ -29,8 +29,8 @@ def is_acceptable(verdict: Mapping[str, Any]) -> bool:
 def accept_step(case: TestCase, outcome: StepOutcome) -> TestCase:
     """Return the case which expects the outcome of a step.
 
-    An answer is then compared with that text, unless the check says how else; a call that was never made is then not
-    checked. Raises `Invalid` when the case has another step there, and when it would check nothing.
+    An answer is then compared with that text, unless the check sets another way. A call that was never made is then not
+    checked. Raises `Invalid` if the case has another step there, or if it would check nothing.
     """
     steps = EditedSteps(case)
     _accept(steps, outcome)
@@ -87,7 +87,7 @@ def _accept(steps: EditedSteps, outcome: StepOutcome) -> bool:
 
 
 def _accepted(steps: EditedSteps, outcome: StepOutcome) -> tuple[CaseStep, CaseStep]:
-    """Return the step as it is, and as it expects the outcome."""
+    """Return the step unchanged, and the step that expects the outcome."""
     recorded, actual = steps.get(outcome.turn, outcome.step), outcome.actual
     if isinstance(recorded, CheckedCall) and actual is None:
         if steps.is_last_checked(outcome.turn, recorded):

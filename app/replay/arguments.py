@@ -1,4 +1,4 @@
-"""Compares the arguments of two calls, path by path, as matchers say: exactly, by their facts, or not at all."""
+"""Compares the arguments of two calls, path by path and by matchers: exactly, by their facts, or not at all."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

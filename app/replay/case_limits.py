@@ -1,6 +1,6 @@
-"""The limits of a test case: each page and request that shows or changes one at its limits takes under a second.
+"""The limits of a test case. With them, a page or request that shows or changes a test case needs less than a second.
 
-Test cases of earlier releases may be over them. They are read, played and exported all the same.
+Test cases of earlier releases may exceed the limits. They are still read, played and exported.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ from app.replay.types import (
 )
 from app.sessions.types import Step, Turn
 
-# By the assertion type of the prompt; a recorded answer is worded anew at every run, one by hand is meant as it is.
+# By the assertion type of the prompt: a recorded answer is worded differently in every run, a written one is meant
+# literally.
 RECORDED: dict[AssertionType, AnswerCheck] = {"STRICT": "meaning", "AI": "ai", "MANUAL": "manual"}
 BY_HAND: dict[AssertionType, AnswerCheck] = {**RECORDED, "STRICT": "strict"}
 

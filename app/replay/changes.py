@@ -97,7 +97,7 @@ def _changed_rules(
 
 
 def _merged(name: str, rules: ToolRules, change: Mapping[str, Any]) -> ToolRules:
-    """Return the rules with those that `change` names; the `effectFrom` of an answer may be sent back unread."""
+    """Return the rules with the changes of `change`. The `effectFrom` of an answer may be sent back; it is ignored."""
     require_few_matchers(change.get("arguments"), f"tools.{name}.arguments")
     merged = {**msgspec.to_builtins(rules), **change}
     return load(

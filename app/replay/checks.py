@@ -63,10 +63,10 @@ TOO_LONG = Comparison("needs_review", "too long to compare", decided_by=None)
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Compares the steps of one turn within the budget of the replay's reader: what is left then needs review.
+    """Compares the steps of one turn within the budget of the replay's reader. Without budget, steps need review.
 
     `sources()` reads the texts and values from which a draft may take its own; it is called only if a comparison needs
-    them. `judges` is False where no model may settle what the `meaning` of an answer leaves open.
+    them. `judges` is False if no model may decide what the `meaning` of an answer leaves open.
     """
 
     tools: Mapping[str, Tool]
@@ -86,7 +86,7 @@ class Checker:
         return self.reader.budget
 
     def is_plain(self, step: CheckedCall) -> bool:
-        """Return True if the check of a call accepts equal arguments alone."""
+        """Return True if the check of a call accepts only equal arguments."""
         return step.check.arguments == "exact" and not step.check.ignore_paths and not self._matchers(step)
 
     def accepts(self, step: CheckedCall, call: ToolCall) -> bool:

@@ -8,12 +8,12 @@ from app.sessions.build import json_text
 
 
 def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
-    """Return the recorded turns as a conversation, without those whose content was not recorded."""
+    """Return the recorded turns as a conversation, without turns that were recorded without content."""
     return tuple(message for messages in messages_by_turn(turns) for message in messages)
 
 
 def messages_by_turn(turns: Sequence[CaseTurn]) -> list[tuple[Message, ...]]:
-    """Return the messages of each recorded turn; none of a turn whose content was not recorded."""
+    """Return the messages of each recorded turn; none for a turn that was recorded without content."""
     return [tuple(_messages(index, turn)) if turn.user else () for index, turn in enumerate(turns)]
 
 

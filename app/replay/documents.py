@@ -24,7 +24,7 @@ def dump(document: msgspec.Struct) -> dict[str, Any]:
 
 
 def load(raw: object, kind: type[Document], path: str = "") -> Document:
-    """Return what `dump` wrote; `raw` stands at `path`. Raises `Invalid`, `path.to.0.field: …`, for anything else."""
+    """Return what `dump` wrote; `raw` is at `path`. Raises `Invalid`, `path.to.0.field: …`, for anything else."""
     try:
         return convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -40,7 +40,8 @@ def join(path: str, name: object) -> str:
 def _resolve(raw: Any, names: Iterable[str]) -> Iterator[str]:
     """Yield the names that lead to a value in `raw`; `...`, which msgspec writes for any key, becomes the key.
 
-    That is the first whose value is no text. The names may lead nowhere, for a field's name may look like an address.
+    That is the first key with a value that is no text. The names may lead nowhere, because a field's name may look like
+    an address.
     """
     for name in names:
         if name == "..." and isinstance(raw, dict):

@@ -18,7 +18,7 @@ class EditedSteps:
         self._turns: dict[int, list[CaseStep]] = {}
 
     def get(self, turn: int, n: int) -> CaseStep | None:
-        """Return a step as it is now, None if the test case has none there."""
+        """Return the current step, None if the test case has none there."""
         if not 0 <= turn < len(self._case.turns):
             return None
         steps = self._turns.get(turn, self._case.turns[turn].steps)

@@ -111,7 +111,7 @@ def parameters_of(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_usable(tools: Mapping[str, Tool]) -> None:
-    """Raise `Invalid` where a tool that writes is told to answer with what its call did not ask for."""
+    """Raise `Invalid` for a tool that writes and would answer with another call's result or an imagined one."""
     for tool in tools.values():
         if tool.effect == "write" and tool.on_missing in ("nearest", "simulate"):
             raise Invalid(
@@ -121,9 +121,9 @@ def require_usable(tools: Mapping[str, Tool]) -> None:
 
 
 def effect_of_name(name: str) -> Effect | None:
-    """Return `read` for a name whose first word, after a namespace as of MCP, is one of `READING`; otherwise None.
+    """Return `read` for a name with a first word, after a namespace as of MCP, in `READING`; otherwise None.
 
-    In `get.order` the first part is that word and no namespace, unless what follows is a word for what a tool does.
+    In `get.order` the first part is that word and no namespace, unless a word for an action follows.
     """
     parts = [part for part in _NAMESPACE.split(name) if part]
     if not parts:
@@ -159,7 +159,7 @@ def _annotations(recorded: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _annotated(annotations: Any) -> Effect | None:
-    """Return the effect that hints of the Model Context Protocol tell; None where they say nothing."""
+    """Return the effect by the hints of the Model Context Protocol; None without such hints."""
     if not isinstance(annotations, Mapping):
         return None
     if annotations.get("readOnlyHint") is True:

@@ -56,8 +56,8 @@ def replay(
     """Play all included turns. Never raises `ProviderError`, which is a result, nor `OverBudget`.
 
     All comparisons of the replay spend from `budget`, by default `COMPARED_MAX` steps; the rest then needs review.
-    Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool:
-    `side_by_side` (say, the `map` of a thread pool) plays them, and then the ports are called from its threads.
+    Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool.
+    `side_by_side` (for example the `map` of a thread pool) plays such turns, and calls the ports from its threads.
     """
     indexes = range(len(case.played))
     tools = tools_of(case, ports.draft.tools)

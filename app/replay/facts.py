@@ -125,7 +125,7 @@ def _supported(value: Value, had: _Others, sources: Sources) -> bool:
 
 
 def _is_share(value: Value) -> bool:
-    """Return True for a percentage, which no number without a sign stands for: 35 items are not 35%."""
+    """Return True for a percentage, which a number without a sign does not mean: 35 items are not 35%."""
     return value.detail == "%"
 
 

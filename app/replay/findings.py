@@ -76,9 +76,9 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
 
 
 class Violation(_ResultDocument, frozen=True):
-    """Something that the draft must not do, which fails the replay whatever its steps say.
+    """Something that the draft must not do. It fails the replay, whatever the verdicts on the steps.
 
-    `turn` counts from 0. `message` says what happened and what to do about it. `arguments` is None for `lost_tool`.
+    `turn` counts from 0. `message` explains what happened and what to do about it. `arguments` is None for `lost_tool`.
     """
 
     kind: ViolationKind
@@ -123,8 +123,8 @@ class TurnResult(_ResultDocument, frozen=True):
 class ReplayResult(_ResultDocument, frozen=True):
     """A whole replay; `stop_reason` and `error` are those of the first turn that has one.
 
-    `offered_from` is "recording" where the prompt never defined tools, so that the recorded definitions were offered;
-    `no_tools_defined` tells that the recording has none either.
+    `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered;
+    `no_tools_defined` is true if the recording has none either.
     """
 
     status: ReplayStatus

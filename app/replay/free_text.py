@@ -1,4 +1,4 @@
-"""Proposes which arguments of a recorded call are free text: what a model words anew at every run."""
+"""Proposes which arguments of a recorded call are free text: texts that a model words differently in every run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SeenResults:
             self._parts = ["\n".join(self._parts)]
 
     def have(self, text: str, user: str) -> bool:
-        """Return whether a folded text is in what the user said or in one of the results.
+        """Return whether a folded text is in the user's message or in one of the results.
 
         True once `SEARCHED_MAX` characters were searched.
         """
@@ -62,10 +62,11 @@ def free_paths(
 ) -> dict[str, str]:
     """Return `{POINTER: MATCHER}` for the texts of a call that are free, with `*` for the places of a list.
 
-    A text is free if its key is one of `FREE_KEYS` in any case and at any depth, if the description in the tool's
-    schema says so, or if it has `SEVERAL_WORDS`, not all of them names, and stands as it is neither in the user's
-    message nor in a tool's result. It is not if the schema fixes it, by an enum or a format. Under such a key, or with
-    such a description, it is a search where the tool `is_read`: `any` fits. Else it is compared by `facts`.
+    A text is free if its key is one of `FREE_KEYS` in any case and at any depth, or if the description in the tool's
+    schema calls it free text. It is also free if it has `SEVERAL_WORDS`, not all of them names, and occurs neither in
+    the user's message nor in a tool's result. It is not free if the schema fixes it by an enum or a format. Under such
+    a key, or with such a description, it is a search if the tool `is_read`: `any` fits. Otherwise it is compared by
+    `facts`.
     """
     matcher = "any" if is_read else "facts"
     seen = SeenResults() if results is None else results

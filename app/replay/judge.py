@@ -1,6 +1,6 @@
 """Asks a model to judge answers, and reads its verdict strictly; and to play a tool.
 
-The answer under judgement is data. It stands between delimiters with a nonce that is drawn after the answer was
+The answer under judgement is data. It is placed between delimiters with a nonce that is drawn after the answer was
 written, so nothing inside it can close them.
 """
 
@@ -87,7 +87,7 @@ class ModelJudge:
             return Simulation(storable_text(text), answer.tokens)
 
     def _asked(self, instruction: str, data: dict[str, str], task: str) -> Answer | None:
-        """Return the model's answer to a task about `data`; None when every nonce stands in the data."""
+        """Return the model's answer to a task about `data`; None if every nonce occurs in the data."""
         drawn = (self.nonce() for _ in range(ATTEMPTS))
         nonce = next((each for each in drawn if not any(each in text for text in data.values())), None)
         if nonce is None:

@@ -1,6 +1,6 @@
-"""Tells if two texts limit a value from opposite sides, as "within 30 days" and "after 30 days".
+"""Detects two texts that limit a value from opposite sides, as "within 30 days" and "after 30 days".
 
-It knows the words that stand directly before or behind a value, so it is a guard and no verdict.
+It knows the words directly before or after a value, so it is a guard and no verdict.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from app.replay.relations import LONGEST_TEXT, placed_values
 from app.replay.value_kinds import plainly
 from app.replay.vocabulary import choices
 
-# Words before and behind the highest value, and the lowest one. Denied ones stand first: "no more than".
+# Words before and after the highest value, and the lowest one. Denied words come first: "no more than".
 _BELOW = """
     (?:no|not) (?:more|later|longer|older|higher|greater) than|(?:not|never) (?:over|above|after|exceed(?:ing)?|beyond)
     |within|under|below|less than|fewer than|lower than|cheaper than|younger than|up to|at most

@@ -9,12 +9,12 @@ _STEPS_OF_A_BIT = 2
 
 
 class Matching:
-    """Pairs lefts, which come one after the other, with rights: always a maximum matching of those that came.
+    """Pairs lefts, which are added one by one, with rights: always a maximum matching of the added lefts.
 
-    A left that is paired stays paired, perhaps with another right. `first` and `then` have bit r set for each right;
-    as many as possible of `first` are paired before any of `then`. Each left searches an augmenting path by breadth
-    over bit sets; what a search reached in vain is never searched again, for no later path can lead through it. Once
-    the budget is used up, a left gets a free right or none, and the matching may not be a maximum any more.
+    A left that is paired stays paired, perhaps with another right. `first` and `then` have bit r set for each right; as
+    many as possible of `first` are paired before any of `then`. Each left searches an augmenting path by breadth over
+    bit sets. Rights that a search reached in vain are never searched again, because no later path can lead through
+    them. Once the budget is used up, a left gets a free right or none, and the matching may no longer be a maximum.
     """
 
     def __init__(self, first: int, then: int = 0, budget: WorkBudget = UNLIMITED) -> None:

@@ -29,7 +29,7 @@ _POSSESSIVE = ("'s", "'S")
 class Names:
     """Words that can be names, as sources spell them.
 
-    Those that are `weak` stand only where a text begins, as "Approved" may; they are names inside a sentence alone.
+    The `weak` words occur only at the beginning of a text, as "Approved" may; they are names only inside a sentence.
     """
 
     strong: frozenset[str] = frozenset()
@@ -42,7 +42,10 @@ class Names:
 
 
 def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
-    """Return the names in a source; `plain` are words that are none, `is_name` says that the text is one, if short."""
+    """Return the names in a source.
+
+    `plain` are words that are no names. With `is_name` a short text is a name, including its first word.
+    """
     found = _without_zones(text)
     words = list(_words(found))
     if _is_german(match[0] for match in words):
@@ -68,7 +71,7 @@ def plain_words(text: str) -> set[str]:
 
 
 def standing_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return all words of a text without regard to case, and those that follow a title, as in "Ms. Schmidt"."""
+    """Return all words of a text in lower case, and the words that follow a title, as in "Ms. Schmidt"."""
     plain = plainly(text)
     words = frozenset(_bare(match[0]).casefold() for match in _words(plain))
     return words, frozenset(match[1].casefold() for match in _TITLED.finditer(plain))

@@ -1,7 +1,7 @@
 """Reads the numbers that a text writes in words: five, five hundred, treinta y cinco, fünfundzwanzig.
 
-A number of several words is another one than each of them, so it is taken as a whole. What has a fraction, as "two and
-a half", stands for no digits.
+A number of several words differs from each of its words, so it is read as a whole. Numbers with a fraction, as "two and
+a half", have no digits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DIGIT_BEFORE = re.compile(r"[0-9][ \xa0-]?$")
 _SIMPLE = {word: int(digits) for word, digits in (NUMBER_WORDS | HUNDREDS).items() if "-" not in word}
 _SIMPLE |= dict.fromkeys(ONES, 1) | {"vingts": 20, "twice": 2, "thrice": 3, "zweimal": 2, "dreimal": 3, "tweemaal": 2}
 _ENGLISH = frozenset({digits: word for word, digits in reversed(NUMBER_WORDS.items())}.values()) | {"one"}
-# Abbreviations such as "mio" are words of their own elsewhere.
+# Abbreviations such as "mio" are left out, because elsewhere they are other words.
 _TIMES = {word: int(number) for word, number in MULTIPLIERS.items()}
 _TIMES |= {word: 10**zeros for word, zeros in SCALES.items() if len(word) > 3 and word not in _TIMES}
 
@@ -138,7 +138,7 @@ def _starts(plain: str, matches: Sequence[re.Match[str]], index: int, word: _Wor
 
 
 def _adjoin(plain: str, matches: Sequence[re.Match[str]], index: int, last: int) -> bool:
-    """Return True if words stand one beside the other."""
+    """Return True if words are next to each other."""
     pairs = zip(matches[index:last], matches[index + 1 : last + 1], strict=True)
     return all(plain[one.end() : other.start()] in _GAPS for one, other in pairs)
 

@@ -18,9 +18,9 @@ class Offer:
 
 
 def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
-    """Return the draft's tools, without those that the agent left out of its version's when it was recorded.
+    """Return the draft's tools, without tools that the agent left out of its version's when it was recorded.
 
-    Where the prompt never defined tools, they live in the agent's code: the recorded definitions are offered.
+    If the prompt never defined tools, they are in the agent's code: the recorded definitions are offered.
     """
     recorded = recorded_definitions(turn.offered_tools or ())
     if draft.agent_owns_tools:
@@ -36,7 +36,7 @@ def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
 
 
 def defines_tools(turn: CaseTurn) -> bool:
-    """Return whether the recording has the definition of a tool, and not names alone."""
+    """Return whether the recording has the definition of a tool, and not only names."""
     return any(recorded_definitions(turn.offered_tools or ()).values())
 
 

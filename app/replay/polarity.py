@@ -1,4 +1,4 @@
-"""Tells if two texts differ in what they say was done: refused or failed, done, or only promised.
+"""Detects two texts that differ on what was done: refused or failed, done, or only promised.
 
 It looks for words, in the language that the text seems to be in, and knows nothing of what they refer to. So it is a
 guard and no verdict: where it sees a difference, a judge or a person decides.
@@ -24,9 +24,9 @@ _CONDITIONS = frozenset(("if", "whether", "let", "why", "wenn", "falls", "si", "
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """The claims of a text: that something was refused or failed; that it was done; that it is still to be done.
+    """The claims of a text: something was refused or failed, was done, or is still to be done.
 
-    `acted` is that the writer did it: "I have refunded you" in the place of what refunds take.
+    `acted` means that the writer did it: "I have refunded you", as opposed to "refunds take three days".
     """
 
     negative: bool = False
@@ -37,7 +37,7 @@ class Polarity:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A text's polarity, the words that it affirms, alone and with those near them, and what it denies harmlessly."""
+    """A text's polarity, the words that it affirms, single and with their neighbours, and its harmless denials."""
 
     polarity: Polarity
     affirmed: frozenset[tuple[str, ...]] = frozenset()
@@ -52,9 +52,9 @@ class _Reading:
 
 
 def polarity(text: str, beside: str = "") -> Polarity:
-    """Return what a text says of success; a text of which nothing is known has no polarity.
+    """Return the claims of a text about success; a text without known words has no polarity.
 
-    A text that may be in several languages is in that of the one `beside` it, if that is one of them.
+    If a text may be in several languages, the language of `beside` decides, if it is one of them.
     """
     return _reading(text, beside).polarity
 
@@ -62,8 +62,8 @@ def polarity(text: str, beside: str = "") -> Polarity:
 def polarity_differs(recorded: str, produced: str) -> bool:
     """Return True if only one text refuses, denies or fails, or one has done what the other did not.
 
-    That is what the other promises or offers, or where the writer acted, anything. A denial that is harmless to leave
-    out, as "no further action", is still not turned round.
+    In the latter case the other promises or offers it; if the writer acted, the other need not mention it at all. A
+    denial that is harmless to leave out, as "no further action", still differs from its opposite.
     """
     one, other = _reading(recorded, produced), _reading(produced, recorded)
     if one.polarity.negative != other.polarity.negative or one.turns(other) or other.turns(one):
@@ -98,7 +98,7 @@ def _reading(text: str, beside: str) -> _Reading:
 
 
 def _content(sentence: str, language: Language) -> tuple[str, ...]:
-    """Return the beginnings of the words of a sentence that say more than those by which its language is known."""
+    """Return the stems of the words of a sentence that have content, without words that only identify its language."""
     hints = _HINTS[language]
     return tuple(word[:STEM].rstrip("s") for word in sentence.split() if len(word) > 2 and word not in hints)
 

@@ -144,7 +144,7 @@ def readings(digits: str, *, is_money: bool = False) -> tuple[str, str]:
 
 
 def canonical(number: str) -> str:
-    """Return a number of digits and at most one `.` without zeros that say nothing: `01.50` is `1.5`."""
+    """Return a number of digits and at most one `.` without superfluous zeros: `01.50` is `1.5`."""
     whole, _, fraction = number.partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole

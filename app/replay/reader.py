@@ -18,7 +18,7 @@ _NUMBER = re.compile("[0-9]++")
 
 
 class Reader:
-    """The values of texts that come again from turn to turn: the instruction, what was said before."""
+    """The values of texts that repeat from turn to turn: the instruction and earlier messages."""
 
     def __init__(self, budget: WorkBudget = UNLIMITED) -> None:
         self.budget = budget

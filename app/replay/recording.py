@@ -118,9 +118,9 @@ class Recording:
         return self._borrowed(key) if tool.effect == "read" else NO_REPLY
 
     def _accepting(self, call: ToolCall, equal: int) -> int:
-        """Return the bits of the turn's steps that accept a call, which are at least the `equal` ones.
+        """Return the bits of the turn's steps that accept a call, which include the `equal` ones.
 
-        Where the budget is used up, these are all to which no comparison has said no: a person compares them.
+        If the budget is used up, these are all steps that no comparison has excluded: a person compares them.
         """
         accepted, waiting = equal, self._comparable_steps(call.name) & ~equal
         try:
@@ -134,7 +134,7 @@ class Recording:
         return accepted
 
     def _comparable_steps(self, name: str) -> int:
-        """Return the bits of the turn's steps whose check may accept other arguments."""
+        """Return the bits of the turn's steps with a check that may accept other arguments."""
         if name not in self._comparable:
             calls = self._of_turn(name)
             self._comparable[name] = _bits(

@@ -1,6 +1,6 @@
-"""Tells if two texts relate the same values differently, or if one has another value or name in the place of one.
+"""Detects two texts that relate the same values differently, or replace a value or name by another.
 
-Both are guards and no verdicts, as they know nothing of what is related: a judge or a person decides.
+Both checks are guards and no verdicts, as they know nothing of what is related: a judge or a person decides.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def values_exchanged(recorded: str, produced: str) -> bool:
 
 
 def name_replaced(recorded: str, produced: str, sources: Sources) -> bool:
-    """Return True if a name of the recorded text is missing, and the new text has one that stands nowhere else."""
+    """Return True if a name of the recorded text is missing, and the new text has one that occurs in no source."""
     one, other = recorded[:LONGEST_TEXT], produced[:LONGEST_TEXT]
     plain = plain_words(one) | plain_words(other)
     words, new_words = standing_words(one)[0], standing_words(other)[0]
@@ -67,8 +67,8 @@ def name_replaced(recorded: str, produced: str, sources: Sources) -> bool:
 def value_replaced(recorded: str, produced: str) -> bool:
     """Return True if a code, an amount or an address is missing, and the new text has one that the recorded lacks.
 
-    Facts find nothing lost and nothing invented where the user said both, as in "refund A-1, not A-2". So is a number
-    in words replaced, which is no value by itself: "twice a day" and "three times a day".
+    Facts find nothing lost and nothing invented if the user mentioned both, as in "refund A-1, not A-2". This also
+    finds replaced numbers in words, which are no values by themselves: "twice a day" and "three times a day".
     """
     before, after = (find_values(text[:LONGEST_TEXT]) for text in (recorded, produced))
     words_before, words_after = (list(find_spelled_out(text[:LONGEST_TEXT])) for text in (recorded, produced))

@@ -50,8 +50,8 @@ def verdicts(
 ) -> tuple[tuple[StepVerdict, ...], tuple[ProducedStep, ...]]:
     """Return the verdicts in the order of `steps`, and the produced steps paired with none.
 
-    `ask` is called at most once for each step. `not_reached` says why the turn did not get to its end: a step that
-    nothing is paired with then has not run; it has failed where that is None.
+    `ask` is called at most once for each step. `not_reached` is the reason why the turn was not completed: an unpaired
+    step has then not run. If it is None, an unpaired step has failed.
     """
     taken = set(pairs.values())
     extra = tuple(each for index, each in enumerate(produced) if index not in taken)
@@ -166,7 +166,7 @@ def with_verdict(result: ReplayResult, n: int, verdict: Literal["passed", "faile
 
 
 def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> TurnResult:
-    """Let a person decide what needs review, and what a judge decided: its verdict is kept beside the person's."""
+    """Let a person decide what needs review or a judge decided. A judge's verdict is kept with the person's."""
     step = turn.steps[at]
     if verdict not in ("passed", "failed"):
         raise Invalid("verdict: must be passed or failed")

@@ -24,9 +24,9 @@ def distance(left: Any, right: Any) -> Decimal | None:
 
 
 def letters(text: str) -> str:
-    """Return a text without regard to case, and without white space and punctuation.
+    """Return a text in lower case, and without white space and punctuation.
 
-    Signs are no punctuation ($, %, <, the minus of a number), and what stands between two digits stays: 1.5 is not 15.
+    Signs are no punctuation ($, %, <, the minus of a number), and punctuation between two digits stays: 1.5 is not 15.
     """
     return _NO_LETTERS.sub(_signs, folded(plainly(" ".join(text.split()))))
 

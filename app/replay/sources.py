@@ -29,7 +29,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Forms:
-    """The forms of many values; `value in forms` tells if one of them means the same."""
+    """The forms of many values; `value in forms` is True if one of them means the same."""
 
     def __init__(self, values: Iterable[Value] = ()) -> None:
         self._details: dict[Form, set[str]] = {}
@@ -44,16 +44,16 @@ class Forms:
         return any(self._holds(form, value.detail) for form in _accepted(value))
 
     def holds_clearly(self, value: Value) -> bool:
-        """Return True if a value stands there in a form that has one reading."""
+        """Return True if a value occurs in a form that has one reading."""
         return self._holds((value.space, value.form), value.detail)
 
     def spell_out(self, value: Value) -> bool:
-        """Return True if a value stands there with its very unit or year."""
+        """Return True if a value occurs with its exact unit or year."""
         details = value.detail.split("|")
         return any(not self._details.get(form, _NONE).isdisjoint(details) for form in _accepted(value))
 
     def contradict(self, value: Value) -> bool:
-        """Return True if a value stands there in its form, and always with another detail."""
+        """Return True if a value occurs in its form, but always with another detail."""
         return value not in self and replace(value, detail="") in self
 
     def _holds(self, form: Form, detail: str) -> bool:
@@ -62,13 +62,13 @@ class Forms:
 
 
 class Sources:
-    """The values that a turn's texts may bring, built once for many comparisons.
+    """The values that a turn's texts may use, built once for many comparisons.
 
-    `user` is the text that the user sent in this turn, `messages` are what was said before. `arguments` and `results`
-    are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, and texts that
-    are JSON as such. Free text among the arguments is best left out (`free_text.fixed_arguments`): what the model
-    worded itself binds no other text. `before` has the calls of earlier turns, whose values count as those of this one
-    and are not read again. Whatever reads or looks up raises `OverBudget` once the reader's budget is used up.
+    `user` is the text that the user sent in this turn, `messages` are the earlier messages. `arguments` and `results`
+    are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, also of texts
+    that are JSON. Free text among the arguments should be left out (`free_text.fixed_arguments`): words that the model
+    chose itself bind no other text. `before` has the calls of earlier turns; their values count like those of this turn
+    and are not read again. All methods that read or look up raise `OverBudget` once the reader's budget is used up.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Sources:
         self._all_names = self._names.joined(names_of(user, plain))
 
     def resolved(self, value: Value) -> Value:
-        """Return a value of two readings with the one that stands clearly in a call, if only one does."""
+        """Return a value of two readings with the reading that occurs clearly in a call, if only one does."""
         if not value.other or value.kind in ("code", "label"):
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
@@ -124,18 +124,18 @@ class Sources:
         return list({(value.form, value.detail): value for value in (*values, *found)}.values())
 
     def said(self, value: Value) -> bool:
-        """Return True if a value stands in what the user said in this turn."""
+        """Return True if a value occurs in the user's message of this turn."""
         return value in self._said
 
     def mention(self, name: str) -> bool:
-        """Return True if a word stands in what the user said or in what tools got and gave."""
+        """Return True if a word occurs in the user's message, or in arguments or results of tools."""
         known = self._all_names.strong | self._all_names.weak
         return name in known or name.lower() in self._plain or name.casefold() in self._said_words
 
     def support(self, value: Value, *, exactly: bool = False) -> bool:
-        """Return True if a value stands in any source, or counts the entries of a list there.
+        """Return True if a value occurs in any source, or counts the entries of a list there.
 
-        With `exactly` it has to stand there with its unit or year: a bare 20 does not support 20%.
+        With `exactly` it has to occur with its unit or year: a bare 20 does not support 20%.
         """
         self._spend_on_calls()
         sources = (*self._calls, self._said, self._background)
@@ -169,10 +169,10 @@ class Sources:
 
 
 def _accepted(value: Value) -> Iterator[Form]:
-    """Yield the forms of which a value needs one to stand elsewhere.
+    """Yield the forms of a value; one of them has to occur elsewhere.
 
-    What can be read in two ways agrees with either reading where that is clear, but with another that can be read in
-    two ways only when both are written alike: 11/05 is not 05/11.
+    A value that can be read in two ways agrees with either reading if that one is clear. It agrees with another
+    ambiguous value only if both are written alike: 11/05 is not 05/11.
     """
     space = value.space
     yield space, value.form
@@ -199,7 +199,7 @@ def _accepted(value: Value) -> Iterator[Form]:
 
 
 def _offered(value: Value) -> Iterator[tuple[Form, str]]:
-    """Yield the forms, with their details, a value stands for: a whole date stands for its month and year, too."""
+    """Yield the forms, with their details, that a value includes: a whole date includes its month and year."""
     space, form, detail = value.space, value.form, value.detail
     if value.kind == "code":
         yield ("code", form), ""
@@ -226,7 +226,7 @@ def _offered(value: Value) -> Iterator[tuple[Form, str]]:
 
 
 def _offered_by_number(value: Value) -> Iterator[tuple[Form, str]]:
-    """Yield what else a number stands for: without its minus ("a refund of $5"), a place, the number of a label."""
+    """Yield the other meanings of a number: without its minus ("a refund of $5"), a place, the number of a label."""
     if value.form.startswith("-"):
         yield ("number", value.form[1:]), value.detail
         return

@@ -33,9 +33,9 @@ Permission = Literal["allow", "fail"]
 class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The way in which a step is checked.
 
-    `arguments` may be an object of matchers by JSON pointer (RFC 6901), which go before those of the tool; "exact"
-    has the tool's alone. `value` takes the place of the recorded text: text, or any JSON for `json_subset`.
-    `ignore_paths` are JSON pointers. Raises ValueError, with the field's name, for what can't be checked.
+    `arguments` may be an object of matchers by JSON pointer (RFC 6901), which precede those of the tool; with "exact"
+    only the tool's apply. `value` replaces the recorded text: text, or any JSON for `json_subset`. `ignore_paths` are
+    JSON pointers. Raises ValueError, with the field's name, for what can't be checked.
     """
 
     enabled: bool = True

@@ -1,4 +1,4 @@
-"""Finds what a draft must not do: writes that nobody recorded, tools that it lost, orders that it broke."""
+"""Finds what a draft must not do: writes that are not in the recording, tools that it lost, orders that it broke."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from app.experiments.sequential import Round, log_attainable, log_evidence, log_
 # the baseline never does; the finite ratios survive a failure of the baseline. A drop in all test cases is smaller.
 ALONE = ((inf, 0.5), (9.0, 0.25), (4.0, 0.25))
 TOGETHER = ((2.0, 0.5), (4.0, 0.5))
-RESERVE = 0.1  # the weight of all test cases together whose first round cannot tell anything
+RESERVE = 0.1  # the weight of all test cases without evidence in their first round
 _DIGITS = 9  # kept of a log wealth, as the order of the test cases decides on the last ones of a sum
 _SHARES_ALONE, _SHARES_TOGETHER = ([share for _, share in bets] for bets in (ALONE, TOGETHER))
 

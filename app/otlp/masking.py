@@ -122,7 +122,7 @@ class _Pass:
     def text(self, text: str) -> str:
         """Raises Exhausted."""
         if not text.isascii():
-            text = text.encode(errors="replace").decode()  # RE2 takes no lone surrogates
+            text = text.encode(errors="replace").decode()  # RE2 accepts no lone surrogates
         for rule in self.rules.texts:
             text = rule.masked(text, self.budget)
         return text

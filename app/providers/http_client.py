@@ -66,7 +66,7 @@ class HttpClient:
         try:
             yield response
         finally:
-            response.close()  # closes a connection whose answer was not read to its end, and no other
+            response.close()  # closes a connection only if its answer was not read to its end
 
     def close(self) -> None:
         """Close the connections that are idle."""

@@ -128,4 +128,4 @@ def _decoded(text: bytes | str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return json.loads(text)  # takes halves of surrogate pairs, which some models write
+        return json.loads(text)  # accepts halves of surrogate pairs, which some models write

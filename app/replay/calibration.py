@@ -183,7 +183,7 @@ class _Attempt:
 
     @cached_property
     def _refused(self) -> list[int | None]:
-        """The first step of each turn whose call the recording refused, if any."""
+        """The first step of each turn with a call that the recording refused, if any."""
         return [next((n for n, step in enumerate(turn.steps) if _is_refused(step)), None) for turn in self.result.turns]
 
     @cached_property

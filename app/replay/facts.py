@@ -1,8 +1,8 @@
 """Compares the values of a recorded text with those of a new one: which are kept, lost, or invented.
 
-A value is *lost* when it stands in the recorded text and in a source that the new text has to be true to (a tool's
-result, an argument, the user's message), and in no form in the new text. What the user said in this turn may be left
-out by an answer, though not by an argument. A value is *invented* when it stands in the new text and neither in the
+A value is *lost* when it occurs in the recorded text and in a source that the new text has to be true to (a tool's
+result, an argument, the user's message), and in no form in the new text. Values of the user's message may be left
+out by an answer, though not by an argument. A value is *invented* when it occurs in the new text and neither in the
 recorded one nor in any source.
 
 Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
@@ -10,8 +10,8 @@ an ordinal up to it, is not invented: "3 options". And a recorded number is kept
 "three options", "twenty-five"; such words are no value otherwise, so they are neither lost nor invented, and they keep
 none of their parts: "three hundred" is not 3.
 
-What stands in what relation is not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
-which app/replay/relations.py tells apart.
+Relations between values are not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
+which app/replay/relations.py distinguishes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: bool = False) -> Facts:
-    """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat what the user said.
+    """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat the user's values.
 
     The work grows in step with both texts. Raises `OverBudget`.
     """
@@ -76,9 +76,9 @@ def _markers(text: str) -> Iterator[Value]:
 
 
 def values_repeated(recorded: str, produced: str, sources: Sources) -> tuple[str, ...]:
-    """Return the values of a recorded text whose every value the new text has, and no other; none where they differ.
+    """Return the values of a recorded text if the new text has exactly the same ones; none if they differ.
 
-    They need no source, as those of a rule that the instruction states, but what the user said in this turn does not
+    They need no source, as those of a rule that the instruction states, but the user's message of this turn does not
     count: an answer to "cancel 4711" names 4711 whatever became of it.
     """
     sources.reader.spend_on_words(recorded, produced)

@@ -14,7 +14,7 @@ from app.values.budget import UNLIMITED, WorkBudget
 FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
 SEVERAL_WORDS = 3
 
-_FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")  # keywords of a text that nobody words freely
+_FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")  # keywords of a text that is not worded freely
 _FREE_BY_DESCRIPTION = ("free text", "free-text", "freetext", "free form", "free-form", "natural language")
 
 _AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_"

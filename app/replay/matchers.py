@@ -28,7 +28,7 @@ class Matcher(msgspec.Struct, frozen=True, omit_defaults=True):
     | `regex` | anything, and the new text matches `value` |
     | `one_of` | anything, and the new value is one of `values` |
     | `unordered` | lists of the same values in any order |
-    | `ai` | what a judge takes for it, by the assertion `value` |
+    | `ai` | what a judge accepts, by the assertion `value` |
     """
 
     match: MatcherName
@@ -37,7 +37,7 @@ class Matcher(msgspec.Struct, frozen=True, omit_defaults=True):
     values: tuple[Any, ...] = ()
 
     def to_json(self) -> str | dict[str, Any]:
-        """Return the name alone if there are no options, else `{"match": NAME, …}`."""
+        """Return only the name if there are no options, else `{"match": NAME, …}`."""
         built = msgspec.structs.asdict(self) | {"values": list(self.values)}
         option = _OPTIONS.get(self.match, "")
         return {"match": self.match, option: built[option]} if built.get(option) else self.match

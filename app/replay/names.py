@@ -13,7 +13,7 @@ from app.replay.unit_words import UNITS, ZONES
 from app.replay.value_kinds import Value, plainly
 from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, LABELS, NO_NAMES, TITLES
 
-TITLE_WORDS = 6  # a text of no more words and without a full stop is a title, whose first word may be a name
+TITLE_WORDS = 6  # a text of no more words and without a full stop is a title: its first word may be a name
 
 # A part of a code, as `a'b` of `a'b_1`, is read to its end and left out: a search from each `'` on would be quadratic.
 _WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*+((?=\w|[-_]\w|'[^\W\d_]))?")

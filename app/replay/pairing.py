@@ -135,7 +135,7 @@ class _Pairing:
         if index not in self._leaves:
             step = self._steps[index] if index >= 0 else self._produced[~index]
             self._leaves[index] = leaves(arguments_of(step.arguments if step.kind == "tool_call" else None))
-            hash(self._leaves[index])  # the set keeps its hash, by which most that differ are told apart
+            hash(self._leaves[index])  # the set keeps its hash, which distinguishes most different ones
         return self._leaves[index]
 
     def _free(self) -> defaultdict[Label, list[int]]:

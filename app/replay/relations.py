@@ -16,7 +16,7 @@ from app.replay.values import find_marked, find_values
 
 LONGEST_TEXT = 20_000  # characters that are read
 _SAME_KINDS = {"amount": "number", "marker": "label"}
-_REPLACEABLE = ("code", "label", "amount", "email", "url")  # dates and numbers are left out and told anew all the time
+_REPLACEABLE = ("code", "label", "amount", "email", "url")  # texts often leave out or change dates and numbers
 
 Mention = tuple[str, str]  # what kind of value it is, and the value
 
@@ -98,7 +98,7 @@ def _mentions(text: str, names: frozenset[str]) -> Iterator[Mention]:
     for start, value in placed_values(text):
         kind = _SAME_KINDS.get(value.kind, value.kind)
         is_quantity = kind == "number"
-        form = value.form[:5] if kind == "time" else value.form  # seconds are left out and told all the time
+        form = value.form[:5] if kind == "time" else value.form  # texts often leave out or add seconds
         found.append((start, (f"{kind} {value.detail}" if is_quantity else kind, form)))
     found += ((word.start(), ("name", word[0])) for word in _WORD.finditer(plainly(text)) if word[0] in names)
     return (mention for _, mention in sorted(found, key=lambda each: each[0]))

@@ -43,7 +43,7 @@ class Value:
 
 
 Reading = tuple[tuple[Value, ...], int]
-"""The values that stand at a position of a text, and the position after them."""
+"""The values at a position of a text, and the position after them."""
 
 LETTER = "A-Za-zÀ-ÖØ-öø-ʯͰ-ԯḀ-ỿ"
 """Letters that make one word with digits beside them; those of Chinese, Arabic and others do not."""

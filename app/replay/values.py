@@ -51,7 +51,7 @@ _NO_VALUE = re.compile(
 
 _LABEL_NUMBER = re.compile(f"{GAP}[0-9]")
 
-LONGEST_KEPT = 1_000  # characters of texts whose values are kept for the next comparison
+LONGEST_KEPT = 1_000  # characters of texts with values that are cached for the next comparison
 
 
 def find_values(text: str) -> list[Value]:
@@ -63,7 +63,7 @@ def find_values(text: str) -> list[Value]:
 
 
 def find_marked(text: str) -> tuple[Value, ...]:
-    """Return the values of a text and, as values of the kind `marker`, the labels that number a list of its own."""
+    """Return the values of a text and, as values of the kind `marker`, the labels that number a list in the text."""
     return _find_again(text) if len(text) <= LONGEST_KEPT else _find(text)
 
 
@@ -153,7 +153,7 @@ def _read_url(text: str, start: int) -> Reading | None:
 
 
 def _read_digits(text: str, start: int) -> Reading | None:
-    """Read a telephone number, or a number in blocks of four; how they are spaced says nothing."""
+    """Read a telephone number, or a number in blocks of four; their spacing has no meaning."""
     match = _PHONE.match(text, start) or _CARD.match(text, start)
     return ((Value("code", "".join(filter(str.isdecimal, match[0]))),), match.end()) if match else None
 

@@ -128,7 +128,7 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
             accepting = lowest_bit(new)
             new ^= 1 << accepting
             first[accepting] = n
-    latest, before = -1, ""  # the call that came last of those that precede
+    latest, before = -1, ""  # the last of the preceding calls
     batch, pending = "", list[tuple[int, str]]()
     found = {}
     for index, step in enumerate(steps):

@@ -99,7 +99,7 @@ def _turn(
 
 
 def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    """Return the user's text of the first model call whose input has one, else of the first such agent."""
+    """Return the user's text of the first model call with one in its input, else of the first such agent."""
     choose = first_user_text if opens_session else last_user_text
     calls, agents = filter(_is_chat, spans), filter(_is_agent, spans)
     texts = (choose(span.normal.input_messages) for span in chain(calls, agents))

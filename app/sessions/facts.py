@@ -41,7 +41,7 @@ User = tuple[int, Key, str]
 
 
 class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
-    """The calls of one model whose prompts are of one size, and what they used: what a price is applied to.
+    """The calls of one model with prompts of one size, and their usage, to which a price is applied.
 
     `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept.
     """
@@ -75,7 +75,7 @@ class _SpanFacts(NamedTuple):
 class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     """The facts of some spans of a turn.
 
-    `errors` counts those whose status is an error, `tool_errors` the tool calls among them.
+    `errors` counts spans with an error as status, `tool_errors` the tool calls among them.
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
     among those of the lowest rank (see `CONVERSATION_KEYS`).
     `agent_opening` is what an agent was asked, where no model call has the user's words.
@@ -137,7 +137,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
-    """Return the opening of some spans of a turn with what log records say of them."""
+    """Return the opening of some spans of a turn with their log records."""
     found: list[Opening] = []
     for span in read_turn(spans, None, records):
         if span.normal.is_chat and (text := first_user_text(span.normal.input_messages)) is not None:

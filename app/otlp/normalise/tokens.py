@@ -108,7 +108,7 @@ class TokenCounts(NamedTuple):
 
 
 def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
-    """Return the counts of a call whose `prompt` and `completion` are as recorded.
+    """Return the counts of a call with the recorded `prompt` and `completion`.
 
     Some libraries count the parts beside the two, as the vendor's answer does: the parts are more than what they should
     be part of then, or the recorded total has room for them.

@@ -1,8 +1,8 @@
-"""How long a rendering takes in an application while the server is away: `python -m bench.client`.
+"""Measures the time of a rendering in an application while the server is away: `python -m bench.client`.
 
-A thread renders 100 times a second for `--seconds` with the server, for as long without it, and for as long with it
-again. After each rendering the same thread measures a sum that takes about as long: when that takes longer, another
-process has the processor. What the thread itself computed in a rendering is measured, too.
+A thread renders 100 times a second for `--seconds` with the server, then without it, then with it again. After each
+rendering the thread computes a sum of about the same duration: when the sum is slower, another process is using the
+processor. The thread's processor time of each rendering is measured, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A Falcon application whose resources do nothing: what `bench.requests` and `bench.run_parts` compare with.
+"""A Falcon application with resources that do nothing, for comparisons in `bench.requests` and `bench.run_parts`.
 
-Some are behind the rate limit that all requests of the API are counted by; of those, some also check a body as the API
-does.
+Some resources are behind the rate limit of the API, and some of these also check a body like the API.
 """
 
 from __future__ import annotations

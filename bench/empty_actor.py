@@ -1,4 +1,4 @@
-"""An actor that does nothing but say that it has begun: what `bench.run_parts` sends messages to."""
+"""An actor that only reports that it has begun; `bench.run_parts` sends it messages."""
 
 import os
 

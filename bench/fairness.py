@@ -1,8 +1,8 @@
-"""How long one organization waits while another takes all that it gets: `python -m bench.fairness`.
+"""Measures how long one organization waits while another one uses all that it can: `python -m bench.fairness`.
 
-The other one's models hang: it starts more runs than there are threads, waits for more than there are places, follows
-some, asks for replays, and for exports that it does not read. At last it sends batches without a pause, too, which take
-processor time; how much of it is a matter of the rate limit, not of shares.
+The other organization's models hang. It starts more runs than there are threads, waits for more than there are places,
+follows some, and requests replays, and exports that it does not read. Finally it also sends batches without a pause,
+which need processor time; the rate limit decides how much, not the shares.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Measured = dict[str, list[Took]]
 
 
 def measure(client: Client, prompt_id: int, rounds: int) -> Measured:
-    """Each kind of request in turn; whatever is not answered well counts as for ever."""
+    """Send each kind of request in turn; a request that fails counts as `FOREVER_S`."""
     kinds: dict[str, Callable[[], int]] = {
         "run": lambda: client.post("/api/v1/prompts/run", run(prompt_id)).status,
         "render": lambda: client.post(f"/api/v1/prompts/{prompt_id}/render", {"productive": False}).status,
@@ -48,7 +48,7 @@ def measure(client: Client, prompt_id: int, rounds: int) -> Measured:
 
 
 def flood(client: Client, prompt_id: int, runs: int, batches: bool, begun: object, stop: object) -> None:
-    """In a process of its own, so that it takes no time from whoever measures."""
+    """Flood the server; to be run in a separate process, so that it does not slow down the measurement."""
     with Flood(client, prompt_id) as flooding:
         if batches:
             flooding.send_batches(SENDERS)
@@ -57,7 +57,7 @@ def flood(client: Client, prompt_id: int, runs: int, batches: bool, begun: objec
             flooding.start_replays(REPLAYS)
             flooding.wait_for_runs(runs - runs // 10)
             flooding.wait_for_runs(runs // 10, accept="text/event-stream")
-            # Newest first: what the readers do not take is more than any socket holds for them.
+            # Newest first, so that the exports are larger than the buffers of the readers' sockets.
             flooding.start_runs(LONG_RUNS, question="x" * 500_000)
             flooding.read_nothing(READERS)
         begun.set()  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""What a Galera cluster costs, and that statements wait for what other nodes committed: `python -m bench.galera`.
+"""Measures the cost of a Galera cluster, and of waiting for other nodes' commits: `python -m bench.galera`.
 
-Three instances of Reprise, whose rounds alternate in one run. Two are on databases of one cluster of three nodes, both
-on the same node: one is given all nodes, so that its connections set `wsrep_sync_wait`, and the other one only that
-node, so that they do not. The third is on a MariaDB of its own with the same settings.
+The rounds of three instances of Reprise alternate in one run. Two instances use the same node of a cluster of three
+nodes. One of them knows all nodes, so its connections set `wsrep_sync_wait`; the other one knows only that node, so its
+connections do not. The third instance uses a separate MariaDB with the same settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INSERT = "INSERT INTO bench_rows (said) VALUES ('The forecast for tomorrow says 
 
 
 class Instance:
-    """A deployment with a prompt, and what is measured of it."""
+    """A deployment with a prompt, and its measurements."""
 
     def __init__(self, deployment: Deployment, mysql_url: str) -> None:
         self._url = deployment.url

@@ -1,6 +1,6 @@
-"""How fast spans become durable, against bare multi-row INSERTs of the same rows: `python -m bench.ingest`.
+"""Compares the storing of spans with bare multi-row INSERTs of the same rows: `python -m bench.ingest`.
 
-Rounds of both alternate in one run, so that a busy machine slows both; only their ratio counts.
+Their rounds alternate in one run, so that a busy machine slows down both; only the ratio counts.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ SPANS = 512
 GOAL_AGAIN, GOAL_ALONE_MS = 2, 60
 STAGES = ("decode", "facts of turns", "compress", "insert spans", "turns and sessions", "commit")
 PATH = "/api/public/otel/v1/traces"
-# A batch is refused as soon as with the default, which the tests' server waits far beyond.
+# A batch is refused after the default time; the tests' server would wait far longer.
 SETTINGS = {"REPRISE_RATE_LIMIT": "100000000", "REPRISE_LOG_LEVEL": "warning", "REPRISE_INGEST_WAIT_S": "5"}
 
 
 class Sender:
-    """Posts batches over kept-alive connections, `senders` at once, as as many exporters would."""
+    """Posts batches over kept-alive connections, `senders` at once, like several exporters."""
 
     def __init__(self, client: Client) -> None:
         self._netloc = urlsplit(client.base_url).netloc
         self._headers = {"Authorization": f"Bearer {client.api_key}", "Content-Type": "application/json"}
 
     def send(self, bodies: Sequence[bytes]) -> list[float]:
-        """Seconds that each took, one after the other on one connection."""
+        """Send the batches one after the other on one connection; return the seconds of each."""
         connection = http.client.HTTPConnection(self._netloc, timeout=60)
         took = []
         for body in bodies:
@@ -77,7 +77,7 @@ class Sender:
 
 
 class BareInserts:
-    """The same rows into a table of the same form, by the driver alone, over one connection, a transaction a batch."""
+    """Inserts the same rows into an equal table, only with the driver: one connection, one transaction per batch."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -147,7 +147,7 @@ def measure(
 
 
 def _until_caught_up(database: Database) -> None:
-    """Wait until the clock has counted all sessions and read all words, so that the bare INSERTs are alone."""
+    """Wait until the clock has counted all sessions and read all words, so that it does not slow down the INSERTs."""
     left = text(
         "SELECT EXISTS (SELECT 1 FROM search_waiting) OR EXISTS (SELECT 1 FROM sessions WHERE uncounted IS NOT NULL)"
     )
@@ -160,7 +160,7 @@ def _until_caught_up(database: Database) -> None:
 
 
 def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> None:
-    """Print what each stage of storing a batch takes, in this process and alone, and what a span takes on disk."""
+    """Print the time of each stage of storing a batch, measured in this process, and a span's size on disk."""
     took: dict[str, list[float]] = defaultdict(list)
     for number, body in enumerate(make(prompt_id, repeats)):
         clock = time.perf_counter
@@ -189,7 +189,7 @@ def report_stages(database: Database, prompt_id: int, *, repeats: int = 20) -> N
 
 
 def decoding_ratio(prompt_id: int, *, repeats: int = 60) -> float:
-    """How many times the processor time of JSON it takes to decode the same spans from protobuf."""
+    """Return the ratio of the processor times for decoding the same spans from protobuf and from JSON."""
     (body,) = make(prompt_id, 1)
     message = traces(body)
     ways = (lambda: decode(body), lambda: decode_protobuf(message, prompt_id))

@@ -1,4 +1,4 @@
-"""Puts load on an HTTP server from this process: many connections on one event loop, or one in a process of its own."""
+"""Puts load on an HTTP server: many connections on one event loop, or one connection in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, the same each time it is sent; `known` is the ETag of an answer that its sender has."""
+    """A request that is sent repeatedly; `known` is the ETag of an answer that the sender has."""
 
     method: str
     path: str
@@ -31,7 +31,7 @@ class Request:
         return {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json", **conditions}
 
     def wire(self, netloc: str) -> bytes:
-        """As HTTP/1.1 over a connection that is kept."""
+        """Return the bytes of the request, in HTTP/1.1 with a kept-alive connection."""
         fields = {"Host": netloc, **self.headers(), "Content-Length": str(len(self.body))}
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         return f"{self.method} {self.path} HTTP/1.1\r\n{head}\r\n".encode() + self.body
@@ -39,14 +39,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """How a request ended, and after how many seconds; status 0 when nobody answered."""
+    """The status of a request's answer, 0 without an answer, and its seconds."""
 
     status: int
     seconds: float
 
 
 class _Exchange:
-    """A request over a connection of its own, which is sent when that is open, and its answer."""
+    """A request over a separate connection, which is sent when the connection is open, and its answer."""
 
     def __init__(self, address: tuple[str, int], wire: bytes) -> None:
         self._wire = wire
@@ -58,7 +58,7 @@ class _Exchange:
         self.took: Took | None = None
 
     def go_on(self) -> int:
-        """Do what the connection is ready for; returns the event to wait for next, 0 after the end."""
+        """Send or receive what is possible; return the event to wait for next, 0 after the end."""
         try:
             if self._wire:
                 self._wire = self._wire[self.socket.send(self._wire) :]
@@ -81,10 +81,10 @@ class _Exchange:
 
 
 def burst(url: str, request: Request, count: int) -> list[Took]:
-    """Send `count` requests at once, each over a connection of its own.
+    """Send `count` requests at once, each over a separate connection.
 
-    By one thread that waits for all sockets: an event loop takes four times as much of the processor that the servers
-    share, and opens all connections before it sends the first request.
+    One thread waits for all sockets. An event loop would need four times as much processor time, which the servers
+    would lack, and would open all connections before it sends the first request.
     """
     parts = urlsplit(url)
     address, wire = (parts.hostname or "", parts.port or 80), request.wire(parts.netloc)

@@ -1,7 +1,7 @@
-"""What counting costs, against storing batches of spans: `python -m bench.metrics`.
+"""Compares the cost of metrics with the storing of span batches: `python -m bench.metrics`.
 
-What is counted for one batch (its request, its message, its spans) is compared with storing it, and a flush with
-the second in which it happens. The sum is to stay under 3 %; more ends with status 1.
+The counting for one batch (its request, its message, its spans) is compared with storing the batch, and a flush with
+the second in which it happens. The sum must stay under 3 %; otherwise the status is 1.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def seconds(work: Callable[[], object], times: int) -> float:
 
 
 def count_a_batch(metrics: Metrics) -> None:
-    """Everything that one batch makes the web process and the worker count."""
+    """Count everything that the web process and the worker count for one batch."""
     route = ("POST", "/api/public/otel/v1/traces")
     metrics.count(registry.HTTP_REQUESTS, *route, "200")
     metrics.observe(registry.HTTP_SECONDS, 0.04, *route)
@@ -58,7 +58,7 @@ def count_a_batch(metrics: Metrics) -> None:
 
 
 def store_s(world: World, bodies: Sequence[bytes]) -> float:
-    """Seconds that storing a batch takes in the service itself, without HTTP and queue."""
+    """Return the seconds of storing a batch in the service, without HTTP and queue."""
     ingest = world.container.services.ingest
     took = []
     for body in bodies:

@@ -1,8 +1,8 @@
-"""How long pages take on the server: `python -m bench.pages`, with 1,000,000 spans, or `--spans 70000`.
+"""Measures the time of pages on the server: `python -m bench.pages`, with 1,000,000 spans, or `--spans 70000`.
 
-A signed-in reader in this process opens each page; what is printed is all of a request but the socket. On SQLite, or
-with `--mariadb` on a MariaDB server of its own. With `--browser`, Chromium opens them, too: what is printed then is the
-time from the start of the navigation until the page's scripts have run, and the size of the compressed page.
+A signed-in reader in this process opens each page; the printed time is that of the request without the socket. The
+database is SQLite or, with `--mariadb`, a new MariaDB server. With `--browser` Chromium opens the pages, too: the
+printed time is from the start of the navigation until the page's scripts have run; the size is of the compressed page.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def window(app: App, cookies: dict[str, str]) -> Iterator[Visit]:
 
 
 def shown(visited: Visit, path: str, repeats: int) -> str:
-    """Return the medians for a page in a browser, whose cache has its scripts and style sheets after the first time."""
+    """Return the medians for a page in a browser; after the first time its cache has the scripts and style sheets."""
     found = []
     for _ in range(repeats):
         visited.open(path)

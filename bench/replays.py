@@ -1,6 +1,6 @@
-"""How long 200 replays take, against the sum of their model calls ÷ concurrency: `python -m bench.replays`.
+"""Compares the time of 200 replays with the sum of their model calls ÷ concurrency: `python -m bench.replays`.
 
-Each replay has 3 turns with 4 tool calls in all: 7 calls of a model that takes 100 ms, in a process of its own.
+Each replay has 3 turns with 4 tool calls in all: 7 calls of a model, in a separate process, that answers in 100 ms.
 """
 
 from __future__ import annotations

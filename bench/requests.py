@@ -1,8 +1,8 @@
-"""How fast prompts are read and rendered, against a resource that does nothing: `python -m bench.requests`.
+"""Compares the reading and rendering of prompts with a resource that does nothing: `python -m bench.requests`.
 
-Both are served by gunicorn with the same settings, and asked in turns, so that a busy machine slows both. A resource
-that is counted by the rate limit, and does nothing else, shows the most that can be reached. Load comes from wrk where
-it is installed, else from a process of its own.
+gunicorn serves both with the same settings, and the rounds alternate, so that a busy machine slows down both. A
+resource that only counts for the rate limit shows the highest possible rate. The load comes from wrk if it is
+installed, otherwise from a separate process.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _by_loop(url: str, request: Request, connections: int, seconds: int) -> floa
 
 
 def _by_wrk(wrk: str, url: str, request: Request, *, connections: int, seconds: int) -> float:
-    """wrk takes method and body from a Lua script alone."""
+    """Return the rate that wrk measures. A Lua script is its only way to set method and body."""
     fields = "".join(f'wrk.headers["{name}"] = [==[{value}]==]\n' for name, value in request.headers().items())
     script = f'wrk.method = "{request.method}"\nwrk.body = [==[{request.body.decode()}]==]\n{fields}'
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:

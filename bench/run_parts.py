@@ -1,9 +1,9 @@
-"""What the parts of a run take alone, each as little as it can be: the bound of what a run adds, for `bench.runs`.
+"""Measures the smallest possible parts of a run separately: a lower bound of what a run adds, for `bench.runs`.
 
-A run is a request, which the rate limit counts and a schema checks. Its row is committed before a worker hears of it,
-claimed in a commit of its own, so that no model is called twice, and ended in a third one, with the usage of its day.
-The call holds one of the model's slots. Each part is made by the libraries that a run uses, and measured one at a time,
-so that none waits for another.
+A run is a request, which the rate limit counts and a schema checks. Its row is committed before the message is sent to
+a worker. A second commit claims it, so that no model is called twice, and a third one ends it, with the usage of its
+day. The call holds one of the model's slots. Each part uses the libraries of a run. Parts are measured one at a time,
+so that no part waits for another.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _END = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Milliseconds from the part's begin to its end at the median, and those of a processor, on all sides of it.
+    """The median milliseconds from a part's begin to its end, and its processor time in all processes.
 
-    Of many runs at once some parts are shared: their claims, say, are one transaction.
+    Simultaneous runs share some parts; for example, they are claimed in one transaction.
     """
 
     name: str
@@ -134,7 +134,7 @@ def _slot(url: str, groups: list[int]) -> Part:
 
 
 def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
-    """A message to a worker process through the broker of runs, and what it says back through Redis."""
+    """A message to a worker process through the broker of runs, and the worker's reply through Redis."""
     broker = empty_actor.connect(env["REDIS_URL"])
     begun = empty_actor.declare(broker)
 

@@ -1,7 +1,7 @@
-"""What a run adds to the model call, and thousands at once: `python -m bench.runs`.
+"""Measures what a run adds to the model call, and thousands of runs at once: `python -m bench.runs`.
 
-A run is compared with the same call made directly to the same fake upstream, in turns. The thousands wait for an
-upstream that takes 5 s, while render, get and trace ingest are asked all the time by processes of their own.
+Runs alternate with the same call made directly to the same fake upstream. The thousands wait for an upstream that
+answers in 5 s, while separate processes constantly send requests for render, get and trace ingest.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ UPSTREAM_S = 5
 ADDED_MS = {50: 8, 95: 15}
 AT_ONCE_S = {1000: 7, 3000: 12}
 RENDER_MS, MEMORY_MB = 50, 200
-# Runs for each process of web, and for each that executes runs: few large processes take less of two processors than
-# many small ones.
+# Runs per web process, and per process that executes runs: on two processors few large processes are faster than many
+# small ones.
 RUNS_A_PROCESS = 1000
-# Threads of a process that executes runs for each of its part of the runs: with 1,000 runs as in the Procfile.
+# Threads per run in a process that executes runs: with 1,000 runs the same number as in the Procfile.
 THREADS_A_RUN = 1.3
-# Places of a process of web for each of its part of the runs, as the kernel gives none its equal part, and its threads
-# for each place: with 1,000 runs the defaults.
+# Places per run in a web process (more than one, because the kernel does not distribute connections equally), and
+# threads per place: with 1,000 runs the defaults.
 PLACES_A_RUN, THREADS_A_PLACE = 2, 1.6
-# Runs before those that are measured: a worker's first call loads the vendors' libraries, which takes seconds.
+# Runs before the measured ones: a worker's first call loads the vendors' libraries for seconds.
 WARM_UP = 100
 
 

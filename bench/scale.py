@@ -1,8 +1,8 @@
-"""What changes with size: `python -m bench.scale`, with 1,000,000 spans, or `--spans 10000000`.
+"""Measures what changes with size: `python -m bench.scale`, with 1,000,000 spans, or `--spans 10000000`.
 
-Spans are written in bulk until each size is reached; at each, ingest and the pages people look at are measured, and
-every statement that they execute is explained by the server. At the end ingest and pages are measured in turns with
-those of a second instance, which has 10,000 spans. MariaDB with durable commits.
+Spans are written in bulk until each size is reached. At each size ingest and pages are measured, and the server
+explains every statement that they execute. At the end ingest and pages alternate with those of a second instance, which
+has 10,000 spans. The database is MariaDB with durable commits.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Bench:
             return online_checks.turns_after(connection, check, before_batch=2**62, limit=TURNS_AT_ONCE)
 
     def grow(self, count: int, model_id: int) -> float:
-        """Write so many spans, a tenth as many runs, and what the clock makes of them; returns spans a second."""
+        """Write `count` spans and a tenth as many runs, and do the clock's work on them; return spans per second."""
         rate = self.maker.spans(count)
         self.maker.runs(count // 10, model_id)
         self.count()
@@ -146,7 +146,7 @@ class Bench:
             self.statements[name] = self.recorded(page)
 
     def processor_s(self) -> tuple[float, float]:
-        """The seconds of a processor that this process and the database's have taken, which other work leaves alone."""
+        """Return the processor seconds of this process and of the database, which other work hardly affects."""
         fields = stat_of(Path(f"/proc/{self.database_pid}"))
         return time.process_time(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -167,7 +167,7 @@ class Bench:
         return timed(lambda: self.container.services.ingest.store(self.maker.project_id, body))
 
     def index(self) -> None:
-        """Read the words of all that is stored, as what is written in bulk notes none of it."""
+        """Read the words of all stored spans, because bulk writes do not mark them for the index."""
         database, started = self.container.database, time.perf_counter()
         project_id, block = search.EVERYTHING
         with database.write() as connection:
@@ -245,7 +245,7 @@ def _rss_mib(pid: int) -> int:
 
 @contextmanager
 def served(buffer_pool: str) -> Iterator[tuple[Bench, MariaDB]]:
-    """An instance on servers of its own; its spans are written by this process."""
+    """An instance on separate servers; this process writes its spans."""
     with (
         tempfile.TemporaryDirectory() as folder,
         mariadb_server(buffer_pool=buffer_pool) as mariadb,

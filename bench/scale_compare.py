@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-# Batches before ingest is compared again. A server that takes in spans all the time has the keys in memory that new
-# ones go between; one whose spans were written in bulk has their bodies there, and what the index of the search read.
+# Batches before ingest is compared again. A server that constantly stores spans has the neighbouring keys of new rows
+# in memory. After bulk writes it has bodies and the pages of the search index in memory instead.
 WARM_UP = 600
 
 
@@ -39,7 +39,7 @@ def _compare(name: str, there: Callable[[], float], here: Callable[[], float], r
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that the work takes."""
+    """Do the work and return its seconds."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The queries of lists that `bench.scale` measures, by what they ask for; those of which nothing is found say so."""
+"""The queries of lists that `bench.scale` measures, by their description, which mentions it if they find nothing."""
 
 from urllib.parse import urlencode
 

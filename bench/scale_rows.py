@@ -29,7 +29,7 @@ DAY_NS = 86_400 * 10**9
 SPREAD_DAYS = 90
 # Users that conversations belong to, and of how many conversations one has a tool that fails.
 USERS, FAILING_OF = 1_000, 20
-# What is said in one of so many conversations, besides what is said in all of them.
+# The words that occur only in one of this many conversations.
 RARE, RARE_OF = "Is refund 4711 not possible in 東京? ", 500
 
 

@@ -1,4 +1,4 @@
-"""How long a process, and all that `reprise serve` starts, take until they work: `python -m bench.start`."""
+"""Measures the time until a process, and everything that `reprise serve` starts, works: `python -m bench.start`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.redis_server import redis_server
 from tests.support.waiting import free_port, wait_until
 
 GOAL_S = 2
-# What a worker process of Dramatiq says when it asks for messages.
+# What a Dramatiq worker process logs when it asks for messages.
 AT_WORK = b"Worker process is ready for action."
 
 

@@ -1,8 +1,8 @@
-"""What a span of 2.7 KB costs on disk, all included, on both databases: `python -m bench.storage`.
+"""Measures the total size of a span of 2.7 KB on disk, on both databases: `python -m bench.storage`.
 
-Varied conversations (`bench/varied.py`) are stored by the product's own ingest, counted, and read for the search, as
-the clock does. `--longer` says how many times as long texts are as in the recordings, and `--spread` in how many
-batches the spans of a turn come; if there are several, they are also measured after `reprise compress`.
+Varied conversations (`bench/varied.py`) are stored by the service's ingest, then counted and indexed for the search
+like by the clock. `--longer` multiplies the length of the recorded texts. `--spread` is the number of batches of a
+turn's spans; if there are several, the size after `reprise compress` is measured, too.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def sqlite_sizes(container: Container) -> Sizes:
 
 
 def sqlite_size(container: Container) -> Sizes:
-    """Return the bytes of the whole database under ""; not every SQLite has the table that tells more."""
+    """Return the bytes of the whole database under ""; not every SQLite has the table `dbstat` with details."""
     whole = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
     with container.database.read() as connection:
         return {"": connection.scalar(text(whole)) or 0}
@@ -133,7 +133,7 @@ class Costs:
 def costs(
     container: Container, sizes: Callable[[Container], Sizes], *, spans: int, longer: float, spread: int = 1
 ) -> Costs:
-    """Store spans in an empty database, read their words, and rewrite those that came in several batches."""
+    """Store spans in an empty database, read their words, and rewrite turns that arrived in several batches."""
     world = new_world(container)
     before = sizes(container)
     count, json_bytes = store(world, spans, longer=longer, spread=spread)

@@ -1,7 +1,7 @@
-"""Spans as real SDKs export them, of ever new conversations: other texts, tools, ids and numbers, no two alike.
+"""Spans like those that SDKs export, of new conversations: different texts, tools, ids and numbers each time.
 
-The shapes are those of the spans that SDKs exported for the tests. What people, models and tools say in them becomes
-sentences of the tests' dialogues and of the documents, which no export has, so no dictionary was trained on them.
+The shapes are from the spans that SDKs exported for the tests. The texts of people, models and tools are replaced by
+sentences of the tests' dialogues and of the documents. No export has these, so no dictionary was trained on them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.gate.conversations import CONVERSATIONS as SCRIPTS
 
 SPAN_BYTES = 2700
 LONGER = 4
-"""By this, a message has 100 to 300 characters; those of the recordings have 30 to 70."""
-# What a person, a model or a tool says: three words or more, without the signs of programs.
+"""With this factor a message has 100 to 300 characters; the recorded ones have 30 to 70."""
+# A text of a person, a model or a tool: three words or more, without the punctuation of programs.
 _SAID = re.compile(r"[^{}\[\]<>=_\n ]+(?: [^{}\[\]<>=_\n ]+){2,}")
 _SENTENCE = re.compile(r"[A-Z][^.!?]{20,300}[.!?](?= |$)")
 _CALLED = {call.name for script in SCRIPTS.values() for turn in script.turns for calls in turn.rounds for call in calls}
@@ -57,9 +57,9 @@ def words() -> list[str]:
 
 
 def conversations(prompt_id: int, *, seed: int, start_ns: int, longer: float) -> Iterator[bytes]:
-    """Yield ever new conversations, each a batch, whose texts have `longer` times the length of the recorded ones.
+    """Yield new conversations, each as a batch, with texts `longer` times as long as the recorded ones.
 
-    Of the recorded shapes it takes those with the shortest spans, so many that a span has at most SPAN_BYTES.
+    Only the recorded shapes with the shortest spans are used, so that a span has at most SPAN_BYTES on average.
     """
     random = Random(seed)
     shapes = [batch for _, batch in recordings()]
@@ -74,7 +74,7 @@ def conversations(prompt_id: int, *, seed: int, start_ns: int, longer: float) ->
 
 
 class _Writer:
-    """Writes a recorded conversation anew: what it replaces in one place, it replaces everywhere."""
+    """Rewrites a recorded conversation; a text or id is replaced by the same one everywhere."""
 
     def __init__(self, random: Random, prompt_id: int, longer: float) -> None:
         self._random, self._prompt_id, self._longer = random, prompt_id, longer
@@ -132,7 +132,7 @@ class _Writer:
 
 
 def _inner(text: str) -> Any:
-    """Return the object or list whose JSON a text is; None for other texts."""
+    """Return the object or list if a text is its JSON; None for other texts."""
     try:
         return json.loads(text) if text[:1] in ("{", "[") else None
     except ValueError:

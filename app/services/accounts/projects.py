@@ -103,9 +103,11 @@ class Owners:
         if known is not None:
             return known
         with self._database.read() as connection:
-            found = require(organizations.find_organization(connection, project_id), "There is no such project.")
-        self._of_projects.put(project_id, found, weight=1)
-        return found
+            organization_id = require(
+                organizations.find_organization(connection, project_id), "There is no such project."
+            )
+        self._of_projects.put(project_id, organization_id, weight=1)
+        return organization_id
 
     def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
         """Return {run id: organization id} of the runs that exist."""

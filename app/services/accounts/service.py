@@ -125,7 +125,7 @@ class AccountService:
             return organizations.list_invitations(connection, organization_id=organization_id)
 
     def open_invitation(self, *, organization_id: int, invitation_id: int) -> Invitation:
-        invitations = {one.id: one for one in self.invitations(organization_id=organization_id)}
+        invitations = {invitation.id: invitation for invitation in self.invitations(organization_id=organization_id)}
         return require(invitations.get(invitation_id), "There is no such invitation.")
 
     def withdraw(self, *, organization_id: int, invitation_id: int, actor: Actor) -> None:
@@ -192,9 +192,9 @@ class AccountService:
             raise Conflict("An account with this e-mail was created a moment ago: send the form again.") from error
 
     def _open(self, connection: Connection, token: str) -> Invitation:
-        found = organizations.find_invitation(connection, digest=digest(token), now=self.now())
+        invitation = organizations.find_invitation(connection, digest=digest(token), now=self.now())
         gone = "This invitation was used or withdrawn, or has expired. Ask an admin for a new one."
-        return require(found, gone)
+        return require(invitation, gone)
 
     def _join(self, connection: Connection, organization_id: int, user_id: int, email: str, role: Role) -> None:
         organizations.withdraw_invitations(connection, organization_id=organization_id, email=email)
@@ -212,7 +212,7 @@ class AccountService:
         roles = {member.user_id: member.role for member in members}
         if user_id not in roles:
             raise NotFound("There is no such member.")
-        if not stays_admin and [one for one, role in roles.items() if role is Role.ADMIN] == [user_id]:
+        if not stays_admin and [member_id for member_id, role in roles.items() if role is Role.ADMIN] == [user_id]:
             raise Conflict("An organization needs an admin: make another member one first.")
         return roles[user_id]
 

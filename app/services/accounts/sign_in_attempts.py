@@ -78,8 +78,8 @@ class KnownOrigins:
     def find(self, connection: Connection, *, email: str, origin: Origin) -> Familiarity:
         network, device = self._digests(email, origin)
         since = self.now() - REMEMBERED
-        found = users.known_digests(connection, email=email, digests=(network, device), since=since)
-        return Familiarity(network in found, bool(origin.device) and device in found)
+        digests = users.known_digests(connection, email=email, digests=(network, device), since=since)
+        return Familiarity(network in digests, bool(origin.device) and device in digests)
 
     def remember(self, connection: Connection, *, user_id: int, email: str, origin: Origin) -> None:
         network, device = self._digests(email, origin)
@@ -187,8 +187,8 @@ class SignInJournal:
             self._timer = None
             atexit.unregister(self._flush_in_background)
             now = self.now()
-            self._windows = {user_id: one for user_id, one in self._windows.items() if not one.has_ended(now)}
-            return [(user_id, one) for user_id, one in self._windows.items() if one.changed]
+            self._windows = {user_id: window for user_id, window in self._windows.items() if not window.has_ended(now)}
+            return [(user_id, window) for user_id, window in self._windows.items() if window.changed]
 
     def _write(
         self, user_id: int, window: _Window, details: Mapping[str, str], connection: Connection

@@ -130,10 +130,10 @@ class SignInService:
     def viewer(self, token: str) -> Viewer | None:
         """Return the user of a session's token; None if there is no such session, or it has expired."""
         with self.database.read() as connection:
-            found = users.find_signed_in(connection, kind="session", digest=digest(token), now=self.now())
-            if found is None:
+            user = users.find_signed_in(connection, kind="session", digest=digest(token), now=self.now())
+            if user is None:
                 return None
-            return Viewer(**asdict(found), roles=organizations.roles_of(connection, user_id=found.user_id))
+            return Viewer(**asdict(user), roles=organizations.roles_of(connection, user_id=user.user_id))
 
     @retried
     def sign_out(self, token: str) -> None:

@@ -185,7 +185,9 @@ class ExperimentService:
             judge_model_id=judge and judge.id,
             design=to_builtins(numbers),
             cases=cases,
-            models=[PlannedModel(each.content.model.name, freeze_content(connection, each)) for each in others],
+            models=[
+                PlannedModel(content.content.model.name, freeze_content(connection, content)) for content in others
+            ],
             summary=to_builtins(Summary()),
             created_at=self.now(),
         )
@@ -226,5 +228,5 @@ def _require_bounded(series: int, numbers: Numbers) -> None:
 
 
 def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:
-    found = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
-    return require(found, "There is no such experiment.")
+    row = experiments.find_experiment(connection, project_id=project_id, experiment_id=experiment_id)
+    return require(row, "There is no such experiment.")

@@ -85,15 +85,15 @@ class CredentialService:
     def find_stored(self, keys: Sequence[tuple[int, str]]) -> Sequence[StoredKey | None]:
         """Return the stored key of each (organization id, vendor)."""
         with self.database.read() as connection:
-            found = language_models.find_credentials(connection, keys=set(keys))
-        return [found.get(key) for key in keys]
+            stored = language_models.find_credentials(connection, keys=set(keys))
+        return [stored.get(key) for key in keys]
 
     def list(self, organization_id: int) -> list[StoredCredential]:
         """List the credentials of the vendors that can be called, by name."""
         with self.database.read() as connection:
-            own = language_models.list_credentials(connection, organization_id=organization_id)
+            stored = language_models.list_credentials(connection, organization_id=organization_id)
         known = {vendor: StoredCredential(vendor, url, None) for vendor, (_, url) in self.from_settings.items()}
-        for vendor, encrypted, url, set_at in own:
+        for vendor, encrypted, url, set_at in stored:
             known[vendor] = StoredCredential(vendor, url, set_at, self._last_four(vendor, encrypted))
         return sorted(known.values(), key=lambda credential: credential.vendor)
 

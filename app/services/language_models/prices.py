@@ -52,10 +52,10 @@ class PriceService:
     def book(self, connection: Connection, *, project_id: int) -> PriceBook:
         """Return the prices of the project's organization; prices of its own models apply to any provider."""
         models = language_models.own_models_of_project(connection, project_id=project_id)
-        own = {("", key_of(model.name)): _tariff_of(model) for model in models if _is_priced(model)}
+        added = {("", key_of(model.name)): _tariff_of(model) for model in models if _is_priced(model)}
         for row in model_prices.prices_of_project(connection, project_id=project_id):
-            own[row.provider, key_of(row.model)] = _tariff(row)
-        return PriceBook(self.published, own)
+            added[row.provider, key_of(row.model)] = _tariff(row)
+        return PriceBook(self.published, added)
 
     def list(self, *, organization_id: int) -> list[ModelPrice]:
         """List the organization's prices, by provider and model."""
@@ -65,8 +65,8 @@ class PriceService:
     def get(self, *, organization_id: int, price_id: int) -> ModelPrice:
         """Return a price of the organization; `NotFound` if there is none."""
         with self.database.read() as connection:
-            found = model_prices.find_price(connection, organization_id=organization_id, price_id=price_id)
-        return require(found, NO_PRICE)
+            price = model_prices.find_price(connection, organization_id=organization_id, price_id=price_id)
+        return require(price, NO_PRICE)
 
     @retried
     def put(self, *, organization_id: int, price: OwnPrice, actor: Actor) -> tuple[ModelPrice, bool]:

@@ -48,8 +48,8 @@ class ModelService:
 
     def get(self, *, organization_id: int, model_id: int) -> LanguageModel:
         """Return a model; `NotFound` if the organization can't see it, or if it is retired."""
-        found = self.list(organization_id=organization_id)
-        model = next((each for each in found if each.id == model_id and not each.retired), None)
+        models = self.list(organization_id=organization_id)
+        model = next((entry for entry in models if entry.id == model_id and not entry.retired), None)
         return require(model, "There is no such model.")
 
     def cheapest(self, *, organization_id: int, vendor: str) -> LanguageModel:
@@ -86,8 +86,8 @@ class ModelService:
         """Return the model of a prompt, usable or not, at most `CACHE_S` old."""
 
         def read() -> LanguageModel:
-            found = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
-            return require(found, "There is no such model.")
+            stored = language_models.find_model(connection, organization_id=organization_id, model_id=model_id)
+            return require(stored, "There is no such model.")
 
         return self.cache.get_or_read((organization_id, model_id), read)
 
@@ -100,11 +100,13 @@ class ModelService:
     ) -> LanguageModel:
         """Return the usable model of that name, by default the default model; `Invalid` names `field` without one."""
         if name is None:
-            if model := next((each for each in _list(connection, organization_id) if each.is_default), None):
+            if model := next(
+                (candidate for candidate in _list(connection, organization_id) if candidate.is_default), None
+            ):
                 return model
             raise Invalid("languageModelName: This organization has no default model; name the one to use.")
-        found = language_models.find_models_named(connection, organization_id=organization_id, name=name)
-        usable = [model for model in found if model.usable and model.name == name]
+        rows = language_models.find_models_named(connection, organization_id=organization_id, name=name)
+        usable = [model for model in rows if model.usable and model.name == name]
         if not usable:
             raise Invalid(f"{field}: The model {name!r} is not enabled for this organization.")
         return usable[0]
@@ -117,10 +119,10 @@ def is_fallback(model: LanguageModel) -> bool:
 
 def _list(connection: Connection, organization_id: int) -> list[LanguageModel]:
     """List the models; the default is the organization's choice, else the builtin that needs no credential."""
-    found = language_models.list_models(connection, organization_id=organization_id)
-    usable = [model for model in found if model.usable]
+    models = language_models.list_models(connection, organization_id=organization_id)
+    usable = [model for model in models if model.usable]
     default = next((model for model in usable if model.is_default), None) or next(filter(is_fallback, usable), None)
-    return [replace(model, is_default=model is default) for model in found]
+    return [replace(model, is_default=model is default) for model in models]
 
 
 def _find(connection: Connection, organization_id: int, model_id: int) -> LanguageModel:

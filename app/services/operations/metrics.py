@@ -109,9 +109,11 @@ class MetricsService:
         states = ("waiting", "taken", "delayed", "dead")
         return {
             **self.store.gauges(),
-            registry.QUEUE_MESSAGES: {(one.queue, state): getattr(one, state) for one in queues for state in states},
-            registry.QUEUE_OLDEST: {(one.queue,): one.oldest_s for one in queues},
-            registry.WORKERS: {(one.queue,): one.workers for one in queues},
+            registry.QUEUE_MESSAGES: {
+                (queue.queue, state): getattr(queue, state) for queue in queues for state in states
+            },
+            registry.QUEUE_OLDEST: {(queue.queue,): queue.oldest_s for queue in queues},
+            registry.WORKERS: {(queue.queue,): queue.workers for queue in queues},
         }
 
 
@@ -128,13 +130,15 @@ def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
 
 
 def _latency(readings: Readings, metric: Metric, *, route: str | None = None) -> Latency:
-    found = readings.distributions(metric)
-    both = merged([one for labels, one in found.items() if route is None or " ".join(labels) == route])
+    by_route = readings.distributions(metric)
+    both = merged(
+        [distribution for labels, distribution in by_route.items() if route is None or " ".join(labels) == route]
+    )
     return Latency(both.count, *(quantile(both, share) for share in (0.5, 0.95, 0.99)))
 
 
 def _slowest(readings: Readings) -> list[tuple[str, Latency]]:
     """Return the ten slowest (method and route, latency) by their 95th percentile, the slowest first."""
     routes = {" ".join(labels) for labels in readings.distributions(registry.HTTP_SECONDS)}
-    found = [(route, _latency(readings, registry.HTTP_SECONDS, route=route)) for route in routes]
-    return sorted(found, key=lambda entry: (-(entry[1].p95_s or 0.0), entry[0]))[:10]
+    latencies = [(route, _latency(readings, registry.HTTP_SECONDS, route=route)) for route in routes]
+    return sorted(latencies, key=lambda entry: (-(entry[1].p95_s or 0.0), entry[0]))[:10]

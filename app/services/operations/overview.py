@@ -82,19 +82,19 @@ class OverviewService:
         """Sum up the last 30 days of each version by commit hash, None for the draft; the caller checks access."""
         since = self.now() - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
-            found = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)
-        return {entry.commit_hash: entry for entry in found}
+            rows = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)
+        return {entry.commit_hash: entry for entry in rows}
 
     def sessions(self, *, project_id: int, prompt_id: int) -> dict[str, Figures]:
         """Sum up the sessions of the last 30 days by version, "" for sessions with none or several."""
         today = self.now().date()
         since = today - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
-            found = insight.list_figures(
+            rows = insight.list_figures(
                 connection, project_id=project_id, prompt_id=prompt_id, since=since, until=today, limit=SUMS_MAX
             )
         by_version: dict[str, list[Figures]] = defaultdict(list)
-        for key, figures in found:
+        for key, figures in rows:
             by_version[key.version].append(figures)
         return {version: total(some) for version, some in by_version.items()}
 

@@ -37,8 +37,8 @@ class Readiness:
         with within(REDIS_S, grace_s=0):
             redis_problem = self.redis_problem()
             workers_problem = None if redis_problem else self.workers_problem()
-        found = [database_problem, redis_problem, workers_problem, self.storer_problem()]
-        return [problem for problem in found if problem]
+        problems = [database_problem, redis_problem, workers_problem, self.storer_problem()]
+        return [problem for problem in problems if problem]
 
     def warnings(self) -> list[str]:
         """Return a sentence for each partly missing dependency that still lets requests be served."""

@@ -52,8 +52,8 @@ def check_guard(connection: Connection, prompt: PromptRow, old: Label, new: Labe
 
 
 def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
-    found = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
-    return require(found, "The prompt has no such experiment.")
+    evidence = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
+    return require(evidence, "The prompt has no such experiment.")
 
 
 def evidence_words(rule: EvidenceRule | None) -> str:

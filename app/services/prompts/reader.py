@@ -115,8 +115,8 @@ class PromptReader:
         fallback = None if row.fallback_model_id is None else read(model_id=row.fallback_model_id)
         return content_of(head, row, placeholders, read(model_id=row.language_model_id), fallback)
 
-    def _keep(self, found: VersionRow | None) -> Version:
-        row = require(found, "The prompt has no such version.")
+    def _keep(self, stored: VersionRow | None) -> Version:
+        row = require(stored, "The prompt has no such version.")
         version = Version(row, parse_placeholders(row.placeholders))
         for key in (row.id, (row.prompt_id, row.commit_hash)):
             self._versions.put(key, version, weight=version.weight)

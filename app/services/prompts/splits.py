@@ -30,10 +30,10 @@ def find_label(labels: Labels, name: str) -> Label:
 
 def labels_by_hash(labels: Labels) -> dict[str, list[str]]:
     """Return {commit hash: names of the labels that point to it}, without the versions of splits."""
-    found: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for label in labels.values():
-        found[label.commit_hash].append(label.name)
-    return found
+        names[label.commit_hash].append(label.name)
+    return names
 
 
 def chosen(label: Label, key: str | None) -> str:

@@ -77,8 +77,8 @@ def fingerprint_of(document: bytes) -> str:
 
 def resolved(document: dict[str, Any], head: PromptHead) -> dict[str, Any]:
     """Return a test case's document; a missing assertion value is replaced by the prompt's."""
-    own = document.get("assertionValue")
-    return document if own is not None else document | {"assertionValue": head.assertion_value}
+    value = document.get("assertionValue")
+    return document if value is not None else document | {"assertionValue": head.assertion_value}
 
 
 def _resolved_text(document: str, head: PromptHead) -> orjson.Fragment:

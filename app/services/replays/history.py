@@ -82,8 +82,8 @@ class ReplayHistory:
     def batch(self, *, project_id: int, replay_id: int) -> list[BatchEntry]:
         """Return the replays that were started together with this one, `BATCH_MAX` at most, in order."""
         with self.database.read() as connection:
-            found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-            rows = own_replays.list_batch(connection, of=require(found, "There is no such replay."), limit=BATCH_MAX)
+            replay = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+            rows = own_replays.list_batch(connection, of=require(replay, "There is no such replay."), limit=BATCH_MAX)
             ids = {row.test_case_id for row in rows}
             names = test_cases.names_of(connection, ids=ids)
             before = own_replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)

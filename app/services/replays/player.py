@@ -170,8 +170,8 @@ class ReplayPlayer:
         def work(connection: Connection) -> bool:
             if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):
                 return True
-            found = {name: value for name, value in kept.items() if name != "status"}
-            return replays.complete_cancelled(connection, replay_id=row.id, token=claim.token, values=found)
+            columns = {name: value for name, value in kept.items() if name != "status"}
+            return replays.complete_cancelled(connection, replay_id=row.id, token=claim.token, values=columns)
 
         stored = self.database.retrying(work)
         log.info("replay", replay_id=row.id, status=values["status"], attempt=row.attempts, stored=stored)

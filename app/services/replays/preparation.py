@@ -81,8 +81,8 @@ def _played(connection: Connection, row: ReplayRow) -> PlayedCase:
     if row.case_snapshot_id is not None:
         return require(case_snapshots.played_case(connection, snapshot_id=row.case_snapshot_id), deleted)
     # Replays of earlier releases have no snapshot: they play the present test case, or their calibration's copy of it.
-    found = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
-    case = require(found, deleted)
+    stored = test_cases.find_test_case(connection, project_id=row.project_id, test_case_id=row.test_case_id)
+    case = require(stored, deleted)
     if row.calibration_id is None:
         return PlayedCase(case.document, case.created_at)
     copied = calibrations.document_of(connection, calibration_id=row.calibration_id, before=row.created_at)

@@ -81,8 +81,8 @@ class ReplayService:
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
-            found = require(prompt_id, "There is no such test case.")
-            return self._add(connection, project_id, found, [test_case_id], candidate, judge_model)
+            known_id = require(prompt_id, "There is no such test case.")
+            return self._add(connection, project_id, known_id, [test_case_id], candidate, judge_model)
 
         return self._started(work)[0]
 
@@ -104,8 +104,8 @@ class ReplayService:
 
     def get(self, *, project_id: int, replay_id: int) -> ReplayView:
         with self.database.read() as connection:
-            found = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-            row = require(found, "There is no such replay.")
+            stored = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+            row = require(stored, "There is no such replay.")
             result = replays.result_of(connection, replay_id=replay_id)
             return _views(connection, row.prompt_id, [row], result)[0]
 
@@ -234,14 +234,14 @@ class ReplayService:
 
         Raises `Invalid` if the named model can't judge, or if a test case needs a judge and there is none.
         """
-        own, organization_id = candidate.content.model, candidate.head.organization_id
+        default, organization_id = candidate.content.model, candidate.head.organization_id
         if name is not None:
             named = self.models.named(connection, organization_id=organization_id, name=name, field="judgeModelName")
             if problem := self._can_judge(organization_id, named):
                 raise Invalid(f"judgeModelName: {problem}")
             return named
-        if self._can_judge(organization_id, own) is None:
-            return own
+        if self._can_judge(organization_id, default) is None:
+            return default
         _require_no_judge(connection, cases)
         return None
 
@@ -269,11 +269,11 @@ def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> No
 
 
 def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:
-    found = prompt_versions.content_hash_of(connection, prompt_id=prompt_id, commit_hash=commit_hash)
-    if found is None:
+    fingerprint = prompt_versions.content_hash_of(connection, prompt_id=prompt_id, commit_hash=commit_hash)
+    if fingerprint is None:
         raise Invalid("commitHash: The prompt has no such version.")
     requested = filters.fingerprints
-    return replace(filters, fingerprints=[found] if requested is None or found in requested else [])
+    return replace(filters, fingerprints=[fingerprint] if requested is None or fingerprint in requested else [])
 
 
 def _views(

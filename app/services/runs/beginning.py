@@ -151,5 +151,5 @@ class RunBeginning:
             kept = find_keys(connection, keys)
             if kept:
                 expired_before = earlier_now(connection, self.now()) - KEY_TTL
-                kept = {key: found for key, found in kept.items() if found.created_at > expired_before}
+                kept = {key: key_row for key, key_row in kept.items() if key_row.created_at > expired_before}
         return [kept.get(key) for key in keys]

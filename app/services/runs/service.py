@@ -91,8 +91,8 @@ class RunService:
 
     def _read_all(self, run_ids: Sequence[int]) -> list[RunRow | None]:
         with self.database.read() as connection:
-            found = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
-        return [found.get(run_id) for run_id in run_ids]
+            rows = {row.id: row for row in runs.find_runs(connection, run_ids=set(run_ids))}
+        return [rows.get(run_id) for run_id in run_ids]
 
     def _accepted(self, command: RunCommand, project_id: int, epoch: bytes) -> tuple[dict[str, Any], list[bytes]]:
         """Return the columns of the run, and the contents to store with it; raises if it can't be executed."""

@@ -159,13 +159,13 @@ class IngestService:
         kept = [span for span in spans if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
-    def _write(self, project_id: int, found: Sequence[Span], *, evaluated: bool) -> int:
+    def _write(self, project_id: int, spans_: Sequence[Span], *, evaluated: bool) -> int:
         """Store the new spans with their scores, turns and sessions; returns the number of new spans.
 
         Scores are only looked for if the spans are `evaluated`.
         """
         # A key occurs once in a batch: see `decode`.
-        ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in found))
+        ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in spans_))
         batch_id = new_batch_id(self.now())
 
         def rows_of(keyed: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
@@ -173,9 +173,9 @@ class IngestService:
             return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in keyed.items()]
 
         rows = rows_of(ordered)
-        hashes = self._hashes(found)
+        hashes = self._hashes(spans_)
         parts = parts_of(list(ordered.values()), hashes)
-        scored = scores_in(project_id, found) if evaluated else []
+        scored = scores_in(project_id, spans_) if evaluated else []
 
         def work(connection: Connection) -> int:
             stored = spans.insert_new(connection, rows)
@@ -196,10 +196,10 @@ class IngestService:
 
         return self.database.retrying(work)
 
-    def _hashes(self, found: Sequence[Span]) -> Hashes:
+    def _hashes(self, decoded: Sequence[Span]) -> Hashes:
         """Return the version hashes that spans name by `GENAI_VERSION`, by prompt."""
         named: dict[int, set[str]] = defaultdict(set)
-        for span in found:
+        for span in decoded:
             if commit_hash := version_hash(span.attributes):
                 named[span.prompt_id].add(commit_hash)
         if not named:
@@ -216,9 +216,16 @@ class IngestService:
         now = self.now()
         rows = [
             RejectedSpan(
-                project_id, one.prompt_id, one.trace_id, one.span_id, one.name, one.code, one.reason[:1000], now
+                project_id,
+                rejection.prompt_id,
+                rejection.trace_id,
+                rejection.span_id,
+                rejection.name,
+                rejection.code,
+                rejection.reason[:1000],
+                now,
             )
-            for one in rejected
+            for rejection in rejected
         ]
 
         def work(connection: Connection) -> None:

@@ -100,7 +100,7 @@ class InsightService:
         Raises `Invalid` if more than `ROWS_MAX` sums have to be added up.
         """
         groups = self._groups(project_id, prompt_id, filters, group_by)
-        groups.sort(key=lambda one: (one.key if group_by == "day" else one.size, str(one.key)), reverse=True)
+        groups.sort(key=lambda group: (group.key if group_by == "day" else group.size, str(group.key)), reverse=True)
         return groups[:GROUPS_MAX]
 
     def compare(
@@ -123,17 +123,17 @@ class InsightService:
 def comparison_of(groups: Iterable[Insight], before: str, after: str) -> Comparison:
     """Compare two of the groups by version; a version without a group is empty."""
     known = {group.key: group for group in groups}
-    one, other = (known.get(version) or Insight("version", version or None) for version in (before, after))
-    return Comparison(one, other, findings(one, other))
+    first, second = (known.get(version) or Insight("version", version or None) for version in (before, after))
+    return Comparison(first, second, findings(first, second))
 
 
 def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:
     """Return the labels that now point to each version, by the version's hash."""
-    found: dict[str, list[str]] = defaultdict(list)
+    labels: dict[str, list[str]] = defaultdict(list)
     for name, label in head.labels.items():
         for commit_hash in (label.commit_hash, *([label.split.commit_hash] if label.split else [])):
-            found[commit_hash].append(name)
-    return found
+            labels[commit_hash].append(name)
+    return labels
 
 
 def _grouped(
@@ -211,11 +211,11 @@ def _replays(
     connection: Connection, which: Mapping[str, Any], filters: InsightFilter
 ) -> Iterator[tuple[_Place, ReplayCount]]:
     """Yield the replays of each content under the newest version with this content."""
-    found = insight_sources.count_decided_replays(connection, **which, **filters.times)
-    contents = {one.fingerprint for one in found}
+    counts = insight_sources.count_decided_replays(connection, **which, **filters.times)
+    contents = {count.fingerprint for count in counts}
     versions = prompt_versions.hashes_by_content(connection, prompt_id=which["prompt_id"], content_hashes=contents)
-    for one in found:
-        yield _Place(versions.get(one.fingerprint, ""), one.model, one.day), one
+    for count in counts:
+        yield _Place(versions.get(count.fingerprint, ""), count.model, count.day), count
 
 
 def _bounded(rows: Sequence[Row]) -> Sequence[Row]:

@@ -93,8 +93,8 @@ def _quantiles(sketch: Any, *, per: float = 1) -> tuple[Estimate, Estimate]:
 
 def findings(before: Insight, after: Insight) -> list[Finding]:
     """Return the figures that at least one of two groups has, compared."""
-    scores = [{one.name: one.mean for one in group.scores} for group in (before, after)]
-    found = [
+    scores = [{row.name: row.mean for row in group.scores} for group in (before, after)]
+    rows = [
         Finding("failedSessions", before.failed_sessions, after.failed_sessions, "lower"),
         Finding("failedTools", before.failed_tools, after.failed_tools, "lower"),
         Finding("turnMs", before.turn_ms[0], after.turn_ms[0], "lower"),
@@ -106,4 +106,4 @@ def findings(before: Insight, after: Insight) -> list[Finding]:
             for name in sorted(scores[0].keys() | scores[1].keys())
         ),
     ]
-    return [one for one in found if one.before.value is not None or one.after.value is not None]
+    return [row for row in rows if row.before.value is not None or row.after.value is not None]

@@ -72,7 +72,7 @@ class LogWords:
     def _entries(connection: Connection, query: LogQuery, rows: Sequence[Row]) -> list[Entry]:
         """Return rows as entries: runs, and the summaries of the sessions that meet the other conditions."""
         summaries = query.summaries(connection, [row for row in rows if isinstance(row, SessionRow)])
-        sessions = {one.row_id: one for one in summaries}
+        sessions = {summary.row_id: summary for summary in summaries}
         entries = (row if isinstance(row, RunEntry) else sessions.get(row.id) for row in rows)
         return [entry for entry in entries if entry]
 

@@ -39,8 +39,8 @@ class ObservedSums:
     @classmethod
     def of(cls, sums: Sequence[ObservedSums]) -> ObservedSums:
         """Return the total of several sums."""
-        usage = sum((each.usage for each in sums), Usage())
-        return cls(sum(each.calls for each in sums), usage, total(each.bill for each in sums))
+        usage = sum((item.usage for item in sums), Usage())
+        return cls(sum(item.calls for item in sums), usage, total(item.bill for item in sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ObservedService:
         today = self.now().date()
         days = UsageFilter(today - timedelta(days=UNPRICED_DAYS - 1), today)
         groups = _grouped(*self._rows(project_id, days, ("model",)), ("model",))
-        unpriced = [one for one in groups if one.sums.bill.unpriced and key_of(one.called.model)]
+        unpriced = [group for group in groups if group.sums.bill.unpriced and key_of(group.called.model)]
         return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
@@ -95,11 +95,13 @@ def observed_total(groups: Iterable[ObservedGroup]) -> ObservedSums:
 
 def _grouped(rows: Iterable[Mapping[str, Any]], book: PriceBook, group_by: Collection[str]) -> list[ObservedGroup]:
     names = [column.name for group in group_by for column in GROUPS[group]]
-    found: dict[tuple[Any, ...], list[ObservedSums]] = {}
+    sums_by_key: dict[tuple[Any, ...], list[ObservedSums]] = {}
     for row in rows:
         key = tuple(row[name] for name in names)
-        found.setdefault(key, []).append(_sums(row, book))
-    return [ObservedGroup(dict(zip(names, key, strict=True)), ObservedSums.of(sums)) for key, sums in found.items()]
+        sums_by_key.setdefault(key, []).append(_sums(row, book))
+    return [
+        ObservedGroup(dict(zip(names, key, strict=True)), ObservedSums.of(sums)) for key, sums in sums_by_key.items()
+    ]
 
 
 def _sums(row: Mapping[str, Any], book: PriceBook) -> ObservedSums:
@@ -114,14 +116,14 @@ def _tokens(group: ObservedGroup) -> int:
 
 def observed_rows(project_id: int, batch_id: int, parts: Iterable[TurnPart]) -> list[ObservedRow]:
     """Return the sums of the calls of new spans in key order; a call counts on the day its turn begins."""
-    found: dict[tuple[date, int], list[ModelCalls]] = {}
+    calls_by_day: dict[tuple[date, int], list[ModelCalls]] = {}
     for part in parts:
         if part.facts.calls:
             day = of_unix_ns(part.facts.start_ns).date()
-            found.setdefault((day, part.prompt_id), []).extend(part.facts.calls)
+            calls_by_day.setdefault((day, part.prompt_id), []).extend(part.facts.calls)
     slot = slot_of(batch_id)
     return [
         ObservedRow(project_id, day, prompt_id, *calls.key, slot, calls.calls, *structs.astuple(calls.usage))
-        for (day, prompt_id), some in sorted(found.items())
+        for (day, prompt_id), some in sorted(calls_by_day.items())
         for calls in summed(some)
     ]

@@ -132,7 +132,9 @@ class OnlineCheckService:
         with suppress(NotFound):  # removed meanwhile
             model_id = check.judge_model_id or 0
             judge = self.models.read(connection, organization_id=organization_id, model_id=model_id).name
-        given = {each.name: getattr(check, each.name) for each in fields(NewCheck) if each.name != "judge_model"}
+        given = {
+            field_.name: getattr(check, field_.name) for field_ in fields(NewCheck) if field_.name != "judge_model"
+        }
         return NewCheck(**given, judge_model=judge)
 
     @retried

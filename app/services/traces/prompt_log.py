@@ -86,9 +86,9 @@ class LogService:
             query, words = self._words(connection, query)
             if order in _VALUES:
                 return self._sorted(connection, query, words, order, offset, limit)
-            found, last = self._next(connection, query, words, limit + 1)
-            shown = self._with_hits(connection, query, words, found[:limit])
-        if len(found) > len(shown):
+            entries, last = self._next(connection, query, words, limit + 1)
+            shown = self._with_hits(connection, query, words, entries[:limit])
+        if len(entries) > len(shown):
             last = LogPosition.of(shown[-1])
         return Page(shown, _encoded(order, last) if last else None)
 
@@ -151,7 +151,7 @@ class LogService:
             if words is None:
                 yield part.entries(connection, limit), after
             else:
-                yield from ((some, left or after) for some, left in words.parts(connection, part, is_over))
+                yield from ((entries, left or after) for entries, left in words.parts(connection, part, is_over))
 
     def count(self, *, project_id: int, prompt_id: int, filters: LogFilter) -> int | None:
         """Return the number of entries; None beyond `COUNTED`, or if only a search could count them."""

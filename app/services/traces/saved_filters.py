@@ -55,7 +55,7 @@ class SavedFilterService:
             if prompt_id is not None:
                 require_known(connection, project_id=project_id, prompt_id=prompt_id)
             saved = session_filters.list_filters(connection, project_id=project_id)
-            if new.name in {one.name for one in saved}:
+            if new.name in {filter_.name for filter_ in saved}:
                 raise Conflict("name: A saved filter has this name: choose another one, or delete that filter first.")
             if len(saved) >= FILTERS_MAX:
                 raise Invalid(f"name: A project has at most {FILTERS_MAX} saved filters; delete one first.")
@@ -81,5 +81,5 @@ NO_FILTER = "There is no such saved filter."
 
 
 def _found(connection: Connection, project_id: int, filter_id: int) -> SavedFilter:
-    found = session_filters.find_filter(connection, project_id=project_id, filter_id=filter_id)
-    return require(found, NO_FILTER)
+    filter_ = session_filters.find_filter(connection, project_id=project_id, filter_id=filter_id)
+    return require(filter_, NO_FILTER)

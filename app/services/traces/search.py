@@ -80,16 +80,16 @@ class SearchService:
 
     def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
         """Return the keys of all sessions with a turn that may match; None if they are many or slow to find."""
-        until, found, below = self.monotonic() + FIND_S, list[int](), None
+        until, turn_ids, below = self.monotonic() + FIND_S, list[int](), None
         limit = FIRST_BLOCKS
         while True:
             blocks, below = self._next_blocks(connection, project_id, query, below, limit)
             limit = BLOCKS_AT_ONCE
-            found += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
-            if len(found) > RARE or (below is not None and self.monotonic() >= until):
+            turn_ids += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
+            if len(turn_ids) > RARE or (below is not None and self.monotonic() >= until):
                 return None
             if below is None:
-                turns = search.turns_by_id(connection, project_id=project_id, ids=found)
+                turns = search.turns_by_id(connection, project_id=project_id, ids=turn_ids)
                 return sorted({turn.session_key for turn in turns})
 
     def _next_blocks(
@@ -126,14 +126,14 @@ class SearchService:
         first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
         if query.is_exact:
             first |= {key: turns[0] for key, turns in candidates.items() if turns[0].indexed}
-        undecided = (found for key in session_keys for found in candidates.get(key, ()) if first[key] is None)
-        for found, said in _read(connection, project_id, undecided):
-            key = found.turn.session_key
+        undecided = (turn for key in session_keys for turn in candidates.get(key, ()) if first[key] is None)
+        for turn, texts in _read(connection, project_id, undecided):
+            key = turn.turn.session_key
             if key != session_keys[0] and is_over():
                 decided = session_keys.index(key) + (first[key] is not None)
-                return {one: first[one] for one in session_keys[:decided]}
-            if first[key] is None and query.holds(one.text for one in said):
-                first[key] = replace(found, hit=_first_hit(query, found, said))
+                return {item: first[item] for item in session_keys[:decided]}
+            if first[key] is None and query.holds(item.text for item in texts):
+                first[key] = replace(turn, hit=_first_hit(query, turn, texts))
         return first
 
     def hits(
@@ -150,11 +150,11 @@ class SearchService:
         Turns are read in the order of `first`. Turns that were not read before `is_over` are missing from the result.
         """
         hits: dict[bytes, Hit | None] = {}
-        unread = _read(connection, project_id, (found for found in first if not found.hit))
-        for found in first:
+        unread = _read(connection, project_id, (turn for turn in first if not turn.hit))
+        for turn in first:
             if hits and is_over():
                 break
-            hits[found.turn.session_key] = found.hit or _first_hit(query, *next(unread))
+            hits[turn.turn.session_key] = turn.hit or _first_hit(query, *next(unread))
         return hits
 
     def _candidates(
@@ -209,9 +209,9 @@ def _read(
 ) -> Iterator[tuple[FoundTurn, list[Said]]]:
     """Yield turns with their texts; `TURNS_AT_ONCE` turns are in memory at once."""
     while piece := list(islice(turns, TURNS_AT_ONCE)):
-        built = built_turns(connection, project_id=project_id, listed=[found.turn for found in piece])
-        for found in piece:
-            yield found, list(said_in(built[found.turn.key])) if found.turn.key in built else []
+        built = built_turns(connection, project_id=project_id, listed=[turn.turn for turn in piece])
+        for turn in piece:
+            yield turn, list(said_in(built[turn.turn.key])) if turn.turn.key in built else []
 
 
 def _meet(terms: Iterable[Term], words: bytes | None) -> int:
@@ -223,13 +223,13 @@ def _indices(turns: int) -> Iterator[int]:
     return (index for index in range(TURNS) if turns >> index & 1)
 
 
-def _first_hit(query: Query, found: FoundTurn, said: Iterable[Said]) -> Hit | None:
-    return next(filter(None, (_hit(query, found, one) for one in said)), None)
+def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[Said]) -> Hit | None:
+    return next(filter(None, (_hit(query, turn, text) for text in texts)), None)
 
 
-def _hit(query: Query, found: FoundTurn, said: Said) -> Hit | None:
-    part = part_with(query, said.text)
-    return part and Hit(found.number, found.turn.trace_id.hex(), said.span_id, said.kind, *part)
+def _hit(query: Query, turn: FoundTurn, text: Said) -> Hit | None:
+    part = part_with(query, text.text)
+    return part and Hit(turn.number, turn.turn.trace_id.hex(), text.span_id, text.kind, *part)
 
 
 def part_with(query: Query, text: str) -> tuple[str, Places] | None:

@@ -154,8 +154,8 @@ def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTu
 def _words_in(turn: LoneTurn | None) -> set[str] | None:
     """Return the words of a turn; None if they are too many."""
     words = set[str]()
-    for said in said_in(turn) if turn else ():
-        words |= word_set(said.text)
+    for item in said_in(turn) if turn else ():
+        words |= word_set(item.text)
         if len(words) > TURN_WORDS:
             return None
     return words

@@ -19,7 +19,7 @@ def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) 
     sums = {row.session_key: BillSum() for row in rows}
     keys = list(sums)
     for start in range(0, len(keys), SESSIONS_AT_ONCE):
-        some = keys[start : start + SESSIONS_AT_ONCE]
-        for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=some):
+        piece = keys[start : start + SESSIONS_AT_ONCE]
+        for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=piece):
             sums[turn.session_key].add(load(turn.facts).bill(prices))
     return {key: bill_sum.bill for key, bill_sum in sums.items()}

@@ -73,7 +73,8 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
     if filters.label is not None:
         pointed = {id_: labels[filters.label] for id_, labels in prompts.items() if filters.label in labels}
         versions = {
-            id_: [one.commit_hash, *([one.split.commit_hash] if one.split else [])] for id_, one in pointed.items()
+            id_: [label.commit_hash, *([label.split.commit_hash] if label.split else [])]
+            for id_, label in pointed.items()
         }
     return Conditions(
         project_id=project_id,

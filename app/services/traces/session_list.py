@@ -108,10 +108,10 @@ class SessionListService:
         with self.database.read() as connection:
             conditions = self._conditions(connection, project_id, filters)
             parts = self._windows(connection, conditions, order, begin, limit + 1, matched, is_over)
-            found, after = read_for_a_while(parts, limit + 1, self.tick)
-            hits = self._hits(connection, conditions, [row for row, _ in found[:limit]], matched)
-            shown = found[: len(hits)]
-            if len(found) > len(shown):
+            sessions, after = read_for_a_while(parts, limit + 1, self.tick)
+            hits = self._hits(connection, conditions, [row for row, _ in sessions[:limit]], matched)
+            shown = sessions[: len(hits)]
+            if len(sessions) > len(shown):
                 after = shown[-1][1]
             listed = self._listed(connection, conditions, [row for row, _ in shown], hits)
         return Page(listed, cursors.encode(order, *after) if after else None)
@@ -126,9 +126,9 @@ class SessionListService:
             start_ns, id_ = begin or (newest[1][0], newest[1][1] + 1)
             return cursors.encode("cost", end, start_ns, id_)
 
-        def read(found: list[Found]) -> list[Found]:
-            hits.update(self._hits(connection, conditions, [row for row, _ in found], matched))
-            return found[: len(hits)]
+        def read(sessions: list[Found]) -> list[Found]:
+            hits.update(self._hits(connection, conditions, [row for row, _ in sessions], matched))
+            return sessions[: len(hits)]
 
         with self.database.read() as connection:
             prices = self.prices.book(connection, project_id=project_id)

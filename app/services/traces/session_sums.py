@@ -55,10 +55,10 @@ class SessionSumService:
         project_id, key, database = row.project_id, row.session_key, self.database.background
         with database.read() as connection:
             listed = turns.turns_in_pieces(connection, project_id=project_id, session_key=key)
-            outdated = [turn.key for some in listed for turn in some if _is_outdated(turn)]
+            outdated = [turn.key for piece in listed for turn in piece if _is_outdated(turn)]
         for start in range(0, len(outdated), TURNS_AT_ONCE):
-            some = outdated[start : start + TURNS_AT_ONCE]
-            database.retrying(partial(_complete, project_id=project_id, keys=some))
+            piece = outdated[start : start + TURNS_AT_ONCE]
+            database.retrying(partial(_complete, project_id=project_id, keys=piece))
         database.retrying(partial(sessions.add_up, project_id=project_id, session_key=key))
 
 

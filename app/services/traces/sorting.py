@@ -52,7 +52,7 @@ def page_of_sorted(
     """
     entries_read, left = read_for_a_while(parts, SORTED_MAX + 1, tick)
     newest = entries_read[:SORTED_MAX]
-    entries = [entry for entry, _ in sorted(newest, key=lambda one: math.inf if one[1] is None else -one[1])]
+    entries = [entry for entry, _ in sorted(newest, key=lambda pair: math.inf if pair[1] is None else -pair[1])]
     shown = read(entries[offset : offset + limit])
     end = offset + len(shown)
     following = cursor(end, newest[0][0]) if len(entries) > end else None

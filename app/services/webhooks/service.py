@@ -177,8 +177,8 @@ class WebhookService:
     def signing(self, *, project_id: int, webhook_id: int) -> Sequence[str]:
         """Return the present signing secrets, the newest first; `Undecryptable` if the encryption key has changed."""
         with self.database.read() as connection:
-            found = webhooks.find_secrets(connection, project_id=project_id, webhook_id=webhook_id)
-        sealed = require(found, NONE_SUCH)
+            stored = webhooks.find_secrets(connection, project_id=project_id, webhook_id=webhook_id)
+        sealed = require(stored, NONE_SUCH)
         secrets = [sealed.secret]
         if sealed.old_secret and sealed.old_secret_until and sealed.old_secret_until > self.now():
             secrets.append(sealed.old_secret)
@@ -202,7 +202,7 @@ def _found(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
 
 
 def _delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> Delivery:
-    found = webhook_deliveries.find_delivery(
+    delivery = webhook_deliveries.find_delivery(
         connection, project_id=project_id, webhook_id=webhook_id, delivery_id=delivery_id
     )
-    return require(found, "There is no such delivery.")
+    return require(delivery, "There is no such delivery.")

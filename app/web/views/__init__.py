@@ -1,1 +1,1 @@
-"""One file per group of pages: read the visit, call services, choose a template."""
+"""Views, one file per group of pages. They read the visit, call services and choose a template."""

@@ -1,4 +1,4 @@
-"""Calibrations of test cases: started, watched, and what they propose accepted."""
+"""Calibrations of test cases: start one, watch it, accept its proposals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CalibrateTestCase(PromptPage):
 
 
 class CalibrationView(PromptPage):
-    """Shows the rate of each step, and the looser checks to choose from."""
+    """Shows the pass rate of each step, and looser checks to accept."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     refusals = (Invalid,)

@@ -1,4 +1,4 @@
-"""Test cases: a prompt's list, made of a session or by hand, changed, copied, deleted, replayed."""
+"""Test cases of a prompt: list, make from a session or by hand, change, copy, delete, replay."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestCases(PromptPage):
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
-        """Replay the ticked test cases, or all, and lead to the page of these replays."""
+        """Replay the ticked test cases, or all, and redirect to the page of these replays."""
         ticked = None if visit.form.text("do") == "all" else visit.form.texts("case")
         if ticked == []:
             return self.refuse(visit, Invalid("Tick the test cases to run, or run all."), prompt_id=prompt_id)
@@ -85,13 +85,13 @@ class TestCases(PromptPage):
 
 
 def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
-    """Return the ids of test cases that have the name of another one."""
+    """Return the ids of test cases that share their name with another one."""
     names = Counter(row.name for row in rows)
     return {row.id for row in rows if names[row.name] > 1}
 
 
 def _extent(row: TestCaseRow) -> str:
-    """Return the number of turns that are played and of steps that are checked."""
+    """Return the numbers of played turns and checked steps in words."""
     case = load_case(row.document)
     checked = sum(step.checked for turn in case.played for step in turn.steps)
     return f"{plural(len(case.played), 'turn')}, {plural(checked, 'checked step')}"
@@ -120,7 +120,7 @@ class WriteTestCase(PromptPage):
 
 
 class SessionTestCase(PromptPage):
-    """Chooses the steps of a session that are checked, and how; a form with `open` only shows one more turn."""
+    """Makes a test case from a session: which steps are checked, and how. A form with `open` only shows more steps."""
 
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     multipart = True
@@ -147,7 +147,7 @@ class SessionTestCase(PromptPage):
         )
 
     def _nothing(self, visit: Visit, head: PromptHead, session_id: str) -> Reply:
-        """Return a page that says why the session makes no test case."""
+        """Return a page that explains why no test case can be made from the session."""
         part = self.services.session_parts.part(project_id=visit.project_id, session_id=session_id)
         failures = [entry for turn in part.session.turns for entry, _ in conversation(turn) if entry.kind == "error"]
         many = part.facts[0].span_count if part.facts and part.facts[0].span_count > SPANS_MAX else 0
@@ -173,7 +173,7 @@ class SessionTestCase(PromptPage):
 
 
 def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
-    """Return the parts of a page with the form of a test case; it has what was sent where it is shown again."""
+    """Return the values of a page with the form of a test case. A form that is shown again has the sent values."""
     fields = fields_sent(visit.form, shown) if visit.form.fields else shown
     unfolded, opened = shown_turns(case), opened_chunks(visit.form, visit.identifier("turn"))
     return {
@@ -190,7 +190,7 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
 
 
 class TestCaseView(PromptPage):
-    """Shows and changes a test case; a form with `open` only shows one more turn."""
+    """Shows and changes a test case. A form with `open` only shows more steps."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
     multipart = True

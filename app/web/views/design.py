@@ -1,4 +1,4 @@
-"""The tokens and the components of the pages, side by side, for those who build pages."""
+"""The design tokens and components of the pages, for developers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WEEK = [("Monday", 12.0), ("Tuesday", 31.0), ("Wednesday", 0.0), ("Thursday", 24
 
 @cache
 def tokens() -> dict[str, str]:
-    """Return the tokens of the light scheme with their values, in the order of `app.css`."""
+    """Return the tokens of the light scheme and their values, in the order of `app.css`."""
     declared = _TOKENS.search((FOLDER / "app.css").read_text())
     return {match["name"]: match["value"] for match in _TOKEN.finditer(declared["declared"])} if declared else {}
 
 
 class Design(Page):
-    """In the embedded mode alone, where people develop; elsewhere there is no such path."""
+    """The page of components. It exists only in the embedded mode, which developers use."""
 
     access = SignedIn({"GET"})
 

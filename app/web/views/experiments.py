@@ -1,4 +1,4 @@
-"""Experiments of a prompt: their history, the form that starts one, and what each found."""
+"""Experiments of a prompt: their history, the form that starts one, and their results."""
 
 from __future__ import annotations
 

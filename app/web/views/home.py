@@ -1,4 +1,4 @@
-"""The addresses that redirect (the site, a project, a prompt without its project), and a project's first four steps."""
+"""Addresses that redirect (the site, a project, a prompt without its project), and the first steps in a project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Home(Page):
 
 
 class ProjectHome(Page):
-    """A project opens with its prompts once it has runs and traces, with the first steps before that."""
+    """Redirects to the prompts of a project, or to the first steps until it has runs and traces."""
 
     def get(self, visit: Visit) -> Reply:
         progress = self.services.overview.progress(project_id=visit.project_id)
@@ -64,7 +64,7 @@ STEPS = (
     ),
 )
 BY_ECHO = "The built-in model echo, which needs no account at a vendor,"
-# What a step that is next leads to: label, path below the newest prompt.
+# The link of the next step: label, path below the newest prompt.
 BUTTONS = {
     "run": ("Run it in the editor", "edit"),
     "trace": ("Open the sessions", "logs?type=otel"),
@@ -102,9 +102,9 @@ class GettingStarted(Page):
         )
 
     def _models(self, visit: Visit, prompt_id: int) -> tuple[str, str | None]:
-        """Return the name of the model that answers a run of the draft, and that of the one to name in the request.
+        """Return the name of the model that answers a run of the draft, and the model name for the snippets or None.
 
-        Echo is asked in the place of the builtin demo-agent, which would answer with a call of a tool, so without text.
+        Snippets use echo instead of the built-in demo-agent, which would answer with a tool call and without text.
         """
         view = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)
         model = view.content.model

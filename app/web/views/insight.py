@@ -1,4 +1,4 @@
-"""The insight page: the sessions, runs, replays and scores of a prompt's versions, and two versions side by side."""
+"""The insight page: figures of a prompt's sessions, runs, replays and scores, and two versions compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN, CHOICES = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure of two versions: its name, its unit, and the intervals as they are drawn on one scale."""
+    """A figure of two versions: its name, its unit, and both intervals on one scale."""
 
     name: str
     unit: str
@@ -70,14 +70,14 @@ class PromptInsight(PromptPage):
         )
 
     def _query(self, fields: Mapping[str, str]) -> InsightQuery:
-        """Return what an address asks for; `Invalid` for a choice that the form does not have."""
+        """Return the query of an address; raises `Invalid` for a choice that the form lacks."""
         by = cast(GroupBy, checked_choice("by", fields.get("by", "version"), dict(GROUPS)))
         since, until = period_of(fields, PERIODS, self.container.now().date())
         return InsightQuery(InsightFilter(since=since, until=until), fields.get("days", "30"), by)
 
 
 def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
-    """Return the address of a group's sessions with errors; "" for a group that no filter of sessions names."""
+    """Return the address of a group's sessions with errors; "" if no filter can select the group's sessions."""
     if key is None:
         return ""
     first, last = (key, key) if query.by == "day" else (query.filters.since, query.filters.until)
@@ -87,12 +87,12 @@ def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
 
 
 def _in_order(keys: Sequence[str], named: Mapping[str, object]) -> list[str]:
-    """Return the versions with figures: the committed ones, newest first, and then the others."""
+    """Return the versions with figures: committed versions, newest first, then others."""
     return [*(key for key in named if key in keys), *sorted(key for key in keys if key not in named)]
 
 
 def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] | None:
-    """Return the versions to compare, by default the two newest; None where there are no two."""
+    """Return the versions to compare, by default the two newest; None with fewer than two."""
     if len(choices) < 2:
         return None
     chosen = query.get("before", choices[1]), query.get("after", choices[0])
@@ -102,7 +102,7 @@ def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] |
 
 
 def _compared(comparison: Comparison) -> tuple[str, list[Compared]]:
-    """Return the sentence about the difference, and the figures."""
+    """Return the summary of the comparison, and the figures."""
     return comparison.summary, [_figure(finding) for finding in comparison.findings]
 
 
@@ -113,7 +113,7 @@ def _figure(finding: Finding) -> Compared:
 
 
 def _daily(groups: Sequence[Insight], filters: InsightFilter) -> dict[str, list[tuple[str, float]]]:
-    """Return the points of the charts: sessions, those with errors and their cost in USD, of each day."""
+    """Return the points of the charts by day: sessions, sessions with errors, and cost in USD."""
     by_day = {group.key: group.sessions for group in groups}
     days = [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
     sums = [(day.isoformat(), by_day.get(day)) for day in days]

@@ -1,4 +1,4 @@
-"""Labels of a prompt: the form that points one to a version, gives it to a share of the callers, or guards it."""
+"""Labels of a prompt: the form that moves a label to a version for all callers or a share, or guards it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY = ("any", "Any passed one of both versions")
 
 
 class MoveLabel(PromptPage):
-    """The query names what the form begins with: `label`, `version`, `share` in percent, and `experiment`."""
+    """Moves a label. The query fills in the form: `label`, `version`, `share` in percent, and `experiment`."""
 
     reads = Role.MEMBER
     refusals = (Invalid, Conflict, Forbidden, NotFound)
@@ -65,7 +65,7 @@ class MoveLabel(PromptPage):
 
 
 def move_body(form: Form) -> dict[str, Any]:
-    """Return the form as the API's body; fields that are empty are left out."""
+    """Return the API's body for the form. Empty fields are omitted."""
     fields = {
         "commitHash": form.text("version"),
         "experimentId": form.text("experiment").strip(),
@@ -86,7 +86,7 @@ def _share(percent: str) -> float | None:
 
 
 def _sides(row: ExperimentRow) -> str:
-    """Return an experiment that passed in words: "12: 9be2d7aa against 4f53a0c1"."""
+    """Return a passed experiment in words: "12: 9be2d7aa against 4f53a0c1"."""
     candidate, baseline = (row.candidate_commit or "draft")[:8], (row.baseline_commit or "nothing")[:8]
     return f"{row.id}: {candidate} against {baseline}"
 

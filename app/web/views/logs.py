@@ -1,4 +1,4 @@
-"""The log of a prompt, one run, and the spans that were not stored."""
+"""The log of a prompt, a run, exports, and spans that were not stored."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ RANGES = (
     ("Duration, ms", "minDurationMs", "maxDurationMs", "any"),
 )
 FOLDED = {"search", "version", "model", "score", "from", "to"} | {name for _, *names, _ in RANGES for name in names}
-# "OK" and "Not OK" are of runs and sessions, the others of runs alone.
+# "OK" and "Not OK" apply to runs and sessions, the others only to runs.
 ERRORS = {"ok": False, "nok": True}
 VERSIONS_SHOWN = 100
 
 
 class LogFormSchema(LogFilters):
-    """The form above the log; both days are included. A log that is `live` is taken anew every few seconds."""
+    """The form above the log. Both days are included. A `live` log is fetched again every few seconds."""
 
     status = fields.String(validate=validate.OneOf([value for value, _ in STATUSES]))
     since = fields.String(validate=validate.OneOf(tuple(PERIODS)))
@@ -60,7 +60,7 @@ NAMES = names_of(LogFormSchema())
 
 
 def log_query(query: Query, now: datetime) -> dict[str, Any]:
-    """Return the keywords of `LogService.page` that an address asks for; `Invalid` for what the form does not have."""
+    """Return the keyword arguments of `LogService.page` for an address; `Invalid` for choices that the form lacks."""
     data = load(LogFormSchema(), chosen_of(query, NAMES))
     since, first, last, status, _ = (data.pop(name, None) for name in ("since", "first", "last", "status", "live"))
     starts = [*([now - PERIODS[since]] if since else []), *([_midnight(first)] if first else [])]
@@ -76,7 +76,7 @@ def _midnight(day: date) -> datetime:
 
 
 class LogEntryPage(PromptPage):
-    """A page of an entry of the log, with links to the entries before and after it."""
+    """A page of an entry in the log, with links to the previous and the next entry."""
 
     def beside(self, visit: Visit, prompt_id: int, entry_id: int | str) -> Redirect:
         """Return the way to the entry that the query's `go`, "next" or "previous", asks for; to the list without one.
@@ -158,7 +158,7 @@ class PromptLogs(PromptPage):
 
 
 def _follow(query: Query) -> str | None:
-    """Return the address where the log is live, or no more; None for a part of it to which nothing is added."""
+    """Return the address that switches `live` on or off; None for a part of the log that gets no new entries."""
     filters = filters_of(query)
     if "sort" in filters or "cursor" in query:
         return None
@@ -185,7 +185,7 @@ def _export_query(filters: LogFilter) -> str:
 
 
 class Export(PromptPage):
-    """A prompt's sessions, runs or test cases as a file of JSON lines, as the API exports them."""
+    """A prompt's sessions, runs or test cases as a file of JSON lines, like the export of the API."""
 
     exports = frozenset({"GET"})
 
@@ -205,7 +205,7 @@ class RunView(LogEntryPage):
 
 
 class RejectedSpans(Page):
-    """The causes for which spans were not stored, each with what to change; `code` in the query lists those of one."""
+    """The causes of rejected spans, with the change that helps. `code` in the query lists the spans of one cause."""
 
     section = "rejected"
 

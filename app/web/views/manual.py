@@ -1,4 +1,4 @@
-"""The documents of this release, so that they are at hand where the internet is not."""
+"""The documentation of this release, available without the internet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The online checks of a prompt: a list, the form that adds one, and the question before one is removed."""
+"""The online checks of a prompt: list, add, change, remove."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class OnlineCheckView(PromptPage):
 
 
 def _judges(models: Sequence[LanguageModel]) -> list[tuple[str, str]]:
-    """Return the options of the models that can judge."""
+    """Return the models that can judge, as options."""
     return [("", "No model"), *((one.name, one.name) for one in models if one.usable and one.vendor != "BUILTIN")]
 
 
 def _given(check: OnlineCheck, models: Sequence[LanguageModel]) -> dict[str, str]:
-    """Return a check as the texts of its form."""
+    """Return the texts of a check's form."""
     return {
         "name": check.name,
         "kind": check.kind,
@@ -121,7 +121,7 @@ class RemoveOnlineCheck(PromptPage):
 
 
 def new_check(form: Form) -> NewCheck:
-    """Return the check of the form; `Invalid` for one that the API refuses, too."""
+    """Return the check of the form; raises `Invalid` like the API."""
     sent: dict[str, Any] = {name: form.text(name) for name in TEXTS if form.text(name)}
     if form.text("judge"):
         sent["judgeModelName"] = form.text("judge")

@@ -1,4 +1,4 @@
-"""The load and the errors of all processes of the instance, for its operators."""
+"""The load and the errors of all processes, for the operators of the instance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.web.visit import Visit
 STALE_S = 60
 SPANS = {"received": "received", "stored": "stored", "duplicate": "duplicates", "rejected": "rejected"}
 RUNS = {"ok": "OK", "nok": "not OK"}
-# Label, count, kind: bad or warn where any is too many, else "".
+# Label, count, and kind: "bad" or "warn" if a count above zero is a problem, else "".
 Figure = tuple[str, int, str]
 
 
@@ -50,13 +50,13 @@ class OperationsView(Page):
 
 
 def _by_minute(counts: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the points of a chart of minutes, oldest first, the last one still running."""
+    """Return the points of a chart by minute, oldest first. The last minute has not ended."""
     ago = range(len(counts) - 1, 0, -1)
     return list(zip([*(f"{plural(minutes, 'minute')} ago" for minutes in ago), "this minute"], counts, strict=True))
 
 
 def _queue(state: QueueState) -> Badge:
-    """Return a warning for a queue that nobody serves or that is late."""
+    """Return the badge of a queue: a warning if no worker serves it, or if it is late."""
     if not state.workers:
         return "no worker", "bad"
     return ("late", "warn") if state.oldest_s > STALE_S else ("served", "ok")
@@ -70,7 +70,7 @@ def _runs(outcomes: dict[str, int]) -> list[Figure]:
 
 
 def troubles(found: Operations) -> list[Figure]:
-    """Return the requests, and the counts of what went wrong with them, if anything did."""
+    """Return the number of requests, and the counts of problems above zero."""
     counted = [
         ("answered with 5xx", found.server_errors, "bad"),
         ("refused by the rate limit", found.rate_limited, "warn"),

@@ -1,4 +1,4 @@
-"""A prompt's editor: shown, rendered as it stands, saved, committed."""
+"""A prompt's editor: show, preview, save and commit the draft."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Editing(PromptPage):
     def preview(
         self, visit: Visit, draft: PromptView, fields: editor.PromptFields, selections: dict[str, str]
     ) -> editor.Preview:
-        """Return the instruction that the fields render to, or why they can't."""
+        """Return the instruction that the fields render to, or the reason why they can't be rendered."""
         sendable = fields.with_values()
         try:
             rendered = self.services.prompt_editor.preview(
@@ -44,7 +44,7 @@ class _Editing(PromptPage):
 
 
 class PromptPreview(_Editing):
-    """The instruction of the text in the editor, for its script; nothing is stored."""
+    """The instruction of the text in the editor, for the editor's script. Nothing is stored."""
 
     changes = Role.VIEWER
 
@@ -57,7 +57,7 @@ class PromptEditorView(_Editing):
     refusals = (StaleDraft, Conflict, Invalid)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """Show the draft as it is stored, or the form as it was sent; beside it the conversations in the address."""
+        """Show the stored draft or the sent form, next to the conversations named in the address."""
         draft, sent = self.draft(visit, prompt_id), bool(visit.form.fields)
         stored = editor.fields_of(draft)
         fields = editor.edited(editor.fields_sent(visit.form), visit.form.text("do")) if sent else stored
@@ -82,7 +82,7 @@ class PromptEditorView(_Editing):
         )
 
     def _tried(self, visit: Visit, prompt_id: int, models: list[tuple[str, str]]) -> dict[str, Any]:
-        """Return the conversations for the page: their columns, the question to ask, the placeholders' values."""
+        """Return the page's conversations: columns, the question to ask, and values of placeholders."""
         conversations, sent = Tries(self.container, visit, prompt_id), bool(visit.form.fields)
         runs, origin = conversations.runs(), conversations.origin()
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=VERSIONS_MAX)
@@ -99,7 +99,7 @@ class PromptEditorView(_Editing):
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         path = f"{visit.base}/prompts/{prompt_id}/edit"
-        # Enter in a field sends the form by its first button: with a message it commits.
+        # Enter in a field presses the form's first button. With a commit message this commits.
         do = visit.form.text("do", "enter")
         match ("commit" if visit.form.text("message").strip() else "save") if do == "enter" else do:
             case "commit":
@@ -118,7 +118,7 @@ class PromptEditorView(_Editing):
         return self.get(visit, prompt_id)
 
     def _save(self, visit: Visit, prompt_id: int) -> PromptView:
-        """Store the draft as it was sent; a form that equals it, such as one that is sent twice, writes nothing."""
+        """Store the sent draft. An unchanged draft, such as a form that was sent twice, is not written."""
         draft, fields = self.draft(visit, prompt_id), editor.fields_sent(visit.form)
         stored = editor.fields_of(draft)
         if fields == stored:
@@ -144,12 +144,12 @@ class PromptEditorView(_Editing):
 
 
 def _selections(run: RunRow) -> dict[str, str]:
-    """Return the values that a run was made with."""
+    """Return the placeholder values of a run."""
     return {key: name for key, name in run.request.resolved.items() if name is not None}
 
 
 def _query(visit: Visit) -> str:
-    """Return the part of the address that names the conversations which the form shows, "" without any."""
+    """Return the query that names the form's conversations; "" without any."""
     names = ("run", "beside") if visit.form.text("run") else ("session", "turn")
     shown = {name: text for name in names if (text := visit.form.text(name))}
     return f"?{urlencode(shown)}" if shown else ""

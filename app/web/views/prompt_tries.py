@@ -1,4 +1,4 @@
-"""Tries of a draft from its editor: what they go on with, how they are started, and their events."""
+"""Tries of a draft in its editor: the conversation that they continue, their start, and their events."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ NO_QUESTION = "question: Write what to ask the draft."
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """The conversations of a visit to an editor: the last runs of both columns, by the form or else by the address."""
+    """The conversations in an editor. The form, or else the address, names the last run of each column."""
 
     container: Container
     visit: Visit
     prompt_id: int
 
     def runs(self) -> list[RunRow]:
-        """Return the last run of each column; none after "New conversation"."""
+        """The last run of each column; empty after "New conversation"."""
         if self.visit.form.text("do") == "fresh":
             return []
         return [self._run(run_id) for name in ("run", "beside") if (run_id := self._identifier(name))]
 
     def origin(self) -> Origin:
-        """Return the part of a session that the conversation goes on with; an empty one without a session."""
+        """The part of a session that the conversation continues; empty without a session."""
         session_id = self._text("session")
         if not session_id or self.visit.form.text("do") == "fresh":
             return Origin()
@@ -47,9 +47,9 @@ class Tries:
         return origin_of(session, min(turn, len(session.turns)) if turn else None)
 
     def start(self) -> list[int]:
-        """Start a run of the draft and, where one is chosen, one of what it is compared to; return their ids.
+        """Start a run of the draft and, if one is chosen, a run of the opponent. Return their ids.
 
-        `Invalid` without a question or with too many files.
+        Raises `Invalid` without a question or with too many files.
         """
         commands = self._commands()
         started = [
@@ -60,7 +60,7 @@ class Tries:
         return [each.run_id for each in started]
 
     def _commands(self) -> list[RunCommand]:
-        """Return the runs to start. Without a question the last one is asked again, of the same conversations."""
+        """Return the runs to start. Without a new question the last one is asked again in the same conversations."""
         form, runs = self.visit.form, self.runs()
         question, last = form.text("question"), runs[0] if runs else None
         if not question.strip() and last is None:
@@ -88,13 +88,13 @@ class Tries:
         return self.visit.form.text(name) or self.visit.query.get(name, "")
 
     def _identifier(self, name: str) -> int | None:
-        """Return a number of the form, or of the address, None without it; `Invalid` for what is none."""
+        """Return a number of the form or the address, None if it is missing; raises `Invalid` for anything else."""
         text = self._text(name)
         return replace(self.visit, query={name: text}).identifier(name) if text else None
 
 
 class RunEvents(PromptPage):
-    """The events of a run, for the page that shows it: pieces of the answer while the model writes, then its end."""
+    """The events of a run for its page: pieces of the answer while the model writes, then the end."""
 
     waits = frozenset({"GET"})
 

@@ -1,4 +1,4 @@
-"""A project's prompts and their versions: the lists, making, archiving, comparing and restoring them."""
+"""A project's prompts and versions: list, make, archive, compare and restore them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NewPrompt(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        """Show the form, with the models that can be used, the organization's default first."""
+        """Show the form with the usable models, the organization's default first."""
         models = [model for model in self.services.models.list(organization_id=visit.organization_id) if model.usable]
         default = next((f"Default ({model.name})" for model in models if model.is_default), "Default model")
         choices = [("", default), *((model.name, labels.model(model.name, model.vendor)) for model in models)]
@@ -120,7 +120,7 @@ DRAFT = "draft"
 
 class Versions(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """Show the versions with how each did, newest first, and before them the draft if it is not committed."""
+        """Show the versions with their figures, newest first. An uncommitted draft comes before them."""
         named = {"project_id": visit.project_id, "prompt_id": prompt_id}
         replays = {entry.commit_hash: entry for entry in self.services.replay_history.of_prompt(**named)}
         versions = self.services.versions.list(**named)
@@ -143,7 +143,7 @@ class Versions(PromptPage):
 def sort_keys(
     activity: Mapping[str | None, VersionActivity], replays: Mapping[str | None, DraftHistory]
 ) -> dict[str, Callable[[ListedVersion], float]]:
-    """Return the key by which each column orders the versions; one without a value counts as the least."""
+    """Return the sort key of each column. Versions without a value come lowest."""
 
     def of(get: Callable[[VersionActivity], float | None]) -> Callable[[ListedVersion], float]:
         known = {name: value for name, each in activity.items() if (value := get(each)) is not None}
@@ -167,7 +167,7 @@ class Version(PromptPage):
 
 
 class Compare(PromptPage):
-    """Two versions, `from` and `to`: hashes, or "draft"; without them the newest version and the draft."""
+    """Compares the versions `from` and `to`, hashes or "draft"; by default the newest version and the draft."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=1)
@@ -204,7 +204,7 @@ class Compare(PromptPage):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison; without a `version` it is the draft."""
+    """A side of a comparison. Without a `version` it is the draft."""
 
     content: PromptContent
     version: VersionHead | None = None
@@ -226,7 +226,7 @@ def _parameters(content: PromptContent) -> dict[str, object]:
 
 
 class Restore(PromptPage):
-    """Puts a version into the draft, after asking: the draft is overwritten."""
+    """Restores a version into the draft, after a confirmation: the draft is overwritten."""
 
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:
         draft = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=False)

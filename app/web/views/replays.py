@@ -1,4 +1,4 @@
-"""One replay: watched, cancelled, judged, and what it found accepted."""
+"""Replays: watch, cancel and judge them, and accept their outcomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.web.visit import Visit
 
 
 class ReplayView(PromptPage):
-    """Shows the violations of a replay, then the recording and what the draft did, step by step, a part at a time."""
+    """Shows a part of a replay: its violations, then the recording and the draft's steps side by side."""
 
     access = ByRole({"GET": Role.VIEWER})
 
@@ -47,24 +47,24 @@ class ReplayView(PromptPage):
         )
 
     def _part(self, visit: Visit, result: Mapping[str, Any]) -> Part:
-        """Return the part of the replay that the query names by its number, a turn or the anchor of a step."""
+        """Return the part of the replay that the query names by number, turn or anchor of a step."""
         part, turn = visit.identifier("part"), visit.identifier("turn")
         return part_of(result, part=part, turn=turn, anchor=visit.query.get("at", ""))
 
     def _case(self, visit: Visit, replay: ReplayDetails) -> TestCase | None:
-        """Return the test case as it is now; None if it is deleted, or if nothing can be accepted yet."""
+        """Return the present test case; None if it was deleted, or if nothing can be accepted yet."""
         if replay.test_case_name is None or not replay.row.finished:
             return None
         return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)
 
 
 def _at(step: int) -> str:
-    """Return the end of the address of a replay's page at a step: its part is shown."""
+    """Return the end of the address that shows a step on the page of its replay."""
     return f"?at=step-{step}#step-{step}"
 
 
 class BatchView(PromptPage):
-    """Shows the replays that were started together, with `show=failed` those that did not pass."""
+    """Shows a batch of replays; with `show=failed` only replays that did not pass."""
 
     access = ByRole({"GET": Role.VIEWER})
 
@@ -84,7 +84,7 @@ class BatchView(PromptPage):
 
 
 class AcceptBatch(PromptPage):
-    """Makes what the failed replays of a batch did the expectation of their test cases, after listing it."""
+    """Accepts the outcomes of a batch's failed replays as expected by their test cases, after listing them."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
 
@@ -105,7 +105,7 @@ class AcceptBatch(PromptPage):
         return replace(asked, template="replay_accept.html", values=asked.values | {"steps": steps})
 
     def post(self, visit: Visit, replay_id: int) -> Reply:
-        """Accept what was listed; steps that were accepted meanwhile are left as they are."""
+        """Accept the listed outcomes. Steps that were accepted meanwhile stay unchanged."""
         accepted = self.services.acceptance.accept(
             project_id=visit.project_id,
             replay_id=replay_id,
@@ -140,7 +140,7 @@ class JudgeStep(PromptPage):
 
 
 class AcceptStep(PromptPage):
-    """Makes what the draft did the expectation of the test case, after asking: the old expectation is lost."""
+    """Accepts the draft's outcome as expected, after a confirmation: the old expectation is lost."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
 

@@ -1,4 +1,4 @@
-"""One recorded session a part at a time, its spans, and its long texts each on a page of its own."""
+"""A recorded session in parts. Its spans and its long texts have separate pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.web.visit import Visit
 
 
 class SessionView(LogEntryPage):
-    """A session as a conversation: the part that the turn in the query is in, and a timeline of all turns."""
+    """A session as a conversation with a timeline of turns. It shows the part with the query's turn."""
 
     def get(self, visit: Visit, session_id: str) -> Reply:
         turn, piece = visit.identifier("turn") or 1, visit.identifier("piece") or 1
@@ -43,18 +43,18 @@ class SessionView(LogEntryPage):
         )
 
     def _thumb(self, visit: Visit, session_id: str) -> ScoreRow | None:
-        """Return the viewer's own thumb."""
+        """Return the viewer's rating."""
         user_id = visit.actor.id or 0
         return self.services.scores.thumb(project_id=visit.project_id, session_id=session_id, user_id=user_id)
 
     def _versions(self, session: Session) -> set[str]:
-        """Return the versions of the turns that the prompt has; a program may name any other."""
+        """Return the prompt's versions that turns name. Programs may name versions that do not exist."""
         named = {turn.prompt_version for turn in session.turns if turn.prompt_version}
         return self.services.versions.known(prompt_id=session.prompt_id, names=named) if named else set()
 
 
 class RateSession(PromptPage):
-    """Gives a thumb with a comment to a session."""
+    """Rates a session by a thumb with a comment."""
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         good = visit.form.choice("thumb", {"up", "down"}) == "up"
@@ -74,7 +74,7 @@ class RateSession(PromptPage):
 
 
 class RemoveRating(PromptPage):
-    """Takes back the viewer's own thumb; nothing happens where they gave none."""
+    """Removes the viewer's rating. Without one nothing happens."""
 
     def post(self, visit: Visit, session_id: str) -> Reply:
         own: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
@@ -88,7 +88,7 @@ def _path(visit: Visit, session_id: str) -> str:
 
 
 class TurnText(PromptPage):
-    """All of a text that the page of a session shows the beginning of."""
+    """The whole of a text that is truncated on the page of its session."""
 
     def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:
         piece = visit.identifier("piece") or 1
@@ -102,7 +102,7 @@ class TurnText(PromptPage):
 
 
 class SpanView(PromptPage):
-    """A span with all that it carried, long attributes cut."""
+    """A span with all attributes; long ones are truncated."""
 
     def get(self, visit: Visit, session_id: str, span_id: str) -> Reply:
         return show("span.html", span=self._span(visit, session_id, span_id), session_id=session_id)
@@ -112,7 +112,7 @@ class SpanView(PromptPage):
 
 
 class SpanAttribute(SpanView):
-    """All of an attribute of a span, the one of an index among their names in order."""
+    """A whole attribute of a span, by its index among the sorted names."""
 
     def get(self, visit: Visit, session_id: str, span_id: str, attribute: int) -> Reply:  # type: ignore[override]
         attributes = self._span(visit, session_id, span_id).attributes

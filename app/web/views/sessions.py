@@ -1,4 +1,4 @@
-"""The sessions of the whole project: the list by every filter, and its export."""
+"""The sessions of a project: the list with all filters, and its export."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ORDERS = [
 SESSION_TIMES = [*TIMES, (YESTERDAY, "Yesterday, in UTC")]
 STATUSES = [("", "Any status"), ("false", "OK"), ("true", "Not OK")]
 PROMPTS_NAMED = 500
-# Field, label, and what is given for it: a text, a whole number or a number.
+# Field, label, and kind of value: a text, a whole number or a number.
 FILTERS = (
     ("version", "Version", "text"),
     ("label", "Label", "text"),
@@ -61,13 +61,13 @@ NAMES = names_of(Filters())
 
 
 def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
-    """Return the keywords of `SessionListService.page` for the filters in the address; `Invalid` for a wrong one."""
+    """Return the keyword arguments of `SessionListService.page` for an address; `Invalid` for a wrong filter."""
     query: dict[str, Any] = load(schema(), chosen_in(visit))
     return query | {"project_id": visit.project_id}
 
 
 def chosen_in(visit: Visit) -> dict[str, str]:
-    """Return what was chosen in the form, with times in the place of its days, of which both are included."""
+    """Return the values chosen in the form, with times instead of days. Both days are included."""
     chosen = chosen_of(visit.query, NAMES)
     for name, later in (("from", 0), ("to", 1)):
         with suppress(KeyError, ValueError, OverflowError):
@@ -77,14 +77,14 @@ def chosen_in(visit: Visit) -> dict[str, str]:
 
 
 def days_of(filters: SessionFilter) -> dict[str, date]:
-    """Return the days of UTC that the form shows for the times that were chosen."""
+    """Return the days in UTC that the form shows for the chosen times."""
     moments = {"from": filters.from_at, "to": filters.to_at and filters.to_at - timedelta(milliseconds=1)}
     return {name: when.date() for name, when in moments.items() if when}
 
 
 @dataclass(frozen=True, slots=True)
 class SavedLink:
-    """A link to the list by a saved filter, which is `current` where the list is filtered so."""
+    """A link to the list with a saved filter. It is `current` if the list has this filter."""
 
     id: int
     name: str
@@ -93,7 +93,7 @@ class SavedLink:
 
 
 class Sessions(Page):
-    """The list, and the form that saves the filters in its address."""
+    """The list, and the form that saves the address's filters."""
 
     section = "sessions"
     refusals = (Conflict, Invalid, NotFound)
@@ -145,7 +145,7 @@ class Sessions(Page):
 
 
 def _query_of(filters: Mapping[str, Any]) -> str:
-    """Return the query of the list's address for filters; "" for none."""
+    """Return the query of the list's address for filters; "" without filters."""
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items()}
     return "?" + urlencode(texts) if texts else ""
 
@@ -170,7 +170,7 @@ class DeleteSessionFilter(Page):
 
 
 def _suggested(entries: list[Any]) -> dict[str, list[str]]:
-    """Return the names that the listed sessions have, for the fields that offer them."""
+    """Return names from the listed sessions, which fields of the form suggest."""
     kinds = {"version": "version", "model": "model", "tool": "tool", "failedTool": "failed_tool"}
     named = {name: sorted({one for entry in entries for one in entry.names(kind)}) for name, kind in kinds.items()}
     return named | {"userId": sorted({entry.row.user_id for entry in entries if entry.row.user_id})}

@@ -21,7 +21,7 @@ from app.web.page import PAGE_SIZE, Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
 
 EXPIRIES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
-# What a key is for, as the form says it, and its scopes: no more than that takes (docs/security.md).
+# The purpose of a key in the form, and its scopes: only the ones it needs (docs/security.md).
 KEY_USES = {
     "application": ("An application: all but settings", DEFAULT_SCOPES),
     "ci": ("CI, a coding agent: read and run", frozenset({"read", "run"})),
@@ -32,14 +32,14 @@ ROLES = [
     ("member", "Member: edits and runs"),
     ("admin", "Admin: changes settings too"),
 ]
-# Field of the API, of the policy, and its label.
+# The field in the API, the field in the policy, and its label.
 DAYS = (
     ("spans", "spans_days", "Spans and sessions"),
     ("runs", "runs_days", "Runs"),
     ("replays", "replays_days", "Replays"),
     ("rejectedSpans", "rejected_days", "Rejected spans"),
 )
-# What people call the rows of a table.
+# The names of a table's rows for people.
 LOST = {
     "turns": "turn",
     "runs": "run",
@@ -56,7 +56,7 @@ class Keys(SettingsPage):
     shows_once = True
 
     def get(self, visit: Visit) -> Reply:
-        """Keys that work come first, the newest on top."""
+        """Show the keys. Working keys come first, the newest on top."""
         now = self.container.now()
         keys = self.services.keys.list(project_id=visit.project_id)
         ordered = sorted(keys, key=lambda key: (not key.valid_at(now), -key.id))
@@ -192,7 +192,7 @@ class DataPolicySettings(SettingsPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
-        """Show the policy, or what was sent, with empty rules to fill in."""
+        """Show the policy or the sent form, with empty rules to fill in."""
         policy = self.services.data_policies.get(project_id=visit.project_id)
         rules = policy_body(visit.form)["masking"] if visit.problem else policy.masking
         return show(
@@ -202,7 +202,7 @@ class DataPolicySettings(SettingsPage):
         )
 
     def post(self, visit: Visit) -> Reply:
-        """Save the policy, after asking where that removes what is stored."""
+        """Save the policy. If it removes stored data, ask for confirmation first."""
         try:
             policy: DataPolicy = load(DataPolicySchema(), policy_body(visit.form))
             if not visit.form.text("confirmed") and (lost := self._lost(visit, policy)):
@@ -213,7 +213,7 @@ class DataPolicySettings(SettingsPage):
         return Redirect(f"{visit.base}/settings/data", "Saved.")
 
     def _lost(self, visit: Visit, policy: DataPolicy) -> list[str]:
-        """Return in words the stored rows that the policy would remove; nothing where it keeps as long as before."""
+        """Return the stored rows that the policy would remove, in words; empty if it keeps data at least as long."""
         old = self.services.data_policies.get(project_id=visit.project_id)
         changed = {name: getattr(policy, name) for _, name, _ in DAYS if getattr(policy, name) != getattr(old, name)}
         counts = self.services.data_policies.expired(project_id=visit.project_id, policy=DataPolicy(**changed))
@@ -240,7 +240,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def policy_body(form: Form) -> dict[str, Any]:
-    """Return the body of the API; an empty number of days keeps data for ever, a rule without a value is dropped."""
+    """Return the API's body. An empty number of days means forever; a rule without a value is omitted."""
     rules = zip(form.texts("kind"), form.texts("value"), form.texts("replacement"), strict=False)
     return {
         "retentionDays": {field: _days(form.text(field).strip()) for field, _, _ in DAYS},
@@ -251,12 +251,12 @@ def policy_body(form: Form) -> dict[str, Any]:
 
 
 def _days(text: str) -> int | str | None:
-    """Return a number, else the text as it is: the schema refuses it by its name."""
+    """Return a number, or the unchanged text, which the schema then refuses with the field's name."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None
 
 
 def _labelled(problem: str) -> str:
-    """Return the message with the label of the page in place of the body's path."""
+    """Return the message with the page's label instead of the path in the body."""
     path, _, message = problem.partition(": ")
     match path.split("."):
         case ["masking", index, *_] if index.isdigit():

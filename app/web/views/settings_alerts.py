@@ -79,18 +79,18 @@ class AlertView(SettingsPage):
 
 
 def _names(services: Services, project_id: int) -> dict[str, str]:
-    """Return the names of the project's prompts by their ids."""
+    """Return the names of the project's prompts by id."""
     listed = services.prompts.list(project_id=project_id, limit=PROMPTS_MAX).prompts
     return {str(prompt.id): prompt.name for prompt in listed}
 
 
 def _with(options: list[tuple[str, str]], value: str, label: str) -> list[tuple[str, str]]:
-    """Return the options of a list, with one for a value that is not among them."""
+    """Return the options, with one added for `value` if it is not among them."""
     return options if value in dict(options) else [*options, (value, label)]
 
 
 def _given(rule: AlertRule) -> dict[str, str]:
-    """Return a rule as the texts of its form."""
+    """Return the texts of a rule's form."""
     return {
         "metric": rule.metric,
         "threshold": f"{rule.threshold * (100 if rule.metric == 'errorShare' else 1):.15g}",
@@ -117,7 +117,7 @@ class RemoveAlert(SettingsPage):
 
 
 def new_rule(form: Form) -> NewAlertRule:
-    """Return the rule of the form, whose threshold is percent or USD; `Invalid` for one that the API refuses, too."""
+    """Return the rule of the form, where thresholds are percent or USD; raises `Invalid` like the API."""
     metric, threshold = form.text("metric"), form.number("threshold", "Above")
     sent = {
         "metric": metric,

@@ -1,4 +1,4 @@
-"""Settings: the models that the organization uses, those of its own endpoints too, and the vendors' credentials."""
+"""Settings: the organization's models, including custom models, and the credentials of vendors."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Models(SettingsPage):
         )
 
     def post(self, visit: Visit) -> Reply:
-        """Add a model of the organization's own."""
+        """Add a custom model."""
         model = own_model(visit.form)
         self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
-        # The form's address ends in #own, where the browser would go on to without another one.
+        # Without a fragment here the browser would keep #own from the form's address.
         return Redirect(f"{visit.base}/settings/models#main", f"{model.name} can be used in prompts.")
 
 
 def _can_answer(model: LanguageModel, vendors: set[str]) -> bool:
-    """Return True if there is something to call the model with; `vendors` are those with a credential."""
+    """Return whether the model can be called. `vendors` are the vendors with a credential."""
     return model.vendor == "BUILTIN" or bool(model.base_url) or model.vendor in vendors
 
 
@@ -69,12 +69,12 @@ class Model(SettingsPage):
 
 
 class RemoveModel(SettingsPage):
-    """Removes a model of the organization's own; those of the catalogue stay."""
+    """Removes a custom model. Models of the catalogue can't be removed."""
 
     def get(self, visit: Visit, model_id: int) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
         own = next((model for model in models if model.id == model_id and model.organization_id), None)
-        found = require(own, "The organization has no such model of its own.")
+        found = require(own, "The organization has no such custom model.")
         return confirm(
             visit,
             title=f"Remove {found.name}?",
@@ -89,14 +89,14 @@ class RemoveModel(SettingsPage):
 
 
 def own_model(form: Form) -> OwnModel:
-    """Return the model of the form; `Invalid` for one that the API refuses, too."""
+    """Return the model of the form; raises `Invalid` like the API."""
     texts = {name: form.text(name) for name in ("name", "baseUrl", "description")}
     model: OwnModel = load(OwnModelSchema(), texts | {name: form.number(name, label) for name, label in NUMBERS})
     return model
 
 
 class Credentials(SettingsPage):
-    """The keys with which vendors are called; stored ones are never shown again."""
+    """The keys for calls to vendors. Stored keys are never shown again."""
 
     refusals = (Invalid,)
 
@@ -116,7 +116,7 @@ class Credentials(SettingsPage):
 
 
 class CheckCredential(SettingsPage):
-    """Asks the vendor's cheapest model for a word."""
+    """Checks a credential: asks the vendor's cheapest model for a word."""
 
     def post(self, visit: Visit, vendor: str) -> Reply:
         try:

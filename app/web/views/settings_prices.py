@@ -1,4 +1,4 @@
-"""Settings: the prices of models that traces name, and the models that have none."""
+"""Settings: prices of models in traces, and models without a price."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.web.forms import Form
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
 
-# Field of the API and of the row, its label, and the price that holds where it is left empty.
+# The field in the API and the row, its label, and the price that applies if it is empty.
 PRICES = (
     ("promptPrice", "prompt_price", "Input", ""),
     ("completionPrice", "completion_price", "Output", ""),
@@ -22,7 +22,7 @@ PRICES = (
 
 
 class ModelPrices(SettingsPage):
-    """The form is filled in with the model, provider and price that the address names."""
+    """Shows and sets prices. The address can fill in the form's model, provider and price."""
 
     refusals = (Invalid,)
 
@@ -57,7 +57,7 @@ class RemovePrice(SettingsPage):
 
 
 def own_price(form: Form) -> OwnPrice:
-    """Return the price of the form; `Invalid` for one that the API refuses, too."""
+    """Return the price of the form; raises `Invalid` like the API."""
     sent = {"model": form.text("model"), "provider": form.text("provider")}
     prices = {name: form.number_if_given(name, label) for name, _, label, _ in PRICES}
     price: OwnPrice = load(
@@ -67,7 +67,7 @@ def own_price(form: Form) -> OwnPrice:
 
 
 def _filled(visit: Visit, chosen: ModelPrice | None) -> dict[str, str]:
-    """Return the texts of the form's fields: those that were sent, or of the price to change."""
+    """Return the texts of the form's fields: the sent ones, or the ones of the price to change."""
     if visit.problem or chosen is None:
         names = ("model", "provider", *(name for name, *_ in PRICES))
         return {name: visit.sent.text(name, visit.query.get(name, "")) for name in names}

@@ -1,4 +1,4 @@
-"""Settings: the webhooks of the project, with the log of their deliveries."""
+"""Settings: the webhooks of the project, and the log of their deliveries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Webhooks(SettingsPage):
 
 
 class WebhookView(SettingsPage):
-    """Its buttons save the form, send a test, and make a delivery again."""
+    """Shows a webhook. Its buttons save the form, send a test, or repeat a delivery."""
 
     refusals = (Invalid, Conflict)
     shows_once = True
@@ -116,7 +116,7 @@ class RemoveWebhook(SettingsPage):
 
 
 def new_webhook(form: Form) -> NewWebhook:
-    """Return the webhook of the form; `Invalid` for one that the API refuses, too."""
+    """Return the webhook of the form; raises `Invalid` like the API."""
     sent: dict[str, Any] = {"url": form.text("url"), "events": form.texts("events"), "format": form.text("format")}
     webhook: NewWebhook = load(NewWebhookSchema(), sent | {"enabled": form.flag("enabled")})
     return webhook

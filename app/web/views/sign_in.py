@@ -27,7 +27,7 @@ class SignIn(Page):
 
 
 class SignInLink(Page):
-    """A link that signs in once. Opening it changes nothing, as previews of messages do that; its form signs in."""
+    """A link that signs in once. Only its form signs in: previews of messages open links, too."""
 
     access = Public({"GET", "POST"})
     refusals = (Invalid,)
@@ -91,11 +91,11 @@ class Account(Page):
 
 
 def safe_path(path: str) -> str:
-    """Return a path of this site, "/" for anything else: no link to the sign-in redirects to another site."""
+    """Return the path if it is on this site, else "/", so that the sign-in never redirects to another site."""
     local = path.startswith("/") and not path.startswith("//") and "\\" not in path
     return path if local and path.isprintable() else "/"
 
 
 def _other(visit: Visit, email: str) -> str:
-    """Return the e-mail of the viewer, "" if nobody is signed in or it is the one given."""
+    """Return the viewer's e-mail; "" without a sign-in, or if it equals `email`."""
     return visit.viewer.email if visit.viewer and visit.viewer.email != email else ""

@@ -22,9 +22,9 @@ PERIODS = [("7", "Last 7 days"), ("30", "Last 30 days"), ("90", "Last 90 days"),
 SOURCES = {"api": "API", "ui": "This site", "replay": "Replays"}
 PROMPTS_NAMED = 500
 
-# (name, details, address or "", sums) of a group.
+# A group: (name, details, address or "", sums).
 Row = tuple[str, str, str, Spent]
-# What the columns of the table compare.
+# The sort keys of the table's columns.
 KEYS: dict[str, Callable[[Row], float | str]] = {
     "name": lambda row: row[0].lower(),
     "runs": lambda row: row[3].runs,
@@ -42,7 +42,7 @@ OBSERVED_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The model calls of traces by a group: its label, (name, details, address or "", sums), and the groups beyond."""
+    """The model calls of traces, grouped: the grouping's label, the rows, and the number of further groups."""
 
     by_label: str
     rows: Sequence[tuple[str, str, str, ObservedSums]]
@@ -52,7 +52,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class UsageQuery:
-    """The days from `first` to `last`, both of UTC; `by` is one of `GROUPS`."""
+    """The days from `first` to `last` in UTC. `by` is one of `GROUPS`."""
 
     first: date
     last: date
@@ -67,7 +67,7 @@ class _Usage(Page):
     section = "usage"
 
     def query(self, fields: Mapping[str, str]) -> UsageQuery:
-        """Return what an address asks for; `Invalid` for a choice that the form does not have."""
+        """Return the query of an address; raises `Invalid` for a choice that the form lacks."""
         by = checked_choice("by", fields.get("by", "prompt"), dict(GROUPS))
         return UsageQuery(*period_of(fields, PERIODS, self.container.now().date()), by)
 
@@ -96,7 +96,7 @@ class UsageView(_Usage):
         )
 
     def _table(self, visit: Visit, query: UsageQuery, order: Order) -> list[Row]:
-        """List the groups in this order."""
+        """Return the groups in this order."""
         keys = self.services.keys.list(project_id=visit.project_id)
         names = {"prompt": self._prompt_names(visit), "key": {key.id: key.name for key in keys}}
         rows = self.rows(visit.project_id, query, query.by)
@@ -104,7 +104,7 @@ class UsageView(_Usage):
         return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
 
     def _observed(self, visit: Visit, query: UsageQuery) -> Observed:
-        """Return the model calls of traces in the same days, by the chosen group, else by model."""
+        """Return the model calls of traces on the same days, by the chosen group or else by model."""
         by = query.by if query.by in GROUPS_OF_OBSERVED else "model"
         days = UsageFilter(query.first, query.last)
         found = self.services.observed.read(project_id=visit.project_id, filters=days, group_by=(by,))
@@ -129,7 +129,7 @@ def _observed_name(group: ObservedGroup, names: Mapping[str, Mapping[int, str]],
 
 
 def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float]]]:
-    """Return the points of the charts: `cost` in USD, `tokens` and `runs` of each day."""
+    """Return the points of the charts by day: `cost` in USD, `tokens` and `runs`."""
     return {
         "cost": [(day, spent.cost_usd) for day, spent in days],
         "tokens": [(day, spent.prompt_tokens + spent.completion_tokens) for day, spent in days],
@@ -140,7 +140,7 @@ def _daily(days: Sequence[tuple[str, Spent]]) -> dict[str, list[tuple[str, float
 def _name(
     group: Mapping[str, object], by: str, names: Mapping[str, Mapping[int, str]], base: str
 ) -> tuple[str, str, str]:
-    """Return (name, details, address or "") of a group; `names` has those of ids, but of deleted prompts and keys."""
+    """Return (name, details, address or "") of a group. `names` is by id, without deleted prompts and keys."""
     if by == "model":
         return str(group["name"] or "A model that is gone"), str(group["vendor"] or ""), ""
     if by == "source":

@@ -103,7 +103,7 @@ def _require_role(visit: Visit, access: ByRole, method: str) -> None:
     if access.of_operators and not visit.operates:
         raise falcon.HTTPRouteNotFound
     if needed is not None and not visit.may(needed):
-        raise Forbidden(f"This takes the role {needed}; yours is {visit.role}. Ask an admin for it.")
+        raise Forbidden(f"This requires the role {needed}; yours is {visit.role}. Ask an admin for it.")
 
 
 def _chosen(projects: list[Project], project_id: int | None) -> Project | None:

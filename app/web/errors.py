@@ -12,11 +12,11 @@ from app.web.forms import csrf_token
 from app.web.visit import Visit
 
 TITLES = {
-    400: "That can't be done as asked",
-    403: "You may not do this",
-    404: "There is nothing here",
-    409: "That is not possible now",
-    413: "That is too large",
+    400: "Invalid request",
+    403: "No permission",
+    404: "Page not found",
+    409: "Not possible now",
+    413: "Too large",
     429: "Too many requests",
     500: "Something broke",
     503: "Not available just now",

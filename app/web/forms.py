@@ -90,7 +90,7 @@ def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> F
     if with_files and media_type == falcon.MEDIA_MULTIPART:
         return _read_parts(req, limit)
     if media_type != falcon.MEDIA_URLENCODED:
-        raise UnsupportedMediaType("Pages take URL-encoded forms.")
+        raise UnsupportedMediaType("Pages accept only URL-encoded forms.")
     try:
         body = read_capped(req, limit).decode()
         fields = parse_qs(body, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)

@@ -19,11 +19,11 @@ RUNS: dict[str, Badge] = {
 RUN_ERRORS = {
     "provider": "The model's vendor refused or failed.",
     "provider_timeout": "The model's vendor did not answer in time.",
-    "invalid": "It could not be run as asked.",
-    "not_found": "What it needs is not there any more.",
+    "invalid": "The request could not be run.",
+    "not_found": "Something that it needs was removed.",
     "unavailable": "A part of this instance was away.",
     "interrupted": "Its worker died.",
-    "not_started": "No worker took it.",
+    "not_started": "No worker started it.",
     "internal": "A bug of ours.",
 }
 RUN_SOURCES = {"api": "API", "ui": "this site", "replay": "a replay"}
@@ -73,7 +73,7 @@ STEPS: dict[str, Badge] = {
 STOPS = {
     "missing_result": "The draft called a tool that the recording has no result for, so the replay ended here.",
     "step_limit": "The draft called tools again and again, so the turn was ended.",
-    "no_user_text": "What the user said was not recorded, so this turn can't be played.",
+    "no_user_text": "The user's message was not recorded, so this turn can't be played.",
     "provider_error": "The model's vendor failed.",
     "cancelled": "Somebody cancelled it.",
 }
@@ -93,7 +93,7 @@ EFFECTS_FROM = {
     "prompt": "as the prompt's tools have it",
     "annotation": "by the hints in its definition",
     "name": "by the first word of its name",
-    "unknown": "as nothing says that it only reads",
+    "unknown": "as nothing marks it as read-only",
 }
 ANSWERED_BY: dict[str, Badge] = {
     "recording": ("answered by the recording", ""),
@@ -113,14 +113,14 @@ DECIDED_BY = {
 }
 FACTS: dict[str, Badge] = {"lost": ("lost", "bad"), "invented": ("invented", "bad"), "kept": ("kept", "ok")}
 REJECTED_SPANS = {
-    "malformed_span": "Send spans as OTLP JSON has them; this one is no object",
+    "malformed_span": "Send each span as an OTLP JSON object",
     "bad_trace_id": "Send a traceId of 32 hex digits, not all zero",
     "bad_span_id": "Send a spanId of 16 hex digits, not all zero",
     "no_name": "Give the span a name",
     "no_start_time": "Send startTimeUnixNano",
     "bad_attributes": "Send attributes as a list of key and value",
     "missing_prompt_id": "Set the attribute service.prompt.id on every span",
-    "prompt_id_on_resource": "Set service.prompt.id on the spans; on the resource alone it is not read",
+    "prompt_id_on_resource": "Set service.prompt.id on the spans; it is not read from the resource",
     "prompt_id_cut": "Raise the limit of attributes per span: service.prompt.id was dropped",
     "bad_prompt_id": "Set service.prompt.id to a prompt's number",
     "unknown_prompt": "Use the id of a prompt in the API key's project",

@@ -19,7 +19,7 @@ from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields
 
 TOOLS_SHOWN = 200  # Rules of further tools can be set by entering their names.
 MISSING = [
-    ("error", "Say that it is unavailable"),
+    ("error", "Return an error"),
     ("stop", "Stop the replay"),
     ("nearest", "Reads: next recorded result"),
     ("static", "The result set in its rules"),
@@ -27,14 +27,14 @@ MISSING = [
 ]
 CHOICES = {
     "arguments": [
-        ("exact", "Arguments: the same, by the rules"),
+        ("exact", "Arguments: equal, by the rules"),
         ("subset", "Arguments: at least these"),
         ("ignore", "Arguments: any"),
     ],
     "answers": [
-        ("meaning", "Answer: the same in meaning"),
-        ("facts", "Answer: the same values"),
-        ("strict", "Answer: the same text"),
+        ("meaning", "Answer: same meaning"),
+        ("facts", "Answer: same values"),
+        ("strict", "Answer: same text"),
         ("contains", "Answer: contains …"),
         ("regex", "Answer: matches the pattern …"),
         ("json_subset", "Answer: JSON with at least …"),
@@ -43,24 +43,24 @@ CHOICES = {
         ("ignore", "Answer: anything"),
     ],
     "orders": [
-        ("effects", "Writes in order, others freely"),
+        ("effects", "Writes in recorded order, reads in any"),
         ("any", "In any order"),
         ("in_order", "In the recorded order"),
     ],
     "histories": [
-        ("replayed", "The draft's own answers"),
+        ("replayed", "The draft's answers"),
         ("recorded", "The recorded answers"),
     ],
     "missing": MISSING,
     "judges": [
-        ("auto", "What stays open, if it can"),
+        ("auto", "Only undecided steps, if possible"),
         ("never", "Nothing"),
-        ("always", "What stays open, or no replay"),
+        ("always", "Only undecided steps; fails without a judge"),
     ],
     "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
     "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
-    "tool_missing": [("", "Default: as the test case says"), *MISSING],
+    "tool_missing": [("", "Default: the test case's setting"), *MISSING],
     "matchers": [
         ("exact", "exact: the same value"),
         ("facts", "facts: the same values, in any words"),
@@ -70,7 +70,7 @@ CHOICES = {
         ("regex", "regex: matches a pattern"),
         ("one_of", "one_of: one of a JSON list"),
         ("unordered", "unordered: a list in any order"),
-        ("ai", "ai: a judge model decides, as told"),
+        ("ai", "ai: a judge model decides, by the assertion"),
     ],
 }
 # Fields of the form, and their names in the API.
@@ -132,7 +132,7 @@ def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefiniti
 def cuts(case: TestCase) -> list[tuple[str, str]]:
     """Return the choices for the number of turns to play, as (value, label). "" means all turns."""
     first = (str(n) for n in range(1, len(case.turns)))
-    return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 alone") for n in first)]
+    return [("", "All turns"), *((n, f"Turn 1 to {n}" if n != "1" else "Turn 1 only") for n in first)]
 
 
 def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class ShownExperiment:
     @property
     def models(self) -> list[ShownModel]:
         """The candidate's model and the additionally compared models; empty if none were."""
-        arms = [("Its own model", self.found["testCases"])]
+        arms = [("Candidate’s model", self.found["testCases"])]
         arms += [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
         totals = [ShownModel(name, total_of(case["candidate"] for case in cases)) for name, cases in arms]
         return totals if self.found["models"] else []

@@ -18,7 +18,7 @@ SAID = {
     "error": "Error of a tool",
     "answer": "Answer",
     "reasoning": "Reasoning",
-    "aside": "Beside tool calls",
+    "aside": "Text with tool calls",
     "question": "Question",
 }
 

@@ -36,7 +36,7 @@ FIELD_LABELS = {
     "fallback": "the second model",
     "config": "parameters or tools",
     "assertion_type": "how answers are checked",
-    "assertion_value": "what answers must say",
+    "assertion_value": "what the judge checks",
     "placeholders": "placeholders",
 }
 _SPACED = re.compile(r"\{\{(?!\w{1,64}\}\})[ \t]{0,20}([A-Za-z0-9_]{1,64})[ \t]{0,20}\}\}", re.ASCII)

@@ -17,7 +17,7 @@ FIELDS = {
     "languageModelName": ("model", "Model"),
     "fallbackModelName": ("fallback", "When it fails, ask"),
     "assertionType": ("assertion_type", "New test cases check answers"),
-    "assertionValue": ("assertion_value", "What a judge is told to look for"),
+    "assertionValue": ("assertion_value", "What the judge checks"),
     "message": ("message", "Commit message"),
     "question": ("question", "Question"),
     "history": ("question", "Question"),

@@ -103,7 +103,7 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
     if span.reasoning:
         yield 0, Aside("Reasoning", span.reasoning)
     if span.text_beside_tools:
-        yield 1, Aside("Beside the tool calls", span.text_beside_tools)
+        yield 1, Aside("Text with the tool calls", span.text_beside_tools)
 
 
 def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:

@@ -26,7 +26,7 @@ def snippets(base_url: str, prompt_id: int, model_name: str | None = None) -> li
         Snippet("Run it from JavaScript", "For Node 18 or newer.", _javascript(run, asked)),
         Snippet(
             "Send traces with OpenTelemetry",
-            "All that an instrumented agent needs: the address is this prompt's, and takes what exporters send.",
+            "All that an instrumented agent needs: the address of this prompt, which accepts what exporters send.",
             _variables(traces),
         ),
         Snippet(

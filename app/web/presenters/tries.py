@@ -19,7 +19,7 @@ from app.web import labels
 # Only the last messages of a long conversation are shown.
 MESSAGES_MAX = 40
 VERSIONS_MAX = 50
-ALONE = ("", "Ask the draft alone")
+ALONE = ("", "Ask only the draft")
 
 
 @dataclass(frozen=True, slots=True)

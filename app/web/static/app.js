@@ -12,7 +12,7 @@ async function fetched(url) {
   const answer = await fetch(url, { headers: { Accept: "text/html" }, credentials: "same-origin" });
   if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
   const page = html(await answer.text());
-  // Each page has a token of its own; with this page's, equal parts are equal.
+  // Each page has a different token. With this page's token, unchanged parts are equal.
   const token = document.querySelector('[name="csrf"]');
   for (const input of token ? page.querySelectorAll('[name="csrf"]') : []) input.setAttribute("value", token.value);
   return page;
@@ -37,7 +37,7 @@ async function openDialog(link) {
   dialog.showModal();
 }
 
-// <… id="x" data-live="3000">: taken anew from this page every so many milliseconds, until it comes without data-live.
+// <… id="x" data-live="3000">: fetched again from this page every so many milliseconds, until it comes without data-live.
 function live(element) {
   const every = Number(element.dataset.live);
   const again = () => setTimeout(async () => {

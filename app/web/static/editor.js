@@ -68,7 +68,7 @@ function preview() {
   });
 }
 
-// What is not saved is said, and asked about before it is left.
+// Unsaved changes are shown, and leaving the page asks for confirmation.
 const saved = { draft: "", leaving: false };
 
 function isChanged() {

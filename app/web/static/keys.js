@@ -17,7 +17,7 @@ function places() {
 
 const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
 
-// The buttons of this page's forms that lack no text. What several are called is said by none of them.
+// The buttons of this page's forms that lack no text. Names that several elements share are left out.
 function actions() {
   const buttons = [...document.querySelectorAll("main .actions button")].filter(
     (button) => button.type === "submit" && !button.disabled && button.checkVisibility() && button.form?.matches(":valid"),
@@ -45,7 +45,7 @@ function list() {
   palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing is called that.";
 }
 
-// The prompts whose names have the text in them, as the list of prompts finds them.
+// The prompts with the text in their names, found like in the list of prompts.
 async function findPrompts() {
   const text = wanted.value.trim();
   try {
@@ -80,7 +80,7 @@ palette.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target === wanted && links.length) links[0].click();
 });
 
-// A click beside a dialog closes it.
+// A click outside a dialog closes it.
 for (const dialog of [palette, keys]) {
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }

@@ -32,7 +32,7 @@ class Design(Page):
 
     def get(self, visit: Visit) -> Reply:
         if not self.container.settings.embedded:
-            raise NotFound("The components are shown in the embedded mode alone.")
+            raise NotFound("The components are shown only in the embedded mode.")
         found = tokens()
         return show(
             "design.html",

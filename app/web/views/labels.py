@@ -13,10 +13,10 @@ from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.visit import Visit
 
-GUARDS = [("", "As it is"), ("on", "On: moves only to a version that passed an experiment")]
+GUARDS = [("", "Unchanged"), ("on", "On: moves only to a version that passed an experiment")]
 OFF = ("off", "Off: moves to any version")
 EVIDENCE = [
-    ("", "As it is"),
+    ("", "Unchanged"),
     ("all", "One of all test cases as they are now, with the usual repeats"),
 ]
 ANY = ("any", "Any passed one of both versions")

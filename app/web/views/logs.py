@@ -79,10 +79,10 @@ class LogEntryPage(PromptPage):
     """A page of an entry in the log, with links to the previous and the next entry."""
 
     def beside(self, visit: Visit, prompt_id: int, entry_id: int | str) -> Redirect:
-        """Return the way to the entry that the query's `go`, "next" or "previous", asks for; to the list without one.
+        """Redirect to the next or previous entry, as the query's `go` names it; to the list if there is none.
 
-        The entry is beside this one in the log as it was filtered in the list that led here; the address has the query
-        of the page of the list that it is on.
+        The entry is the neighbour in the filtered list that led here. The new address has the query of the list's page
+        that contains the entry.
         """
         query = dict(parse_qsl(visit.query.get("list", "")))
         step = -1 if visit.query.get("go") == "previous" else 1

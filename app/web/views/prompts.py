@@ -86,7 +86,7 @@ class Archive(PromptPage):
         return confirm(
             visit,
             title=f"Archive {head.name}?",
-            text="Callers that run it get 404 until it is taken out of the archive. Nothing is deleted: its versions, "
+            text="Callers that run it get 404 until it is unarchived. Nothing is deleted: its versions, "
             "test cases and logs come back with it.",
             button="Archive the prompt",
             back=f"{visit.base}/prompts/{prompt_id}/edit",
@@ -112,7 +112,7 @@ class Unarchive(PromptPage):
         view = self.services.prompt_editor.unarchive(
             project_id=visit.project_id, prompt_id=prompt_id, actor=visit.actor
         )
-        return Redirect(f"{visit.base}/prompts/{prompt_id}", f"{view.head.name} is out of the archive.")
+        return Redirect(f"{visit.base}/prompts/{prompt_id}", f"{view.head.name} is unarchived.")
 
 
 DRAFT = "draft"
@@ -236,7 +236,7 @@ class Restore(PromptPage):
         return confirm(
             visit,
             title=f"Put version {commit_hash[:8]} into the draft?",
-            text=f"{lost} The history stays as it is; callers get the version only once you commit it.",
+            text=f"{lost} The history does not change; callers get the version only once you commit it.",
             button="Restore into the draft",
             back=f"{visit.base}/prompts/{prompt_id}/versions",
             danger=not draft.head.committed,

@@ -95,10 +95,10 @@ class AcceptBatch(PromptPage):
             return Redirect(back, "There is nothing to accept: look at each replay that failed.")
         asked = confirm(
             visit,
-            title=f"Expect {'this' if len(steps) == 1 else f'these {len(steps)} steps'} from now on?",
-            text="What the test cases expected of these steps until now is lost. The replays keep their verdicts, and "
-            "the next ones are held against the new expectations.",
-            button="Accept them as expected",
+            title=f"Update {plural(len(steps), 'expectation')}?",
+            text="The old expectations of these steps are lost. The replays keep their verdicts, and "
+            "later ones use the new expectations.",
+            button="Accept as expected",
             back=back,
             steps=" ".join(step.key for step in steps),
         )
@@ -151,8 +151,8 @@ class AcceptStep(PromptPage):
             change = "does not check this call any more, and a draft may make it or not"
         return confirm(
             visit,
-            title="Expect this from now on?",
-            text=f"The test case then {change}; this replay keeps its verdict, and the next one is held against the "
+            title="Update the expectation?",
+            text=f"The test case then {change}; this replay keeps its verdict, and later ones use the "
             "new expectation.",
             button="Accept it as expected",
             back=f"{visit.base}/replays/{replay_id}{_at(step)}",

@@ -80,7 +80,7 @@ class RemoveRating(PromptPage):
         own: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
         if thumb := self.services.scores.thumb(**own, user_id=visit.actor.id or 0):
             self.services.scores.remove(project_id=visit.project_id, score_id=thumb.id, actor=visit.actor)
-        return Redirect(_path(visit, session_id), "Your rating is taken back.")
+        return Redirect(_path(visit, session_id), "Your rating is removed.")
 
 
 def _path(visit: Visit, session_id: str) -> str:

@@ -159,7 +159,7 @@ class DeleteSessionFilter(Page):
         return confirm(
             visit,
             title=f"Delete the filter {saved.name}?",
-            text="Nobody in the project has it on the page Sessions any more. The sessions stay.",
+            text="The filter disappears for everybody in the project. The sessions stay.",
             button="Delete the filter",
             back=f"{visit.base}/sessions{_query_of(saved.filters)}",
         )

@@ -48,7 +48,7 @@ class Alerts(SettingsPage):
 
     def post(self, visit: Visit) -> Reply:
         self.services.alerts.create(project_id=visit.project_id, new=new_rule(visit.form), actor=visit.actor)
-        return Redirect(f"{visit.base}/settings/alerts", "The alert rule is made: the first look is within a minute.")
+        return Redirect(f"{visit.base}/settings/alerts", "The alert rule is created: it is evaluated within a minute.")
 
 
 class AlertView(SettingsPage):
@@ -73,7 +73,7 @@ class AlertView(SettingsPage):
         changed = self.services.alerts.change
         rule = changed(project_id=visit.project_id, rule_id=rule_id, values=values, actor=visit.actor)
         message = (
-            "The alert rule starts anew: the next look is within a minute." if rule.enabled else "The rule is paused."
+            "The alert rule starts again: it is evaluated within a minute." if rule.enabled else "The rule is paused."
         )
         return Redirect(f"{visit.base}/settings/alerts", message)
 
@@ -106,7 +106,7 @@ class RemoveAlert(SettingsPage):
         return confirm(
             visit,
             title="Remove the alert rule?",
-            text=f"Webhooks are told nothing more of the rule on: {dict(METRICS)[rule.metric].lower()}.",
+            text=f"Webhooks receive no more events of the rule on: {dict(METRICS)[rule.metric].lower()}.",
             button="Remove the rule",
             back=f"{visit.base}/settings/alerts",
         )
@@ -118,7 +118,7 @@ class RemoveAlert(SettingsPage):
 
 def new_rule(form: Form) -> NewAlertRule:
     """Return the rule of the form, where thresholds are percent or USD; raises `Invalid` like the API."""
-    metric, threshold = form.text("metric"), form.number("threshold", "Above")
+    metric, threshold = form.text("metric"), form.number("threshold", "Threshold")
     sent = {
         "metric": metric,
         "threshold": threshold / 100 if metric == "errorShare" else threshold,

@@ -78,7 +78,7 @@ class RemoveModel(SettingsPage):
         return confirm(
             visit,
             title=f"Remove {found.name}?",
-            text="Prompts that name it can't be run until they name another. What it answered stays in the logs.",
+            text="Prompts that name it can't be run until they name another model. Its answers stay in the logs.",
             button="Remove the model",
             back=f"{visit.base}/settings/models",
         )

@@ -46,7 +46,7 @@ class RemovePrice(SettingsPage):
         return confirm(
             visit,
             title=f"Remove the price of {price.model[:100]}?",
-            text="Its calls cost what the catalogue says, or are not priced. That holds for stored sessions, too.",
+            text="Its calls get the catalogue's price, or none. This applies to stored sessions, too.",
             button="Remove the price",
             back=_path(visit),
         )

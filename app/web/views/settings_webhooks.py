@@ -105,7 +105,7 @@ class RemoveWebhook(SettingsPage):
         return confirm(
             visit,
             title="Remove the webhook?",
-            text="Its receiver is told of nothing any more, not of what still waits either, and the log is removed.",
+            text="Its receiver gets no more events, including waiting ones, and the log is removed.",
             button="Remove the webhook",
             back=_path(visit, webhook_id),
         )

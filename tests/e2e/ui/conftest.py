@@ -119,7 +119,7 @@ def add_alert(visit: Visit, base: str) -> None:
     """An alert rule that never fires."""
     visit.open(f"{base}/settings/alerts")
     visit.page.fill("#threshold", "99")
-    visit.page.click("text=Make the rule")
+    visit.page.click("text=Create the rule")
     visit.page.wait_for_selector("text=The alert rule is made")
 
 

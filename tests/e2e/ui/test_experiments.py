@@ -38,7 +38,7 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         page.get_by_label("Tools, as a JSON list").fill("")
 
         page.get_by_role("button", name="Check before committing").click()
-        page.get_by_label("What must not slip through").select_option("0.33")
+        page.get_by_label("Smallest regression to detect").select_option("0.33")
         page.get_by_role("button", name="Start the experiment").click()
         expect(page.locator(".told")).to_contain_text("violation")
 

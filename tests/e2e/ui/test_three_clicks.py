@@ -72,7 +72,7 @@ def test_three_clicks_lead_from_the_start_page_to_the_answer(
         visit.open("/")
         expect(page).to_have_url(re.compile(r"/prompts$"))
 
-        page.get_by_role("link", name="Went wrong yesterday").click()
+        page.get_by_role("link", name="Yesterday’s errors").click()
         failed = page.locator("tr.linked", has_text=prompt_name)
         expect(failed).to_have_count(SESSIONS // 2)
         for said in ("Yesterday's refund", "1 error", "$0.15"):

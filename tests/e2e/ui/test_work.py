@@ -143,7 +143,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
         page.get_by_role("link", name="Test cases").click()
         page.get_by_role("checkbox", name="Run Where is A-1?").check()
         page.get_by_role("button", name="Run ticked").click()
-        expect(page.get_by_role("heading", name="Replays started together")).to_be_visible()
+        expect(page.get_by_role("heading", name="Replay batch")).to_be_visible()
         expect(page.locator("tbody")).to_contain_text("failed")
         page.get_by_role("link", name="Test cases").click()
         expect(page.locator(".trend li")).to_have_count(2)

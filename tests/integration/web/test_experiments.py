@@ -164,7 +164,7 @@ def test_a_version_is_compared_with_nothing_and_with_other_models(world: World, 
     assert (found["baseline"], found["minPassRate"], found["maxSlowdown"]) == (None, 0.9, 2.5)
     assert found["repeats"] == {"min": 2, "max": 3}
     assert "Models on the same tests" in page
-    assert '<th scope="col">Its own model</th><th scope="col">echo</th>' in admin.page
+    assert '<th scope="col">Candidate’s model</th><th scope="col">echo</th>' in admin.page
     assert admin.page.index("<strong>2 of 2</strong>") < admin.page.index("<strong>0 of 2</strong>")
 
 

@@ -151,7 +151,7 @@ def test_an_unknown_path_is_told_as_a_page(world: World, admin: Browser) -> None
 
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/html")
-    assert "There is nothing here" in answer.text
+    assert "Page not found" in answer.text
 
 
 def test_a_program_gets_its_errors_as_json_and_the_api_always(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Prices of models that traces name, over the API and on the page."""
+"""Prices for models in traces, over the API and on the page."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_the_usage_page_shows_what_traces_used_beside_the_usage(world: World, ad
 
     said = " ".join(admin.text.split())
     assert "Nothing was used in this time" in said
-    assert "2 model calls that your own programs made, $0.21 by the prices of now." in said
+    assert "2 model calls that your own programs made, $0.21 at current prices." in said
     assert "The cost lacks the calls of 1 model without a price" in said
     assert "&lt;b&gt;acme&lt;/b&gt;" in page.text
     assert f'/prompts/{prompt_id}"' in admin.open(f"{admin.base}/usage").text

@@ -91,7 +91,7 @@ def test_where_nothing_defines_tools_the_page_says_that_none_was_offered(world: 
     admin.open(f"{admin.base}/replays/{replay['id']}")
 
     assert "Neither the prompt nor the recording defines tools, so none was offered" in admin.text
-    assert "those that the recording has" not in admin.text
+    assert "the recording’s tools" not in admin.text
     assert replay["offeredFrom"] == "prompt"
 
 
@@ -203,6 +203,6 @@ def test_usage_takes_only_its_choices(admin: Browser, query: str) -> None:
 def test_a_replay_says_what_was_played(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     case_id = case_of(world, prompt_id)
-    for candidate, played in (("draft", "the draft as it was"), ({"value": "Be brief."}, "the prompt as it was sent")):
+    for candidate, played in (("draft", "the draft at that time"), ({"value": "Be brief."}, "the prompt as sent")):
         accepted = world.post(f"/api/v1/test-cases/{case_id}/replays", json={"candidate": candidate})
         assert played in admin.open(f"{admin.base}/replays/{accepted.json['id']}").text

@@ -177,7 +177,7 @@ def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(wo
     for wrong in ("from=1970-13-02", "to=9999-12-31", "from=yesterday"):
         assert admin.open(f"{admin.base}/sessions?{wrong}").status_code == 400
     admin.open(f"{admin.base}/prompts")
-    [address] = re.findall(r'href="([^"]*)">Went wrong yesterday', admin.page)
+    [address] = re.findall(r'href="([^"]*)">Yesterday’s errors', admin.page)
     assert admin.open(html.unescape(address)).status_code == 200
     assert '<option value="yesterday" selected>' in admin.page
 
@@ -186,7 +186,7 @@ def test_tokens_that_nobody_told_are_not_shown_as_none(world: World, admin: Brow
     prompt_id = world.prompt()
     world.send(export(span({"service.prompt.id": prompt_id})))
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"]
-    unknown = '<span class="quiet" title="No model call of it tells tokens">–</span>'
+    unknown = '<span class="quiet" title="No model call reports tokens">–</span>'
 
     for path in ("sessions", f"prompts/{prompt_id}/logs", f"sessions/{entry['id']}"):
         admin.open(f"{admin.base}/{path}")

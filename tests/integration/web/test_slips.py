@@ -44,8 +44,8 @@ def test_the_archive_lists_what_can_be_taken_out(world: World, admin: Browser, m
     for visitor in (admin, viewer := member_of(Role.VIEWER)):
         visitor.open(f"{admin.base}/prompts/archived")
         assert "A prompt" in visitor.text
-    assert "Take out" in admin.text
-    assert "Take out" not in viewer.text
+    assert "Unarchive" in admin.text
+    assert "Unarchive" not in viewer.text
 
 
 def test_a_message_undoes_nothing_outside_the_projects(admin: Browser) -> None:
@@ -178,7 +178,7 @@ def test_what_failed_replays_did_is_accepted_in_one_go_and_once(world: World, ad
     assert f'href="{together}/accept"' in admin.page
 
     admin.open(f"{together}/accept")
-    assert "Expect these 2 steps from now on?" in admin.text
+    assert "Update 2 expectations?" in admin.text
     steps = re.search(r'name="steps" value="([^"]+)"', admin.page)[1]  # type: ignore[index]
     before = changes_of_cases(world)
     assert admin.send(f"{together}/accept", steps=steps).headers["location"] == together

@@ -82,7 +82,7 @@ def test_each_step_says_what_decided_it_and_which_values_it_lost(
     assert "get_order passed reads answered by the recording" in read
     assert "Decided by the values in it Lost 40.00 EUR Invented 45.00 EUR" in read
     assert "get_order reads by the first word of its name" in read
-    assert "refund_order writes as nothing says that it only reads" in read
+    assert "refund_order writes as nothing marks it as read-only" in read
 
 
 def test_a_person_overrules_a_judge_and_the_list_says_how_often_they_agree(
@@ -99,7 +99,7 @@ def test_a_person_overrules_a_judge_and_the_list_says_how_often_they_agree(
     assert admin.send(f"{path}/steps/0/verdict", verdict="failed").status_code == 303
 
     assert world.get(f"/api/v1/replays/{replay['id']}").json["status"] == "failed"
-    assert "Decided by a person; a judge model said that it passes" in shown(admin, replay)
+    assert "Decided by a person; a judge model decided that it passes" in shown(admin, replay)
     admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases")
     assert "of 1 step that both decided, they agree on 0 (0 %)" in admin.text
 

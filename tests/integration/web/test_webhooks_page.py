@@ -98,7 +98,7 @@ def test_a_change_and_the_removal_by_forms(world: World, admin: Browser, page: s
 def test_an_alert_rule_is_made_in_percent_and_removed_by_forms(world: World, admin: Browser) -> None:
     path = f"{admin.base}/settings/alerts"
     admin.open(path)
-    assert "nobody is told" in admin.text
+    assert "no notification is sent" in admin.text
     form = {"metric": "errorShare", "threshold": "12.5", "window": "60", "prompt": "", "minSessions": "10"}
     assert admin.send(path, **(form | {"threshold": "many"})).status_code == 400
     assert admin.send(path, **form).status_code == 303

@@ -49,7 +49,7 @@ def test_models_are_beside_each_other_in_the_order_of_the_test_cases() -> None:
     shown = ShownExperiment(experiment([PASSING, WORSE], models=[{"languageModelName": "m", "testCases": other}]))
 
     assert [(model.name, model.total.passed, model.total.runs) for model in shown.models] == [
-        ("Its own model", 5, 8),
+        ("Candidate’s model", 5, 8),
         ("m", 5, 8),
     ]
     assert [(name, [each["passed"] for each in sides]) for name, sides in shown.by_model] == [

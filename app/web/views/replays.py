@@ -152,8 +152,7 @@ class AcceptStep(PromptPage):
         return confirm(
             visit,
             title="Update the expectation?",
-            text=f"The test case then {change}; this replay keeps its verdict, and later ones use the "
-            "new expectation.",
+            text=f"The test case then {change}; this replay keeps its verdict, and later ones use the new expectation.",
             button="Accept it as expected",
             back=f"{visit.base}/replays/{replay_id}{_at(step)}",
         )

@@ -134,7 +134,8 @@ def test_tools_that_only_the_recording_has_are_said_to_be_from_it(
     case = make_case(world, record(world, prompt(world, languageModelConfig={}), [defined]))
     upstream.script(Reply(text="You are welcome."))
 
-    assert "The prompt defines no tools, so the draft was offered the recording’s tools" in shown(admin, replayed(world, case["id"]))
+    read = shown(admin, replayed(world, case["id"]))
+    assert "The prompt defines no tools, so the draft was offered the recording’s tools" in read
 
 
 def test_lists_of_replays_count_violations(world: World, admin: Browser, upstream: Upstream) -> None:

@@ -94,7 +94,7 @@ def test_yesterday_is_the_whole_day_of_utc_before_now(world: World) -> None:
         ({"name": "x" * 101, "filters": {"q": "x"}}, "name: Length must be"),
         ({"name": "a\0", "filters": {"q": "x"}}, "name: Must not contain a NUL"),
         ({"name": "a"}, "filters: Missing data"),
-        ({"name": "a", "filters": {}}, "filters: Choose one filter"),
+        ({"name": "a", "filters": {}}, "filters: Choose at least one filter"),
         ({"name": "a", "filters": []}, "filters: Must be a JSON object"),
         ({"name": "a", "filters": {"cursor": "x"}}, "filters.cursor: Unknown field"),
         ({"name": "a", "filters": {"errors": "true"}}, "filters.errors: Must be true or false"),

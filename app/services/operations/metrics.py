@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import redis
 
 from app.metrics import registry
-from app.metrics.readings import Gauges, Readings, merged, quantile, render
+from app.metrics.readings import Distribution, Gauges, Readings, merged, quantile, render
 from app.metrics.registry import Metric
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.queues import QueueState, read_queues
@@ -73,7 +73,7 @@ class MetricsService:
 
     def read(self) -> Operations:
         """Return the activity in the last `WINDOW_MINUTES` whole minutes and the current one."""
-        recent, window_s = self.store.window(WINDOW_MINUTES)
+        recent, window_s, minutes = self.store.window(WINDOW_MINUTES, by_minute=(registry.SPANS, registry.RUNS))
         spans, runs = (_by(recent, registry.SPANS, "outcome"), _by(recent, registry.RUNS, "outcome"))
         status, calls = (_by(recent, registry.HTTP_REQUESTS, "status"), _by(recent, registry.PROVIDER_CALLS, "outcome"))
         connections = self.store.gauges().get(registry.DATABASE_CONNECTIONS, {})
@@ -100,8 +100,8 @@ class MetricsService:
             slowest_routes=_slowest(recent),
             database_connections={labels[0]: int(value) for labels, value in connections.items()},
             history=[
-                (_by(one, registry.SPANS, "outcome").get("stored", 0), _sum(one, registry.RUNS))
-                for one in self.store.history(WINDOW_MINUTES)
+                (_by(minute, registry.SPANS, "outcome").get("stored", 0), _sum(minute, registry.RUNS))
+                for minute in minutes
             ],
         )
 
@@ -129,16 +129,16 @@ def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
     return sums
 
 
-def _latency(readings: Readings, metric: Metric, *, route: str | None = None) -> Latency:
-    by_route = readings.distributions(metric)
-    both = merged(
-        [distribution for labels, distribution in by_route.items() if route is None or " ".join(labels) == route]
-    )
-    return Latency(both.count, *(quantile(both, share) for share in (0.5, 0.95, 0.99)))
+def _latency(readings: Readings, metric: Metric) -> Latency:
+    return _of(merged(list(readings.distributions(metric).values())))
+
+
+def _of(distribution: Distribution) -> Latency:
+    return Latency(distribution.count, *(quantile(distribution, share) for share in (0.5, 0.95, 0.99)))
 
 
 def _slowest(readings: Readings) -> list[tuple[str, Latency]]:
     """Return the ten slowest (method and route, latency) by their 95th percentile, the slowest first."""
-    routes = {" ".join(labels) for labels in readings.distributions(registry.HTTP_SECONDS)}
-    latencies = [(route, _latency(readings, registry.HTTP_SECONDS, route=route)) for route in routes]
-    return sorted(latencies, key=lambda entry: (-(entry[1].p95_s or 0.0), entry[0]))[:10]
+    routes = readings.distributions(registry.HTTP_SECONDS)
+    latencies = [(" ".join(labels), _of(distribution)) for labels, distribution in routes.items()]
+    return sorted(latencies, key=lambda route: (-(route[1].p95_s or 0.0), route[0]))[:10]

@@ -1,5 +1,6 @@
 """Events are counted: requests, batches, spans, runs, caches; and Prometheus can read it."""
 
+import itertools
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from app.services.operations.metrics import MetricsService
 from app.web.views.operations import troubles
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.counting import Since, counts
+from tests.support.operations import calls_of
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running, settings_for
 
@@ -186,6 +188,19 @@ def test_the_operations_page_reads_the_last_hour(world: World) -> None:
     queues = QUEUES_EMBEDDED if world.container.settings.embedded else QUEUES
     assert {state.queue: state.workers > 0 for state in found.queues} == dict.fromkeys(queues, True)
     assert "POST /api/public/otel/v1/traces" in dict(found.slowest_routes) or len(found.slowest_routes) == 10
+
+
+def test_twice_as_many_routes_cost_the_operations_page_twice_the_work(world: World) -> None:
+    metrics, routes = world.container.services.metrics, itertools.count()
+
+    def calls_with(more: int) -> int:
+        labels = [("GET", f"/{next(routes)}") for _ in range(more)]
+        metrics.store.add({(registry.HTTP_SECONDS, label, "0.1"): 1 for label in labels})
+        return calls_of(metrics.read)
+
+    none, once, twice = (calls_with(more) for more in (0, 200, 200))
+
+    assert twice - none <= 2.1 * (once - none)
 
 
 def test_charts_and_counts_are_of_the_same_time(world: World) -> None:

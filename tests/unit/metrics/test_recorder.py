@@ -187,10 +187,10 @@ def test_a_window_has_its_minutes_and_no_older_ones(store: MetricStore, clock: C
         metrics.count(registry.RATE_LIMITED, by=10**minute)
         metrics.flush()
     clock.now += 30
-    recent, seconds = store.window(2)
+    recent, seconds, history = store.window(2, by_minute=[registry.RATE_LIMITED])
     assert recent.counts(registry.RATE_LIMITED) == {(): 1110}
     assert seconds == 150
-    assert [one.counts(registry.RATE_LIMITED)[()] for one in store.history(2)] == [10, 100, 1000]
+    assert [minute.counts(registry.RATE_LIMITED)[()] for minute in history] == [10, 100, 1000]
 
 
 def test_minutes_go_by_themselves(store: MetricStore, client: redis.Redis) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.chat import File, Message, StreamEvent, Tokens, ToolDefinition
+from app.chat import Answer, File, Message, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
 from app.providers.anthropic_schema import supported
@@ -203,7 +203,7 @@ class AnthropicDecoder(Decoder):
                 call = self.answer.call(index)
                 call.id, call.name = text_of(block.get("id")), text_of(block.get("name"))
                 if arguments := block.get("input"):
-                    call.arguments.append(json.dumps(arguments))
+                    self.answer.add_arguments(call, json.dumps(arguments))
             case "thinking":
                 text, signature = text_of(block.get("thinking")), text_of(block.get("signature"))
                 self._thinking[index] = {"type": "thinking", "thinking": [text], "signature": signature}
@@ -217,7 +217,7 @@ class AnthropicDecoder(Decoder):
             case "text_delta":
                 return self.answer.add_text(text_of(delta.get("text")))
             case "input_json_delta":
-                self.answer.call(index).arguments.append(text_of(delta.get("partial_json")))
+                self.answer.add_arguments(self.answer.call(index), text_of(delta.get("partial_json")))
             case "thinking_delta":
                 text = text_of(delta.get("thinking"))
                 self._thought(index)["thinking"].append(text)
@@ -244,10 +244,9 @@ class AnthropicDecoder(Decoder):
         details = message.get("stop_details")
         explanation = details.get("explanation") if isinstance(details, dict) else None
         if isinstance(explanation, str) and self.answer.finish == "refused":
-            self.answer.refusal.append(explanation)
-        self._keep_thinking()
+            self.answer.add_refusal(explanation)
 
-    def _keep_thinking(self) -> None:
+    def end(self) -> Answer:
         blocks = [
             block | {"thinking": "".join(block["thinking"])} if block["type"] == "thinking" else block
             for _, block in sorted(self._thinking.items())
@@ -255,6 +254,7 @@ class AnthropicDecoder(Decoder):
         kept = [block for block in blocks if block.get("signature") or block.get("data")]
         if kept:
             self.answer.vendor_state["anthropic"] = {"thinking": kept}
+        return super().end()
 
     def _read_usage(self, message: dict[str, Any]) -> None:
         """Add up the counts: tokens that the cache read or wrote are not among the input's."""

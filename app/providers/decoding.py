@@ -58,12 +58,23 @@ class AnswerBuilder:
     finish: Finish | None = None
     tokens: Tokens = Tokens()
     vendor_state: VendorState = field(default_factory=dict)
+    _characters: int = 0
 
     def add_text(self, text: str) -> list[StreamEvent]:
         return self._add(self.text, "token", text)
 
     def add_reasoning(self, text: str) -> list[StreamEvent]:
         return self._add(self.reasoning, "reasoning", text)
+
+    def add_refusal(self, text: str) -> None:
+        if text:
+            self._count(text)
+            self.refusal.append(text)
+
+    def add_arguments(self, call: CallPieces, text: str) -> None:
+        if text:
+            self._count(text)
+            call.arguments.append(text)
 
     def call(self, place: int) -> CallPieces:
         """Return the call at a place, a new one where there is none."""
@@ -95,12 +106,18 @@ class AnswerBuilder:
             return "refused"
         return "tool_calls" if self.calls and finish == "stop" else finish
 
-    @staticmethod
-    def _add(texts: list[str], kind: Literal["token", "reasoning"], text: str) -> list[StreamEvent]:
+    def _add(self, texts: list[str], kind: Literal["token", "reasoning"], text: str) -> list[StreamEvent]:
         if not text:
             return []
+        self._count(text)
         texts.append(text)
         return [StreamEvent(kind, storable_text(text))]
+
+    def _count(self, text: str) -> None:
+        """Refuse an answer that is too large as soon as it is, since a character is a byte or more."""
+        self._characters += len(text)
+        if self._characters > ANSWER_MAX:
+            raise _too_large(f"more than {self._characters - 1}")
 
 
 class Decoder(ABC):
@@ -126,7 +143,11 @@ def _check_size(answer: Answer) -> None:
     calls = [(call.id, call.name, call.arguments) for call in answer.tool_calls]
     size = len(orjson.dumps((answer.text, answer.reasoning, answer.refusal, calls)))
     if size > ANSWER_MAX:
-        raise ProviderFailure(f"The answer has {size} bytes; {ANSWER_MAX} are the most that can be stored.")
+        raise _too_large(str(size))
+
+
+def _too_large(size: str) -> ProviderFailure:
+    return ProviderFailure(f"The answer has {size} bytes; {ANSWER_MAX} are the most that can be stored.")
 
 
 def object_of(value: object) -> dict[str, Any]:

@@ -207,7 +207,7 @@ class GoogleDecoder(Decoder):
             call = self.answer.call(place)
             call.id = own_id or f"call_{response_id}_{place}"
             call.name = text_of(function.get("name"))
-            call.arguments.append(json.dumps(object_of(function.get("args"))))
+            self.answer.add_arguments(call, json.dumps(object_of(function.get("args"))))
             state = encoding.given({"thought_signature": signature or None, "id": own_id or None})
             call.vendor_state = {"google": state} if state else None
             return []
@@ -230,7 +230,7 @@ class GoogleDecoder(Decoder):
 
     def _refuse(self, words: str) -> None:
         self.answer.finish = "refused"
-        self.answer.refusal.append(words)
+        self.answer.add_refusal(words)
 
     def _read_usage(self, sent: object) -> None:
         """Read the counts: thoughts and the tokens of tools are not among those of candidates and prompt."""

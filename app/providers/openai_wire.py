@@ -176,8 +176,7 @@ class OpenAIDecoder(Decoder):
         reasoning = next((message[key] for key in _REASONING if message.get(key) is not None), None)
         events = self.answer.add_reasoning(_words(reasoning))
         events += self._read_content(message.get("content"))
-        if refusal := text_of(message.get("refusal")):
-            self.answer.refusal.append(refusal)
+        self.answer.add_refusal(text_of(message.get("refusal")))
         return events
 
     def _read_content(self, content: object) -> list[StreamEvent]:
@@ -214,14 +213,14 @@ class OpenAIDecoder(Decoder):
             return False
         other_id = bool(call.id and piece.get("id")) and piece["id"] != call.id
         other_name = bool(call.name and name) and name != call.name
-        return other_id or (other_name and bool(call.arguments) and call.arguments[-1].rstrip().endswith("}"))
+        # Only the last characters: the piece may be long, and names may change often.
+        return other_id or (other_name and bool(call.arguments) and call.arguments[-1][-64:].rstrip().endswith("}"))
 
     def _read_call(self, place: int, piece: dict[str, Any]) -> None:
         call, function = self.answer.call(place), object_of(piece.get("function"))
         call.id = text_of(piece.get("id")) or call.id
         call.name = text_of(function.get("name")) or call.name
-        if arguments := arguments_text(function.get("arguments")):
-            call.arguments.append(arguments)
+        self.answer.add_arguments(call, arguments_text(function.get("arguments")))
 
     def _read_usage(self, sent: object) -> None:
         usage = object_of(sent)

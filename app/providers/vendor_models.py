@@ -86,7 +86,11 @@ class VendorModels:
                 if not 200 <= status < 300:
                     sent = b"".join(answer)
                     raise refused(vendor, endpoint.api_key, self._utcnow(), status, response.headers, sent)
-                yield from answer
+                for piece in answer:
+                    # Many events may have been received at once, before which no socket waits.
+                    if time.monotonic() > deadline:
+                        raise TimeoutError
+                    yield piece
                 return
         except RepriseError:
             raise

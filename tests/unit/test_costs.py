@@ -25,7 +25,7 @@ from app.otlp.values import json_or_text, too_deep
 from app.prices.book import NO_PRICES
 from app.prices.types import CalledModel, total
 from app.providers.bounds import AnswerReader
-from app.providers.decoding import AnswerBuilder
+from app.providers.openai_wire import OpenAIDecoder
 from app.rendering.render import Placeholder, PlaceholderValue, filled_length, to_xml
 from app.schemas.answer import dump
 from app.schemas.csv_lines import csv_lines
@@ -101,11 +101,11 @@ def streamed(size: int) -> Work:
     end = {"choices": [{"finish_reason": "stop", "delta": {}}]}
 
     def work() -> None:
-        builder = AnswerBuilder()
+        decoder = OpenAIDecoder()
         for _ in range(size):
-            builder.add_chunk(chunk)
-        builder.add_chunk(end)
-        builder.end()
+            decoder.read_event(chunk)
+        decoder.read_event(end)
+        decoder.end()
 
     return work
 
@@ -178,7 +178,7 @@ CALLS: dict[str, Callable[[int], Work]] = {
     "rendering.filled_length: equal slots": lambda n: lambda: filled_length("{{k}}" * 8 * n, {"k": 7}),
     "schemas.histories: calls that are answered in the other order": lambda n: history(n),
     "schemas.csv_lines: records": lambda n: lambda: list(csv_lines(({"a": "=x\n"} for _ in range(n)), ["a"])),
-    "providers.decoding: pieces of one character": streamed,
+    "providers.openai_wire: pieces of one character": streamed,
     "providers.bounds: an event in small pieces": bytes_one_by_one,
     "otlp.logs: equal records": lambda n: partial(decode_logs, records(n), 1, protobuf=False, limit=10**6),
     "otlp.numbered: numbered attributes": lambda n: lambda: gather({f"p.{i}.x.{i}.y": 1 for i in range(n)}, "p."),

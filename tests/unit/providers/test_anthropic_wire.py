@@ -7,6 +7,7 @@ from app.errors import Invalid
 from app.providers.anthropic_wire import MAX_TOKENS, AnthropicDecoder, AnthropicWire
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRef, ModelRequest
+from tests.support.operations import growth_of
 
 
 def body(*messages, model="claude-opus-5-5", **config):
@@ -175,3 +176,14 @@ def test_blocks_of_other_kinds_are_passed_over():
 def test_what_is_no_message_is_a_failure(sent):
     with pytest.raises(ProviderFailure):
         AnthropicDecoder().read_whole(sent)
+
+
+def test_ends_that_are_repeated_read_no_thinking_again():
+    def prepare(size):
+        decoder = AnthropicDecoder()
+        decoder.read_event(start(0, type="thinking", thinking="", signature="s"))
+        decoder.read_event(delta(0, type="thinking_delta", thinking="x" * size))
+        decoder.read_event(delta(0, type="thinking_delta", thinking="x"))
+        return lambda: [decoder.read_event(end()) for _ in range(50)]
+
+    assert growth_of(prepare, 2_000_000) < 1.2

@@ -3,9 +3,10 @@
 import pytest
 
 from app.chat import Tokens
-from app.providers.decoding import TOKENS_MAX
+from app.providers.decoding import ANSWER_MAX, TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.openai_wire import OpenAIDecoder
+from tests.support.operations import growth_of
 
 
 def answer(*chunks):
@@ -158,3 +159,21 @@ def test_what_is_no_completion_is_a_failure_and_no_outage():
     with pytest.raises(ProviderFailure, match="no choices") as failed:
         OpenAIDecoder().read_whole({})
     assert not failed.value.outage
+
+
+def test_names_that_change_often_cost_no_more_for_long_arguments():
+    def prepare(size):
+        decoder = OpenAIDecoder()
+        decoder.read_event(piece(0, "x" * size + " ", name="a"))
+        return lambda: [decoder.read_event(piece(0, name="ab"[number % 2])) for number in range(50)]
+
+    assert growth_of(prepare, 2_000_000) < 1.2
+
+
+@pytest.mark.parametrize("part", ["content", "reasoning", "refusal"])
+def test_an_answer_that_is_too_large_is_refused_while_it_comes(part):
+    decoder, chunk = OpenAIDecoder(), delta(**{part: "x" * (ANSWER_MAX // 2)})
+    for _ in range(2):
+        decoder.read_event(chunk)
+    with pytest.raises(ProviderFailure, match="most that can be stored"):
+        decoder.read_event(chunk)

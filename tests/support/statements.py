@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -18,12 +19,14 @@ VALUES, ROWS = re.compile(r"%s(?:, ?%s)+"), re.compile(r"\(%s\)(?:, ?\(%s\))+")
 
 
 @contextmanager
-def executed(engines: Iterable[Engine] = ()) -> Iterator[list[str]]:
+def executed(engines: Iterable[Engine] = (), *, of_this_thread: bool = False) -> Iterator[list[str]]:
     """Collect the statements that the engines execute while the block runs; of all engines where none is given."""
     found: list[str] = []
+    thread = get_ident()
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        found.append(statement)
+        if not of_this_thread or get_ident() == thread:
+            found.append(statement)
 
     with ExitStack() as stack:
         for target in tuple(engines) or (Engine,):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +14,7 @@ from bench.worst import derived
 from bench.worst.__main__ import cases
 from bench.worst.case import Case
 from bench.worst.fullest import fill
+from bench.worst.last import is_last
 from bench.worst.stage import Size, Stage, stage
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
@@ -47,11 +48,18 @@ def test_every_route_has_a_dearest_request(container: Container) -> None:
     assert routes == {case.route for case in cases(app)}
 
 
-@pytest.fixture(scope="module")
-def growing() -> Iterator[Stage]:
-    with stage() as made:
+class Growing(NamedTuple):
+    """A stage that is filled, and the statements that the requests' thread executes: workers execute others."""
+
+    stage: Stage
+    statements: list[str]
+
+
+@pytest.fixture
+def growing() -> Iterator[Growing]:
+    with stage() as made, executed([made.world.container.database.engine], of_this_thread=True) as statements:
         made.ids |= _small_objects(made.ids)
-        yield made
+        yield Growing(made, statements)
 
 
 def _small_objects(ids: dict[str, Any]) -> dict[str, Any]:
@@ -65,15 +73,26 @@ def _small_objects(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_twice_as_much_to_read_is_at_most_about_twice_the_work_of_each_route(growing: Stage) -> None:
-    requests = derived.requests(growing.app, by_fields=False)
-    reads = [case for case in requests if case.route.startswith("GET ") and case.route not in OF_PROCESS]
-    _costs(growing, reads)  # fills caches
-    small = _costs(growing, reads)
-    fill(growing, Size(SHARE, 1))
-    once = _costs(growing, reads)
-    fill(growing, Size(2 * SHARE, 2), listed=Size(SHARE, 2))  # which makes twice as much of what is listed, too
-    twice = _costs(growing, reads)
+def _is_read(case: Case) -> bool:
+    return case.route.startswith("GET ") and case.route not in OF_PROCESS
+
+
+def _is_change(case: Case) -> bool:
+    """Return whether a request changes something and can be sent again: what removes is sent once."""
+    return not case.route.startswith("GET ") and not is_last(case.route)
+
+
+@pytest.mark.parametrize("is_asked", [_is_read, _is_change])
+def test_twice_as_much_in_the_stores_is_at_most_about_twice_the_work_of_each_route(
+    growing: Growing, is_asked: Callable[[Case], bool]
+) -> None:
+    asked = [*filter(is_asked, derived.requests(growing.stage.app, by_fields=False))]
+    _costs(growing, asked)  # fills caches
+    small = _costs(growing, asked)
+    fill(growing.stage, Size(SHARE, 1))
+    once = _costs(growing, asked)
+    fill(growing.stage, Size(2 * SHARE, 2), listed=Size(SHARE, 2))  # which makes twice as much of what is listed, too
+    twice = _costs(growing, asked)
 
     grown = {name: (small[name], once[name], twice[name]) for name in once if _grows(small, once, twice, name)}
 
@@ -93,14 +112,14 @@ def _grows(small: Costs, once: Costs, twice: Costs, name: str) -> bool:
     return any(after - none > GROWTH * max(before - none, floor) for none, before, after, floor in counts)
 
 
-def _costs(made: Stage, asked: Iterable[Case]) -> Costs:
-    return {f"{case.route} {case.name}": _counted(made, case) for case in asked}
+def _costs(growing: Growing, asked: Iterable[Case]) -> Costs:
+    return {f"{case.route} {case.name}": _counted(growing, case) for case in asked}
 
 
-def _counted(made: Stage, case: Case) -> Cost:
+def _counted(growing: Growing, case: Case) -> Cost:
     method, _, template = case.route.partition(" ")
     sizes: list[int] = []
-    ask = case.ask(made)
-    with executed([made.world.container.database.engine]) as statements:
-        calls = calls_of(lambda: sizes.append(len(made.answer(method, template, ask).content)), at_most=math.inf)
-    return Cost(calls, len(statements), sizes[0])
+    made, ask = growing.stage, case.ask(growing.stage)
+    growing.statements.clear()
+    calls = calls_of(lambda: sizes.append(len(made.answer(method, template, ask).content)), at_most=math.inf)
+    return Cost(calls, len(growing.statements), sizes[0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
-from sqlalchemy import Column, Connection, Index, UniqueConstraint, bindparam, select
+from sqlalchemy import Column, Connection, Index, LargeBinary, UniqueConstraint, bindparam, func, select
 
 from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
-from app.models.compression import Compressed
+from app.models.compression import Compressed, raw_of
 from app.models.prepared import Prepared
-from app.models.span_bodies import SpanKey
+from app.models.span_bodies import HEAD_BYTES, SpanKey, readable_size_of
 
 # Without foreign keys, like spans. `prompt_id` is NULL if neither the record nor its address named a prompt. For
 # `waiting_since` see app/models/waiting.py.
@@ -62,11 +62,29 @@ def list_records(connection: Connection, *, project_id: int, ids: Sequence[int])
     return [(key, body) for _, _, key, body in sorted(found)]
 
 
-def records_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[tuple[SpanKey, bytes]]:
-    """List the records of traces with the keys of their spans, in the order of their times."""
+def records_of(
+    connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], last_id: int | None = None
+) -> list[tuple[SpanKey, bytes]]:
+    """List the records of traces with the keys of their spans, in the order of their times.
+
+    With `last_id` these are the records that were stored until this row.
+    """
     of_project = select(_C.trace_id, _C.span_id, _C.body).where(_C.project_id == project_id)
+    if last_id is not None:
+        of_project = of_project.where(_C.id <= last_id)
     found: list[tuple[SpanKey, bytes]] = []
     for some in queries.pieces(trace_ids):
         statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id)
         found += [((trace_id, span_id), body) for trace_id, span_id, body in connection.execute(statement)]
     return found
+
+
+def sizes_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[tuple[int, bytes, int]]:
+    """List the records of traces in the order in which they were stored: row, trace, and the bytes of the body."""
+    raw = raw_of(_C.body)
+    columns = select(_C.id, _C.trace_id, func.substr(raw, 1, HEAD_BYTES, type_=LargeBinary), func.length(raw))
+    found: list[tuple[int, bytes, int]] = []
+    for some in queries.pieces(trace_ids):
+        rows = connection.execute(columns.where(_C.project_id == project_id, _C.trace_id.in_(some)))
+        found += [(id_, trace_id, readable_size_of(head, stored)) for id_, trace_id, head, stored in rows]
+    return sorted(found)

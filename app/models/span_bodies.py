@@ -154,6 +154,14 @@ def size_of(head: bytes, stored_bytes: int) -> int:
     return stored_bytes
 
 
+def readable_size_of(head: bytes, stored_bytes: int) -> int:
+    """Return what `size_of` does; of a damaged row, which can't be decompressed, the size of what is stored."""
+    try:
+        return size_of(head, stored_bytes)
+    except ValueError:
+        return stored_bytes
+
+
 def _frame_size(frame: bytes) -> int:
     try:
         return frame_content_size(frame)

@@ -138,11 +138,22 @@ def spans_by_key(
 
 
 def spans_of(
-    connection: Connection, *, project_id: int, prompt_id: int, trace_ids: Sequence[bytes], limit: int | None = None
+    connection: Connection,
+    *,
+    project_id: int,
+    prompt_id: int,
+    trace_ids: Sequence[bytes],
+    limit: int | None = None,
+    last_id: int | None = None,
 ) -> list[StoredSpan]:
-    """List the stored spans of a prompt's turns, in no order; with a `limit` those that were stored first."""
+    """List the stored spans of a prompt's turns, in no order.
+
+    With a `limit` these are those that were stored first, and with `last_id` those that were stored until this row.
+    """
     c = spans.c
     of_prompt = _WITH_BODIES.where(c.project_id == project_id, c.prompt_id == prompt_id)
+    if last_id is not None:
+        of_prompt = of_prompt.where(c.id <= last_id)
     if limit is not None:
         of_prompt = of_prompt.order_by(c.id).limit(limit)
     found: list[StoredSpan] = []
@@ -150,18 +161,6 @@ def spans_of(
         rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()
         found += [span for _, span in _read(rows, {})]
     return found
-
-
-def stored_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
-    """Return the stored size of the bodies of turns in bytes, 0 for a turn without spans."""
-    c = spans.c
-    sizes = dict.fromkeys(keys, 0)
-    length = func.sum(func.length(type_coerce(c.body, LargeBinary)))
-    of_turns = select(c.prompt_id, c.trace_id, length).where(c.project_id == project_id)
-    for some in queries.pieces(sorted({trace_id for _, trace_id in keys})):
-        grouped = of_turns.where(c.trace_id.in_(some)).group_by(c.prompt_id, c.trace_id)
-        sizes.update(((row[0], row[1]), int(row[2])) for row in connection.execute(grouped))
-    return sizes
 
 
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)

@@ -36,6 +36,7 @@ from app.services.replays.ports import MeteredModel
 from app.services.runs.outcome import cost_of
 from app.services.traces.log_query import ns_of
 from app.services.traces.logs import built_session
+from app.services.traces.turn_sizes import TURN_BYTES, sizes_of
 from app.sessions.facts import load
 from app.sessions.types import Turn
 from app.timestamps import Now
@@ -169,7 +170,7 @@ class OnlineCheckRunner:
             return check, None
         today = self.now().date().isoformat()
         spending = Spending(check.max_cost_per_day, check.spent_usd if check.spent_on == today else 0.0)
-        outcome = self._outcome(check, *answered, spending)
+        outcome = answered if isinstance(answered, Outcome) else self._outcome(check, *answered, spending)
         if spending.stopped:
             return check, None
         given = outcome.passed is not None
@@ -177,14 +178,19 @@ class OnlineCheckRunner:
         scored = check.scored + given
         return replace(check, spent_on=today, spent_usd=spending.spent, problem=problem, scored=scored), outcome
 
-    def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | None:
-        """Return the question and the last answer of a turn; None without an answer, or if the check has scored it."""
+    def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | Outcome | None:
+        """Return the question and the last answer of a turn, or that it is too long to be read.
+
+        Returns None without an answer, or if the check has scored it.
+        """
         with self.database.read() as connection:
             if scores.find(connection, project_id=check.project_id, digests=[_digest(check, row)]):
                 return None
             session = sessions.find_session(connection, project_id=check.project_id, session_key=row.session_key)
             if session is None:
                 return None
+            if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > TURN_BYTES:
+                return Outcome(None, TOO_LONG.reason)
             built = built_session(connection, session, [row], [load(row.facts)], NO_PRICES)
         return next(map(_answer_of, built.turns), None)
 

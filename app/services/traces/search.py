@@ -17,8 +17,8 @@ from app.models import queries, search
 from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
-from app.services.traces.search_index import TURNS_AT_ONCE, SearchIndexer, built_turns
-from app.sessions.said import Kind, Said, said_in
+from app.services.traces.search_index import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
+from app.sessions.said import Kind, LoneTurn, Said, said_in
 
 RARE = 1_000
 """Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
@@ -207,11 +207,17 @@ class SearchService:
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
 ) -> Iterator[tuple[FoundTurn, list[Said]]]:
-    """Yield turns with their texts; `TURNS_AT_ONCE` turns are in memory at once."""
-    while piece := list(islice(turns, TURNS_AT_ONCE)):
-        built = built_turns(connection, project_id=project_id, listed=[turn.turn for turn in piece])
-        for turn in piece:
-            yield turn, list(said_in(built[turn.turn.key])) if turn.turn.key in built else []
+    """Yield turns with what is said in them; so many are in memory at once as `in_groups` allows."""
+    while some := list(islice(turns, TURNS_AT_ONCE)):
+        by_id = {found.turn.id: found for found in some}
+        for group in in_groups(connection, project_id, [found.turn for found in some]):
+            built = built_turns(connection, project_id=project_id, listed=group)
+            for turn in group:
+                yield by_id[turn.id], _texts(built.pop(turn.key, None))
+
+
+def _texts(turn: LoneTurn | None) -> list[Said]:
+    return list(said_in(turn)) if turn else []
 
 
 def _meet(terms: Iterable[Term], words: bytes | None) -> int:

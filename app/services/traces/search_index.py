@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,6 +19,7 @@ from app.otlp.logs import events_of
 from app.search.blocks import ALL, with_turns
 from app.search.words import word_set
 from app.services.traces.search_order import BlockOrder
+from app.services.traces.turn_sizes import last_rows, sizes_of
 from app.sessions.build import build_lone_turn
 from app.sessions.said import LoneTurn, said_in
 from app.work.work_time import WorkTime
@@ -28,11 +29,9 @@ log = structlog.get_logger(__name__)
 # The clock indexes for `WORK_S` seconds out of `EVERY_S`; the rest of the processor's time is left to ingest.
 WORK_S, EVERY_S = 0.5, 1.5
 TURNS_AT_ONCE, BYTES_AT_ONCE = 8, 256 * 1024
-"""Turns whose spans are in memory at once, and their stored bytes. A larger turn is read separately."""
+"""Turns whose spans are in memory at once, and the bytes that they need. A turn that needs more is read by itself."""
 TURN_WORDS, WORDS_AT_ONCE = 50_000, 100_000
 """Distinct words of a turn, and of the turns that are read before their words are stored."""
-TURN_BYTES = 16 * 1024 * 1024
-"""Stored bytes of a turn that can be indexed; larger ones may not fit into the clock's memory."""
 CLEARED_AT_ONCE = 500
 
 
@@ -109,12 +108,8 @@ class SearchIndexer:
     def _read(self, connection: Connection, block: Block, turns: int) -> ReadTurns:
         """Read turns of a block, at least some, until their words are many or the time is used up."""
         listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
-        sizes = spans.stored_bytes(connection, project_id=block[0], keys=[turn.key for turn in listed])
-        small = [turn for turn in listed if sizes[turn.key] <= TURN_BYTES]
-        reading = ReadTurns(read=turns & ~_set_of(small), unindexed=_set_of(listed) & ~_set_of(small))
-        for group in queries.by_size(
-            small, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE
-        ):
+        reading = ReadTurns(read=turns & ~sum(1 << turn.place[1] for turn in listed))
+        for group in in_groups(connection, block[0], listed):
             for index, words in _readable_words(connection, block[0], group).items():
                 reading.add(index, words)
             if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
@@ -122,8 +117,10 @@ class SearchIndexer:
         return reading
 
 
-def _set_of(turns: Iterable[IndexedTurn]) -> int:
-    return sum(1 << turn.place[1] for turn in turns)
+def in_groups(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> Iterator[Sequence[IndexedTurn]]:
+    """Yield the turns in lists whose spans may be in memory at once."""
+    sizes = sizes_of(connection, project_id=project_id, keys=[turn.key for turn in turns])
+    return queries.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
 
 def _readable_words(
@@ -162,17 +159,26 @@ def _words_in(turn: LoneTurn | None) -> set[str] | None:
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
-    """Return the turns that have spans, built from these."""
+    """Return turns built from their spans, those that have any spans: see `in_groups`.
+
+    Of one turn, which may be a group because it is large, only what was stored first is read.
+    """
     traces: dict[int, list[bytes]] = defaultdict(list)
     for turn in listed:
         traces[turn.prompt_id].append(turn.trace_id)
+    last_span, last_record = (
+        last_rows(connection, project_id=project_id, key=listed[0].key) if len(listed) == 1 else (None, None)
+    )
+    trace_ids = [turn.trace_id for turn in listed]
     logged = events_of(
-        log_records.records_of(connection, project_id=project_id, trace_ids=[turn.trace_id for turn in listed])
+        log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids, last_id=last_record)
     )
     turns: dict[TurnKey, LoneTurn] = {}
     for prompt_id, trace_ids in traces.items():
         by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
-        for span in spans.spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids):
+        for span in spans.spans_of(
+            connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids, last_id=last_span
+        ):
             by_trace[span.trace_id].append(span)
         for trace_id, of_turn in by_trace.items():
             turns[prompt_id, trace_id] = build_lone_turn(of_turn, logged)

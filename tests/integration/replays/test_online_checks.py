@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.models import online_checks
+from app.models import online_checks, spans
+from app.services.traces.turn_sizes import TURN_BYTES
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
 from tests.integration.replays.shop import JUDGED, JUDGED_WRONG
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.conversations import RecordedTurn
+from tests.support.exports import export, span
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -93,6 +95,24 @@ def test_a_judge_scores_with_its_reasons_and_no_turn_twice(world: World, upstrea
     assert run(world, check)["scored"] == 3
     assert (len(upstream.requests), scores(world)) == (3, said)
     assert world.count("usage_daily") == 0
+
+
+def test_a_turn_that_expands_to_many_megabytes_is_not_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = recorded(world, [HOT])
+    session_id = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"][0]["id"]
+    trace_id = world.get(f"/api/v1/sessions/{session_id}").json["turns"][0]["traceId"]
+    for number in (1, 2):
+        result = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": "long " * (TURN_BYTES // 10)}
+        named = {"service.prompt.id": prompt_id} | result
+        assert world.send(export(span(named, traceId=trace_id, spanId=f"{number:016x}"))).status_code == 200
+    check = add(world, prompt_id, TEXT)
+    settle(world)
+    monkeypatch.setattr(spans, "spans_of", lambda *_, **__: pytest.fail("The turn is read."))
+
+    checked = run(world, check)
+
+    assert (checked["scored"], checked["problem"]) == (0, "too long to compare")
+    assert scores(world) == []
 
 
 def with_scopes(world: World, *scopes: str) -> World:

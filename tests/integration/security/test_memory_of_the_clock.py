@@ -20,6 +20,7 @@ from tests.support.deployment import ROOT, environment
 from tests.support.world import new_world, running, settings_for
 
 TURNS, TEXTS, TEXT = 130, 5, 200_000
+LONG_TEXTS, LONG_WORDS = 32, 800_000
 CLOCK = """
 from app.models import search
 from app.process import clock
@@ -79,6 +80,9 @@ def test_the_clock_indexes_hostile_turns_within_the_memory_of_its_manifests(
             prompt_id = world.prompt()
             for content in (*islice(cycle(CONTENTS), TURNS), pairs):
                 say(world, prompt_id, *(content() for _ in range(TEXTS)))
+            # A turn of 160 MB that is stored as a few kilobytes.
+            for number in range(1, LONG_TEXTS + 1):
+                say(world, prompt_id, f"word{number} " * LONG_WORDS, trace_id="c" * 32, span_id=f"{number:016x}")
         settings = {"DATABASE_URL": urls["mysql_url"], "REDIS_URL": urls["redis_url"], "REPRISE_SECRET_KEY": "test"}
         ended = subprocess.run(
             [sys.executable, "-c", CLOCK],

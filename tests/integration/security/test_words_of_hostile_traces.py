@@ -16,7 +16,7 @@ from app.models import queries, search, spans
 from app.models.compression import raw_of
 from app.replay.scalars import letters
 from app.search.blocks import BUCKET_BYTES, unindexed_in
-from app.services.traces import search_index
+from app.services.traces import search_index, turn_sizes
 from app.services.traces.search_index import SearchIndexer
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -169,6 +169,30 @@ def test_a_turn_of_too_many_words_is_found_by_its_texts(world: World, monkeypatc
     assert found(world, "19") == 1
     assert found(world, "refund -19") == 1
     assert found(world, "20") == 0
+
+
+def test_a_short_stored_turn_that_expands_is_read_until_its_bytes_are_many(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_sizes, "TURN_BYTES", 200_000)
+    prompt_id = world.prompt()
+    for turn in range(3):
+        for number, name in enumerate(("first", "second", "third"), 1):
+            say(world, prompt_id, f"{name} " * 20_000, trace_id=f"{turn + 1:032x}", span_id=f"{number:016x}")
+    read: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        listed = spans_of(*args, **options)
+        read.append(sum(len(span.raw) for span in listed))
+        return listed
+
+    spans_of = spans.spans_of
+    monkeypatch.setattr(spans, "spans_of", counted)
+    index(world)
+
+    assert (found(world, "first"), found(world, "third")) == (3, 0)
+    assert found(world, '"first first" -third') == 3
+    assert max(read) <= 200_000
 
 
 def test_a_bucket_that_was_cut_is_read_again_and_the_search_goes_on(world: World) -> None:

@@ -1,0 +1,45 @@
+"""What turns need in memory, before they are read: a few kilobytes as they are stored may expand to gigabytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+from sqlalchemy import Connection
+
+from app.models import log_records, span_sizes
+from app.models.spans import TurnKey
+
+TURN_BYTES = 8 * 1024 * 1024
+"""What is read of a turn for the search, and what a turn may have that an online check reads.
+
+The spans may have so much, and the log records. A span may have 8 MiB, and is read if it is the first of its turn.
+"""
+
+
+def sizes_of(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
+    """Return the bytes that the spans and the log records of turns need."""
+    sizes = span_sizes.turn_bytes(connection, project_id=project_id, keys=keys)
+    recorded = Counter[bytes]()
+    trace_ids = sorted({trace_id for _, trace_id in keys})
+    for _, trace_id, size in log_records.sizes_of(connection, project_id=project_id, trace_ids=trace_ids):
+        recorded[trace_id] += size
+    return {key: size + recorded[key[1]] for key, size in sizes.items()}
+
+
+def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple[int, int]:
+    """Return the ids of the last span and of the last log record of a turn that are read."""
+    of_spans = span_sizes.sizes_of(connection, project_id=project_id, key=key)
+    records = log_records.sizes_of(connection, project_id=project_id, trace_ids=[key[1]])
+    return _last_that_fits(of_spans), _last_that_fits([(id_, size) for id_, _, size in records])
+
+
+def _last_that_fits(rows: Sequence[tuple[int, int]]) -> int:
+    """Return the id of the last of the first rows that need TURN_BYTES at most, and of the first one at least."""
+    totals = accumulate(size for _, size in rows)
+    return max((id_ for (id_, _), total in zip(rows, totals, strict=True) if total <= TURN_BYTES), default=_first(rows))
+
+
+def _first(rows: Sequence[tuple[int, int]]) -> int:
+    return rows[0][0] if rows else 0

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.actors import (
-    Actors,
-    CheckDelivery,
-    ExperimentDelivery,
-    ReplayDelivery,
-    RunDelivery,
-    WebhookDelivery,
-)
-from app.batches import BatchDelivery
+from app.actors.checks import CheckDelivery
+from app.actors.experiments import ExperimentDelivery
+from app.actors.registry import Actors
+from app.actors.replays import ReplayDelivery
+from app.actors.runs import RunDelivery
+from app.actors.spans import BatchDelivery
+from app.actors.webhooks import WebhookDelivery
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import Follower
 from app.services.wiring import Backends, Services

@@ -12,9 +12,15 @@ from typing import Any
 
 import structlog
 
-from app import __version__, actors
-from app.actors import CheckDelivery, ExperimentDelivery, ReplayDelivery, RunDelivery, WebhookDelivery
-from app.batches import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
+from app import __version__
+from app.actors import registry as actor_registry
+from app.actors.checks import CheckDelivery
+from app.actors.experiments import ExperimentDelivery
+from app.actors.registry import Actors
+from app.actors.replays import ReplayDelivery
+from app.actors.runs import RunDelivery
+from app.actors.spans import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
+from app.actors.webhooks import WebhookDelivery
 from app.container import Container
 from app.db import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -104,7 +110,17 @@ def bootstrap(
             registry.STORING_PROCESSES, lambda: {(state,): count for state, count in storer.states().items()}
         )
     services = wiring.build(backends)
-    declared = actors.declare(backends.broker, services)
+    declared = actor_registry.declare(
+        backends.broker,
+        check_runner=services.online_check_runner,
+        replay_player=services.replay_player,
+        calibrations=services.calibrations,
+        experiment_advancer=services.experiment_advancer,
+        owners=services.owners,
+        run_service=services.runs,
+        ingest=services.ingest,
+        webhook_deliverer=services.webhook_deliverer,
+    )
     limiter = partial(RateLimiter, backends.redis, uncounted=backends.metrics)
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
@@ -122,7 +138,7 @@ def bootstrap(
     )
 
 
-def _deliveries(backends: Backends, services: Services, declared: actors.Actors) -> dict[str, Any]:
+def _deliveries(backends: Backends, services: Services, declared: Actors) -> dict[str, Any]:
     """Return the fields of the container that send messages to workers."""
     settings = backends.settings
     sent: dict[str, Any] = {"broker": backends.broker, "owners": services.owners}
@@ -148,7 +164,7 @@ def _deliveries(backends: Backends, services: Services, declared: actors.Actors)
     }
 
 
-def _batch_workers(backends: Backends, declared: actors.Actors) -> BatchWorkers:
+def _batch_workers(backends: Backends, declared: Actors) -> BatchWorkers:
     settings = backends.settings
     if not settings.embedded:
         return QueuedBatches(backends.broker)

@@ -11,7 +11,7 @@ import redis
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.batches import BatchesHere
+from app.actors.spans import BatchesHere
 from app.errors import Unavailable
 from app.metrics import registry
 from app.process.application import build_app
@@ -121,7 +121,7 @@ def test_runs_and_batches_that_get_no_turn_in_time_are_counted(world: World, mon
     runs, workers = world.container.services.runs.turns, world.container.batch_delivery.workers
     assert isinstance(workers, BatchesHere)
     monkeypatch.setattr("app.services.runs.service.TURN_S", 0)
-    monkeypatch.setattr("app.batches.BODY_S", 0)
+    monkeypatch.setattr("app.actors.spans.BODY_S", 0)
     found = Since(world, registry.SHARE_REFUSED)
     with ExitStack() as held:
         for turns in (runs, workers.turns):

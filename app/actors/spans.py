@@ -1,26 +1,32 @@
-"""Has batches of spans stored by the actor `store_spans`, and gives their receipts to the exporters that wait."""
+"""The actor of batches of spans, and the delivery that waits for a batch's receipt on behalf of its exporter.
+
+The same actor stores a batch in both modes. A worker calls it for a message of the queue `spans`; the embedded mode
+calls it in a thread.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+import dramatiq
 import structlog
 from dramatiq import Message
+from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from app import deadline
-from app.actors import BatchActor
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
-from app.redis_store.broker import WakingBroker
+from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import OPTION, owned
 from app.services.accounts.projects import Owners
 from app.services.data.masking import MaskingRules
 from app.services.traces.form import BatchForm, Receipt
+from app.services.traces.ingest import IngestService
 from app.shares import Turns
 
 log = structlog.get_logger(__name__)
@@ -31,7 +37,32 @@ JOIN_S = 2
 MIN_WAIT_S = 1.0
 NOT_IN_TIME = "The batch was not stored in time; send it again."
 
+BatchActor = dramatiq.Actor[..., dict[str, Any]]
 BatchMessage = Message[dict[str, Any]]
+
+
+def declare(broker: RedisBroker, ingest: IngestService) -> BatchActor:
+    """Declare the actor.
+
+    Dramatiq never retries it: the exporter gets 503 and sends the batch again, and a retry would race with that.
+    """
+
+    @dramatiq.actor(
+        broker=broker,
+        queue_name="spans",
+        max_retries=0,
+        time_limit=BODY_S * 1000,
+        max_age=MAX_AGE_MS,
+        store_results=True,
+    )
+    def store_spans(
+        project_id: int, key: str, ticket: str, encoding: str, sealed: bool, more: dict[str, Any] | None = None
+    ) -> dict[str, object]:
+        form = BatchForm(**more) if more else BatchForm(encoding)
+        with deadline.within(BODY_S):
+            return asdict(ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
+
+    return store_spans
 
 
 class BatchWorkers(Protocol):

@@ -12,7 +12,7 @@ import pytest
 from dramatiq import Message
 from dramatiq.brokers.stub import StubBroker
 
-from app.batches import BatchesHere
+from app.actors.spans import BatchesHere
 from app.errors import Unavailable
 from app.redis_store.middleware import owned
 from app.services.traces.form import Receipt
@@ -102,7 +102,7 @@ def test_a_batch_that_finds_no_place_in_time_waits_on_without_its_request(
 def test_a_batch_that_finds_no_place_while_its_body_is_kept_is_refused(
     actor: Actor, here: BatchesHere, submit: Callable[..., Future[Receipt | None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.batches.BODY_S", 0.01)
+    monkeypatch.setattr("app.actors.spans.BODY_S", 0.01)
     first = submit(here.store, actor.message("first"), PATIENCE_S)
     wait_until(lambda: actor.begun, "the first batch")
     with pytest.raises(Unavailable):

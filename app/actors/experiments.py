@@ -1,0 +1,46 @@
+"""Advances experiments and sends their replays. An experiment has no actor: its replays are its work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from app.actors.replays import ReplayDelivery
+from app.errors import Unavailable
+from app.services.experiments.advance import ExperimentAdvancer
+from app.work.round_robin import RoundRobin
+from app.work.sweeper import attempt
+
+log = structlog.get_logger(__name__)
+
+ADVANCE_S = 3.0
+"""For how long a sweep begins to advance experiments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentDelivery:
+    """Advances experiments and sends the replays that they start."""
+
+    replays: ReplayDelivery
+    advancer: ExperimentAdvancer
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+
+    def advance(self, experiment_id: int) -> None:
+        """Advance the experiment and send its replays. While the database is away the clock does it later."""
+        try:
+            self.replays.send(self.advancer.advance(experiment_id))
+        except Unavailable as error:
+            log.warning("experiment_not_advanced", experiment_id=experiment_id, error=str(error))
+
+    def sweep(self) -> None:
+        """Advance the experiments that were left behind, of each organization in turn; the clock calls it."""
+        until = time.monotonic() + ADVANCE_S
+        self._turns.serve(self.advancer.behind(), self._advance_logged, is_over=lambda: time.monotonic() >= until)
+
+    def _advance_logged(self, experiment_id: int) -> bool:
+        """Advance the experiment once. Returns False, because it comes again in the next sweep."""
+        attempt(partial(self.advance, experiment_id), "experiment_failed", experiment_id=experiment_id)
+        return False

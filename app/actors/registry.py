@@ -1,0 +1,56 @@
+"""Declares all actors of a process on its broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dramatiq.brokers.redis import RedisBroker
+
+from app.actors import checks, replays, runs, spans, webhooks
+from app.services.accounts.projects import Owners
+from app.services.experiments.advance import ExperimentAdvancer
+from app.services.replays.calibrations import CalibrationService
+from app.services.replays.player import ReplayPlayer
+from app.services.runs import RunService
+from app.services.traces.checking import OnlineCheckRunner
+from app.services.traces.ingest import IngestService
+from app.services.webhooks.deliveries import WebhookDeliverer
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """The actors, whose messages the deliveries send."""
+
+    check_turns: checks.CheckActor
+    replay: replays.ReplayActor
+    run_prompt: runs.RunActor
+    store_spans: spans.BatchActor
+    deliver_webhook: webhooks.WebhookActor
+
+
+def declare(
+    broker: RedisBroker,
+    *,
+    check_runner: OnlineCheckRunner,
+    replay_player: ReplayPlayer,
+    calibrations: CalibrationService,
+    experiment_advancer: ExperimentAdvancer,
+    owners: Owners,
+    run_service: RunService,
+    ingest: IngestService,
+    webhook_deliverer: WebhookDeliverer,
+) -> Actors:
+    """Declare each actor with the service that it calls."""
+    return Actors(
+        check_turns=checks.declare(broker, check_runner),
+        replay=replays.declare(
+            broker,
+            player=replay_player,
+            calibrations=calibrations,
+            advancer=experiment_advancer,
+            owners=owners,
+        ),
+        run_prompt=runs.declare(broker, run_service),
+        store_spans=spans.declare(broker, ingest),
+        deliver_webhook=webhooks.declare(broker, webhook_deliverer),
+    )

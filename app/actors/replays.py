@@ -1,0 +1,73 @@
+"""The actor of replays, and the delivery that sends its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import dramatiq
+import redis
+import structlog
+from dramatiq.brokers.redis import RedisBroker
+
+from app.actors.options import RETRIED
+from app.errors import Unavailable
+from app.redis_store.broker import WakingBroker
+from app.redis_store.middleware import owned
+from app.services.accounts.projects import Owners
+from app.services.experiments.advance import ExperimentAdvancer
+from app.services.replays.calibrations import CalibrationService
+from app.services.replays.claims import ReplaySweeper
+from app.services.replays.player import ReplayPlayer
+
+log = structlog.get_logger(__name__)
+
+ReplayActor = dramatiq.Actor[[int], None]
+
+TIME_LIMIT_MS = 3_600_000
+
+
+def declare(
+    broker: RedisBroker,
+    *,
+    player: ReplayPlayer,
+    calibrations: CalibrationService,
+    advancer: ExperimentAdvancer,
+    owners: Owners,
+) -> ReplayActor:
+    """Declare the actor. Dramatiq retries it while the database is away, and elsewhere when this process stops."""
+
+    @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
+    def replay(replay_id: int) -> None:
+        player.play(replay_id)
+        calibrations.replay_ended(replay_id)
+        _send(broker, replay, owners, advancer.replay_ended(replay_id))
+
+    return replay
+
+
+def _send(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay_ids: Sequence[int]) -> None:
+    """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
+    try:
+        for replay_id, organization_id in owners.of_replays(replay_ids).items():
+            broker.enqueue(owned(actor.message(replay_id), organization_id))
+    except (redis.RedisError, Unavailable) as error:
+        log.warning("replays_not_sent", replay_ids=replay_ids, error=str(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayDelivery:
+    """Sends the messages of replays. No caller waits for a replay: its row has its progress."""
+
+    broker: WakingBroker
+    actor: ReplayActor
+    owners: Owners
+    sweeper: ReplaySweeper
+
+    def send(self, replay_ids: Iterable[int]) -> None:
+        """Send the replays' messages."""
+        _send(self.broker, self.actor, self.owners, list(replay_ids))
+
+    def sweep(self) -> None:
+        """Send the replays again that were left behind; the clock calls it."""
+        self.send(self.sweeper.sweep())

@@ -176,8 +176,11 @@ def test_a_request_with_its_one_host_is_answered_whatever_minor_version_it_has(
 
 def test_the_second_request_of_a_connection_needs_a_host_too(backend: EmbeddedServer) -> None:
     with connected(backend) as connection:
-        connection.sendall(LIVE + b"HTTP/1.1\r\nHost: localhost\r\n\r\n" + LIVE + b"HTTP/1.1\r\n\r\n")
-        assert [heard(connection)[0], heard(connection)[0]] == [200, 400]
+        # One after the other: reading the first answer may also buffer bytes of the second.
+        connection.sendall(LIVE + b"HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert heard(connection)[0] == 200
+        connection.sendall(LIVE + b"HTTP/1.1\r\n\r\n")
+        assert heard(connection)[0] == 400
 
 
 LARGE = b"Content-Length: 1000000\r\n\r\n" + b" " * 1_000_000

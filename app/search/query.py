@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 
 from app.errors import Invalid
-from app.search.words import Word, is_unspaced, placed_words, words_of
+from app.search.words import Word, is_unspaced, parts_of, words_of
 
 WORDS_MAX = 16
 """The words of a query."""
@@ -63,15 +63,18 @@ class Query:
     def places_in(self, text: str, *, reach: int | None = None) -> list[tuple[int, int]]:
         """Return the places in the text that the query names, in order: the first character, and the one after each.
 
-        With `reach` only places within so many words from the first one.
+        With `reach` only places near the first one.
         """
-        wanted = {term.line for term in self.wanted}
-        lines = _lines(words_of(text))
+        wanted, parts = {term.line for term in self.wanted}, list(parts_of(text))
+        lines = _lines(word for part in parts for word in part.words)
         firsts = [at for line in wanted if (at := lines.find(line)) >= 0]
         if not firsts:
             return []
-        before = lines.count("\n", 0, min(firsts)) if reach else 0
-        words = list(islice(placed_words(text), before, before + reach if reach else None))
+        if reach is not None:
+            counts = list(accumulate(len(part.words) for part in parts))
+            near = bisect_right(counts, lines.count("\n", 0, min(firsts)))
+            parts, reach = parts[near:], reach + len(parts[near].words)
+        words = list(islice((word for part in parts for word in part.placed_words()), reach))
         lines, starts = _lines(word.text for word in words), _line_starts(words)
         found: list[tuple[int, int]] = []
         for start, end in sorted(place for line in wanted for place in _places(line, lines, starts, words)):
@@ -79,8 +82,8 @@ class Query:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             else:
                 found.append((start, end))
-        # Folding may join or split words, so that the places of some differ.
-        return self.places_in(text) if reach and not found else found
+        # Characters that become letters may join words: then the first ones are near.
+        return found or [(parts[0].start, parts[0].start)]
 
 
 def _lines(words: Iterable[str]) -> str:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
+from unicodedata import combining
 
-from app.values.unicode import folded, nfkc
+from app.values.unicode import JOINING, folded, folded_pieces, nfkc
 
 WORD_MAX = 64
 """Characters of a word that count."""
 DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
 """A run of ASCII letters and digits and of + / - _ = is data, as Base64 has it, if it has this many characters or more,
 in lines of so many or more, and so many of them or more for each of the five signs. Paths and names have more signs."""
-PIECE = 16 * 1024
-"""Characters of a folded text that are split into words at once (and a few more)."""
+PIECE = 4 * 1024
+"""Characters of a text whose words are in memory at once, and few more."""
+GROWTH_MAX, FEW = 2, 64
+"""A text is read until its folded form is so many times as long, and few characters more."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (
@@ -29,8 +33,9 @@ _UNSPACED = (
 _SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0d7f\u20d0-\u20ff"
 # ASCII text by letters and digits in lower case, with a space for anything else: faster than a pattern.
 _ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
-_ASCII_WORD = re.compile("[a-z0-9]+")
 _RUN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_SIGNS}])+")
+# What may become letters when it is folded, such as the sign of kilograms, is in a run here.
+_PLACED_RUN = re.compile(rf"[{_UNSPACED}\u3099\u309a]+|[^{_UNSPACED}\x00-/:-@\[-`{{-\x7f\s«»‒-‖‘-‟•、。]+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _BETWEEN_RUNS = re.compile(rf"[^\w{_UNSPACED}{_SIGNS}]|_")
 _OF_DATA, _DATA_SIGNS = "A-Za-z0-9+/=_-", "+/=_-"
@@ -52,32 +57,79 @@ def is_unspaced(word: str) -> bool:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in their order."""
-    text = _without_data(text)
     if text.isascii():
-        return [word[:WORD_MAX] for word in text.translate(_ASCII).split()]
-    return [word for runs in _runs(text) for run in runs for word, _ in _split(run)]
+        return [word[:WORD_MAX] for word in _without_data(text).translate(_ASCII).split()]
+    return [word for part in parts_of(text) for word in part.words]
 
 
 def word_set(text: str) -> set[str]:
     """Return the different words of a text."""
-    text = _without_data(text)
     if text.isascii():
-        return {word[:WORD_MAX] for word in set(text.translate(_ASCII).split())}
-    return {word for runs in _runs(text) for run in set(runs) for word, _ in _split(run)}
+        return {word[:WORD_MAX] for word in set(_without_data(text).translate(_ASCII).split())}
+    return {word for part in parts_of(text) for word in set(part.words)}
 
 
 def placed_words(text: str) -> Iterator[Word]:
     """Yield the words of a text with their places in it."""
-    text = _without_data(text)
-    if text.isascii():
-        for match in _ASCII_WORD.finditer(text.lower()):
-            yield Word(match.group()[:WORD_MAX], match.start(), match.end())
-        return
-    for match in _RUN.finditer(text):
-        # Folding may change the length of a run, as of ß; only the places of pairs are within it.
-        for word, index in _split(_folded(match.group())):
-            start = match.start() + index
-            yield Word(word, start, min(match.end(), start + len(word)) if is_unspaced(word) else match.end())
+    return (word for part in parts_of(text) for word in part.placed_words())
+
+
+class Part(NamedTuple):
+    """Some of the characters of a text, and where they begin. No word is in two parts.
+
+    `words` are those of the folded form, of which so many characters are read as `length` says.
+    """
+
+    start: int
+    text: str
+    words: list[str]
+    length: int
+
+    def placed_words(self) -> Iterator[Word]:
+        """Yield the words with their places in the whole text."""
+        left = self.length
+        for run in _PLACED_RUN.finditer(self.text):
+            if left <= 0:
+                return
+            form = _folded(run[0], left)
+            left -= len(form)
+            begin, end = self.start + run.start(), self.start + run.end()
+            # Folding may change the length of a run, as of ß: then its words are at all of it.
+            grown = len(form) != len(run[0])
+            for inner in _RUN.finditer(form):
+                for word, index in _split(inner[0]):
+                    if grown:
+                        yield Word(word, begin, end)
+                        continue
+                    start = begin + inner.start() + index
+                    stop = start + len(word) if is_unspaced(word) else begin + inner.end()
+                    yield Word(word, start, stop)
+
+
+def parts_of(text: str) -> Iterator[Part]:
+    """Yield the parts of a text, until its words are GROWTH_MAX times as long as it is."""
+    text, start = _without_data(text), 0
+    left = GROWTH_MAX * len(text) + FEW
+    while start < len(text) and left > 0:
+        end = _part_end(text, start + PIECE)
+        form = _folded(text[start:end], left)
+        left -= len(form)
+        words = [word for run in _RUN.findall(form) for word, _ in _split(run)]
+        yield Part(start, text[start:end], words, len(form))
+        start = end
+
+
+def _part_end(text: str, begin: int) -> int:
+    """Return the first place from `begin` on that no word is across."""
+    between = _BETWEEN_RUNS.finditer(text, begin)
+    return next((match.start() for match in between if _parts_words(match[0])), len(text))
+
+
+@lru_cache(4096)
+def _parts_words(char: str) -> bool:
+    """Return whether a character stays between words in the form of the text that words are taken from."""
+    form = nfkc(folded(char))
+    return form[0] not in JOINING and not any(map(combining, form)) and all(map(_BETWEEN_RUNS.match, form))
 
 
 def _without_data(text: str) -> str:
@@ -91,18 +143,15 @@ def _spaces_for_data(run: re.Match[str]) -> str:
     return " " * length if is_data else run[0]
 
 
-def _folded(text: str) -> str:
-    return nfkc(folded(text))
-
-
-def _runs(text: str) -> Iterator[list[str]]:
-    """Yield the runs of letters of a text, in lists of some that follow each other."""
-    whole, start = _folded(text), 0
-    while start < len(whole):
-        between = _BETWEEN_RUNS.search(whole, start + PIECE)
-        end = between.start() if between else len(whole)
-        yield _RUN.findall(whole, start, end)
-        start = end
+def _folded(text: str, length: int) -> str:
+    """Return the first characters of a text without regard to case, about so many, as characters may grow 18-fold."""
+    forms, left = list[str](), length
+    for form in folded_pieces(text):
+        forms.append(form[:left])
+        left -= len(form)
+        if left <= 0:
+            break
+    return "".join(forms)
 
 
 def _split(run: str) -> Iterator[tuple[str, int]]:

@@ -13,6 +13,8 @@ from app.sessions.types import Step
 Kind = Literal["user", "arguments", "result", "error", "answer", "reasoning", "aside"]
 TEXT_MAX, TURN_MAX = 200_000, 1_000_000
 """Characters of a text, and of a turn, that are read."""
+TEXT_MIN = 64
+"""Characters that a text counts as at least."""
 
 
 class Said(NamedTuple):
@@ -39,7 +41,7 @@ def said_in(turn: LoneTurn) -> Iterator[Said]:
         if left <= 0:
             return
         text = said.text[: min(left, TEXT_MAX)]
-        left -= len(text)
+        left -= max(len(text), TEXT_MIN)
         yield said._replace(text=text)
 
 

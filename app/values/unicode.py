@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from unicodedata import combining, normalize
+from unicodedata import combining, is_normalized, normalize
 
 MARKS_MAX = 30
 """Non-starters that may follow each other in a stream-safe text, counted in the NFKD of its characters."""
 GRAPHEME_JOINER = "\u034f"
 PIECE = 16 * 1024
 """Characters that one call normalizes, and few more: other threads run between two calls."""
+SHORT_PIECE = 1024
+"""Characters of a piece whose form may be all that is needed: characters may grow 18-fold."""
 FEWEST = 14
 """Characters with more than `MARKS_MAX` non-starters: three at the end of the one before, and two in each."""
 DECOMPOSED_MAX = 4
@@ -57,6 +59,16 @@ def folded(text: str) -> str:
     return "".join([normal[start : start + PIECE].casefold() for start in range(0, len(normal), PIECE)])
 
 
+def folded_pieces(text: str) -> Iterator[str]:
+    """Yield, piece after piece, the form NFKC of a text without regard to case: joined, `nfkc(folded(text))`."""
+    if text.isascii():
+        yield text.lower()
+        return
+    for piece in _pieces(_stream_safe(text), SHORT_PIECE):
+        form = normalize("NFKC", piece).casefold()
+        yield form if is_normalized("NFKC", form) else nfkc(form)
+
+
 def _stream_safe(text: str) -> str:
     return _MARKS.sub(_parted, text) if _SAMPLED_MARKS.search(text[::STEP]) else text
 
@@ -89,11 +101,11 @@ def _trailing(char: str) -> int:
     return next((count for count, part in enumerate(reversed(parts)) if not combining(part)), len(parts))
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _pieces(text: str, length: int = PIECE) -> Iterator[str]:
     """Yield the pieces of a stream-safe text whose forms, joined, are the form of the text."""
     start = 0
     while start < len(text):
-        end = _cut(text, start + PIECE)
+        end = _cut(text, start + length)
         yield text[start:end]
         start = end
 

@@ -244,4 +244,5 @@ def part_with(query: Query, text: str) -> tuple[str, Places] | None:
     if not places:
         return None
     begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND
-    return text[begin:end], tuple((start - begin, min(stop, end) - begin) for start, stop in places if start < end)
+    cut = ((start, min(stop, end)) for start, stop in places)
+    return text[begin:end], tuple((start - begin, stop - begin) for start, stop in cut if start < stop)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from zlib import crc32
 
 from app.search.query import Query, Term
@@ -23,6 +24,8 @@ TURNS = 64
 BUCKETS = 64
 BUCKET_BYTES, BLOCK_BYTES = 1024 * 1024, 8 * 1024 * 1024
 """The longest lines of a bucket, and of all buckets of a block: a turn is not indexed if its words do not fit."""
+ATTEMPTS = 3
+"""How many times the words of turns are tried to fit into their block."""
 ALL = (1 << TURNS) - 1
 _MARKS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _BITS = {mark: 1 << index for index, mark in enumerate(_MARKS)}
@@ -45,12 +48,14 @@ def with_turns(stored: Mapping[int, bytes], turns: int, words: Mapping[str, int]
     """Return the buckets of a block that change after some of its turns were read; `stored` are all its buckets.
 
     `words` maps words to the sets of `turns` that have them. The `unindexed` turns have none. If the words do not fit,
-    the turns with most words become unindexed too.
+    the turns with most words become unindexed too, and in the end all of them: each attempt reads the whole block.
     """
-    while (changed := _merged(stored, turns, words, unindexed)) is None:
-        unindexed |= _longest(words)
+    for attempt in range(1, ATTEMPTS + 1):
+        if (changed := _merged(stored, turns, words, unindexed)) is not None:
+            return changed
+        unindexed |= _longest(words) if attempt < ATTEMPTS else reduce(or_, words.values())
         words = {word: have & ~unindexed for word, have in words.items() if have & ~unindexed}
-    return changed
+    return _merged(stored, turns, {}, unindexed) or {}
 
 
 def _merged(
@@ -59,8 +64,9 @@ def _merged(
     """Return the buckets that change; None if there are too many words."""
     by_bucket, changed, left = _by_bucket(words), dict[int, bytes](), BLOCK_BYTES
     for bucket in range(BUCKETS):
-        before = stored.get(bucket, b"")
-        lines = _merged_bucket(before, turns, by_bucket.get(bucket, {}), unindexed)
+        before, added = stored.get(bucket, b""), by_bucket.get(bucket, {})
+        is_same = not added and not unindexed and not _has_any(before, turns)
+        lines = before if is_same else _merged_bucket(before, turns, added, unindexed)
         left -= len(lines)
         if words and (len(lines) > BUCKET_BYTES or left < 0):
             return None
@@ -93,6 +99,12 @@ def _merged_bucket(bucket: bytes, turns: int, words: Mapping[str, int], unindexe
     if unindexed:
         lines[""] = lines.get("", 0) | unindexed
     return "".join([f"\n{word} {_marks_of(lines[word])}" for word in sorted(lines)]).encode()
+
+
+def _has_any(bucket: bytes, turns: int) -> bool:
+    """Return whether a line has the mark of one of these turns, without reading line by line."""
+    marks = re.escape(_marks_of(turns).encode())
+    return bool(marks) and re.search(rb" [^\n]*[%s]" % marks, bucket) is not None
 
 
 def _lines(bucket: bytes) -> Iterator[tuple[str, int]]:

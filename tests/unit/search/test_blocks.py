@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,39 @@ def test_the_turns_with_most_words_are_left_out_of_a_full_block(monkeypatch: pyt
     assert unindexed != 0xFF
     assert sum(map(len, stored.values())) <= 3_000 < BLOCK_BYTES
     assert having(put(stored, {5: {"refund"}}), "refund") == 1 << 5 | unindexed & ~(1 << 5)
+
+
+def test_only_the_buckets_of_a_changed_turn_are_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = put({}, {0: {f"{number:x}" for number in range(3_000)}, 1: {"refund", "order"}})
+    read: list[bytes] = []
+
+    def counted(bucket: bytes) -> Any:
+        read.append(bucket)
+        return lines(bucket)
+
+    lines = blocks._lines
+    monkeypatch.setattr(blocks, "_lines", counted)
+    changed = put(stored, {1: {"refund", "late"}})
+
+    assert len(read) == len({bucket_of("refund"), bucket_of("order"), bucket_of("late")})
+    assert (having(changed, "late"), having(changed, "order"), having(changed, "ff")) == (0b10, 0, 1)
+
+
+def test_a_full_block_is_read_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 30)
+    turns = {index: {f"{word:x}x{index:x}" for word in range(1 << index)} for index in range(12)}
+    attempts: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        attempts.append(1)
+        return merged(*args)
+
+    merged = blocks._merged
+    monkeypatch.setattr(blocks, "_merged", counted)
+    stored = put({}, turns)
+
+    assert len(attempts) == blocks.ATTEMPTS + 1
+    assert unindexed_in(stored[0]) == (1 << 12) - 1
 
 
 def test_a_block_of_an_earlier_release_that_is_too_long_can_be_changed() -> None:

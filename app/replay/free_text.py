@@ -9,7 +9,7 @@ from unicodedata import category
 from app.pointers import PointerTree, follow, format_pointer
 from app.replay.sources import json_of
 from app.replay.vocabulary import PARTICLES
-from app.values.budget import UNLIMITED, WorkBudget
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
 FREE_KEYS = frozenset({"query", "body", "message", "reason", "note", "subject", "summary"})
 SEVERAL_WORDS = 3
@@ -19,26 +19,27 @@ _FREE_BY_DESCRIPTION = ("free text", "free-text", "freetext", "free form", "free
 
 _AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_"
 
-SEARCHED_MAX = 1_000_000_000
-"""Characters that are searched for the texts of all calls of a conversation; about half a second."""
-_PARTS_MAX = 64
+SEARCHED_MAX = 100_000_000
+"""Characters that are searched for the texts of all calls of a conversation: about half a second at most."""
+# CPython looks at each character of a text below this length again for many of the text that it looks for.
+_SHORT_TEXT = 30_000
+_COMPARED = 8  # characters of the text that it looks for, which take it as long as a character that it searches
 
 
 class SeenResults:
     """The texts of the tool results that came before a call."""
 
     def __init__(self, results: Iterable[Any] = ()) -> None:
+        self._budget = WorkBudget(SEARCHED_MAX)
         self._parts: list[str] = []
-        self._left = SEARCHED_MAX
+        self._seen = set[str]()
+        self._searched: dict[str, int] = {}  # the characters of the results that do not have a text
         self._user = self._folded_user = ""
         for result in results:
             self.add(result)
 
     def add(self, result: Any) -> None:
         self._parts += [folded(text) for _, _, text in _texts(result, None)]
-        if len(self._parts) > _PARTS_MAX:
-            # No folded text has a line break.
-            self._parts = ["\n".join(self._parts)]
 
     def have(self, text: str, user: str) -> bool:
         """Return whether a folded text is in the user's message or in one of the results.
@@ -47,9 +48,27 @@ class SeenResults:
         """
         if user != self._user:
             self._user, self._folded_user = user, folded(user)
-        parts = [self._folded_user, *self._parts]
-        self._left -= sum(map(len, parts))
-        return self._left < 0 or any(text in part for part in parts)
+        try:
+            return self._has(self._folded_user, text) or self._results_have(text)
+        except OverBudget:
+            return True
+
+    def _results_have(self, text: str) -> bool:
+        if text in self._seen:
+            return True
+        if len(self._parts) > 1:
+            self._parts = ["\n".join(self._parts)]  # no folded text has a line break
+        results = "".join(self._parts)
+        if self._has(results, text, self._searched.get(text, 0)):
+            self._seen.add(text)
+            return True
+        self._searched[text] = len(results)
+        return False
+
+    def _has(self, searched: str, text: str, start: int = 0) -> bool:
+        length = len(searched) - start
+        self._budget.spend(length * (1 + len(text) // _COMPARED if length < _SHORT_TEXT else 1))
+        return searched.find(text, start) >= 0
 
 
 def free_paths(

@@ -254,12 +254,40 @@ def test_each_result_is_read_once_however_many_calls_follow(monkeypatch: pytest.
 
 
 def test_no_more_text_is_free_once_too_much_was_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_text, "SEARCHED_MAX", 100)
+    monkeypatch.setattr(free_text, "SEARCHED_MAX", 200)
     seen = SeenResults(["x" * 40])
 
-    found = [free_paths({"a": "the blue one"}, results=seen) for _ in range(3)]
+    found = [free_paths({"a": f"the blue one {n}"}, results=seen) for n in range(3)]
 
     assert found == [{"/a": "facts"}, {"/a": "facts"}, {}]
+
+
+def test_a_text_that_many_calls_have_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_text, "SEARCHED_MAX", 500)
+    seen = SeenResults(["x" * 40])
+
+    assert {tuple(free_paths({"a": "the blue one"}, results=seen)) for _ in range(100)} == {("/a",)}
+    seen.add("take the blue one")
+    assert {tuple(free_paths({"a": "the blue one"}, results=seen)) for _ in range(100)} == {()}
+
+
+def test_a_short_text_that_nearly_repeats_what_is_searched_counts_as_much_as_it_takes() -> None:
+    repeated = ("aa " * 10_000)[:29_990]
+    sought = "aa " * 16 + "bb " + "aa " * 14 + "a"  # CPython compares most of its characters at each place
+    seen = SeenResults([repeated])
+
+    found = [free_paths({"a": f"{sought}{n % 10}{n // 10}"}, results=seen) for n in range(500)]
+
+    assert 200 < found.index({}) < 300, "about a hundred million comparisons of a character"
+
+
+def test_results_are_searched_as_one_text_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    repeated = ("aa " * 10_000)[:29_990]
+    monkeypatch.setattr(free_text, "SEARCHED_MAX", 62 * 29_990 + 100)
+    seen = SeenResults([repeated] * 62)
+
+    assert free_paths({"a": "aa bb cc"}, results=seen) == {"/a": "facts"}, "each character is searched once"
+    assert free_paths({"a": "aa bb dd"}, results=seen) == {}
 
 
 def test_a_search_takes_any_words() -> None:

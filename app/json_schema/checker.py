@@ -16,7 +16,8 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
-from app.json_schema.references import Patterns, References
+from app.json_schema.references import References
+from app.patterns import Patterns
 from app.values.budget import WorkBudget
 
 SHOWN = 200  # characters of a value in a message

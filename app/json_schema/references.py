@@ -1,13 +1,10 @@
-"""Resolves the references of a JSON Schema, never over the network, and runs its patterns. Both are counted."""
+"""Resolves the references of a JSON Schema, never over the network, in steps that are counted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from app.patterns import compile_pattern
 from app.pointers import unescape_token
 from app.values.budget import WorkBudget
 
@@ -91,44 +88,3 @@ def _step(node: Any, token: str, reference: str) -> Any:
     if isinstance(node, dict) and token in node:
         return node[token]
     raise Unresolvable(f"{reference[:200]!r} is not in it")
-
-
-# A class such as \pL costs a millisecond anywhere in a pattern.
-STEPS_TO_COMPILE = 1000
-STEPS_TO_COMPILE_A_CHARACTER = 40
-# RE2 uses up to one internal step for each character and instruction.
-INSTRUCTIONS_PER_STEP = 256
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
-    """Return the compiled pattern; None if RE2 does not support it (look-around, back references)."""
-    try:
-        return compile_pattern(pattern)
-    except ValueError:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """The patterns of a check; each is compiled once."""
-
-    _budget: WorkBudget
-    _known: dict[str, Any] = field(default_factory=dict)
-
-    def knows(self, pattern: str) -> bool:
-        return self._compiled(pattern) is not None
-
-    def match(self, pattern: str, text: str) -> bool:
-        """Return whether a pattern is found in a text; true for a pattern that RE2 does not support."""
-        compiled = self._compiled(pattern)
-        if compiled is None:
-            return True
-        self._budget.spend(1 + len(text) * compiled.programsize // INSTRUCTIONS_PER_STEP)
-        return compiled.search(text) is not None
-
-    def _compiled(self, pattern: str) -> Any:
-        if pattern not in self._known:
-            self._budget.spend(STEPS_TO_COMPILE + STEPS_TO_COMPILE_A_CHARACTER * len(pattern))
-            self._known[pattern] = _compiled(pattern)
-        return self._known[pattern]

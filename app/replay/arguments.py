@@ -1,6 +1,5 @@
 """Compares the arguments of two calls, path by path and by matchers: exactly, by their facts, or not at all."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,23 +8,23 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.patterns import found as found_in
 from app.pointers import PointerTree, follow, format_pointer, parse_pointer
-from app.replay.compare import MOST_DIFFERENCES, Path, differences, equal, fingerprint, part_of
+from app.replay.compare import MOST_DIFFERENCES, Path, differences, equal, part_of
 from app.replay.facts import Facts, compare_facts
 from app.replay.findings import Difference
+from app.replay.fingerprints import json_of
 from app.replay.matchers import Matcher
+from app.replay.reader import Reader
 from app.replay.scalars import distance, letters
 from app.replay.sources import Sources
-from app.values.budget import UNLIMITED, WorkBudget
+from app.values.budget import WorkBudget
 
 _FACTS = ("kept", "lost", "invented")
-_READING = 8  # characters that a step reads in order to compare letters or to look for a pattern
 
 # The matchers by pointer, each with the number of its `*` and its place among the others.
 RankedMatchers = PointerTree[tuple[int, int, Matcher]]
 NO_POINTERS = PointerTree[Any]()
-_Pending = tuple[Path, Any, Any, Sequence[RankedMatchers], Sequence[PointerTree[Any]]]
+_Place = tuple[str | int, Any, Any, Sequence[RankedMatchers], Sequence[PointerTree[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,16 @@ def compare_arguments(
     *,
     subset: bool = False,
     ignored: PointerTree[Any] = NO_POINTERS,
-    budget: WorkBudget = UNLIMITED,
+    reader: Reader | None = None,
 ) -> ArgumentsComparison:
     """Compare the arguments of two calls: by the matchers where these name a place, and exactly elsewhere.
 
     Of several matchers that name one place, the one with the fewest `*` counts; what is `ignored`, or below that, has
     none. Where only one call has a value, the calls differ, unless by `any`; with `subset`, the new call may have more.
-    `sources()` is called only where texts are compared by their facts. Raises `OverBudget`.
+    `sources()` is called only where texts are compared by their facts. Raises `OverBudget` of the reader's budget.
     """
+    reader = reader or Reader()
+    budget = reader.budget
     others = differences(recorded, produced, subset=subset, ignored=(ignored, matchers), budget=budget)
     found = list(islice(others, MOST_DIFFERENCES))
     questions, facts = list[Question](), list[Facts]()
@@ -84,7 +85,7 @@ def compare_arguments(
             facts.append(compare_facts(left, right, sources(), keep_said=True))
             emptied = left.strip() and not right.strip()
             found += [Difference(where, left, right)] if emptied or not facts[-1].agree else []
-        elif not _matches(matcher, left, right, budget):
+        elif not _matches(matcher, left, right, reader):
             found.append(Difference(where, left, right))
     return ArgumentsComparison(tuple(found), join_facts(facts), tuple(questions))
 
@@ -107,23 +108,37 @@ def _places(
 ) -> Iterator[tuple[Path, Any, Any, Matcher]]:
     """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
     places: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
-    pending: list[_Pending] = [((), recorded, produced, [matchers], [ignored])]
-    while pending:
-        path, left, right, trees, without = pending.pop()
+    path: list[str | int] = []  # with a first part that stands for the arguments
+    levels: list[Iterator[_Place]] = [iter([("", recorded, produced, [matchers], [ignored])])]
+    while levels:
+        place = next(levels[-1], None)
+        if place is None:
+            levels.pop()
+            continue
+        part, left, right, trees, without = place
+        path[len(levels) - 1 :] = [part]
         budget.spend(1 + len(trees) + len(without))
         if not trees or any(tree.value is not None for tree in without):
             continue
         values = [tree.value for tree in trees if tree.value is not None]
         if values:
-            places.append((min(values, key=_rank), path, left, right))
+            places.append((min(values, key=_rank), tuple(path[1:]), left, right))
         parts = _parts(left, right, trees)
         budget.spend(len(parts))
-        pending += [
-            ((*path, part), part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part))
-            for part in reversed(parts)
-        ]
-    for (_, _, matcher), path, left, right in sorted(places, key=lambda place: _rank(place[0])):
-        yield path, left, right, matcher
+        levels.append(_below(left, right, trees, without, parts))
+    for (_, _, matcher), where, left, right in sorted(places, key=lambda place: _rank(place[0])):
+        yield where, left, right, matcher
+
+
+def _below(
+    left: Any,
+    right: Any,
+    trees: Sequence[RankedMatchers],
+    without: Sequence[PointerTree[Any]],
+    parts: Iterable[str | int],
+) -> Iterator[_Place]:
+    for part in parts:
+        yield part, part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part)
 
 
 def _parts(left: Any, right: Any, trees: Sequence[PointerTree[Any]]) -> list[str | int]:
@@ -143,21 +158,18 @@ def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
     return value[:2]
 
 
-def _matches(matcher: Matcher, recorded: Any, produced: Any, budget: WorkBudget) -> bool:
+def _matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> bool:
     match matcher.match:
         case "text" if isinstance(recorded, str) and isinstance(produced, str):
-            budget.spend((len(recorded) + len(produced)) // _READING)
-            return letters(recorded) == letters(produced)
+            return letters(recorded, reader.budget) == letters(produced, reader.budget)
         case "number":
-            apart = distance(recorded, produced)
+            apart = distance(recorded, produced, reader.budget)
             return apart is not None and apart <= Decimal(repr(matcher.tolerance))
         case "regex":
-            text = produced if isinstance(produced, str) else json.dumps(produced)
-            budget.spend(len(matcher.value) + len(text) // _READING)
-            return found_in(matcher.value, text)
+            text = produced if isinstance(produced, str) else json_of(produced, reader.budget)
+            return reader.found(matcher.value, text)
         case "one_of":
-            return any(equal(value, produced, budget) for value in matcher.values)
+            return any(equal(value, produced, reader.budget) for value in matcher.values)
         case "unordered" if isinstance(recorded, list) and isinstance(produced, list):
-            budget.spend(len(recorded) + len(produced))
-            return sorted(map(fingerprint, recorded)) == sorted(map(fingerprint, produced))
-    return equal(recorded, produced, budget)
+            return reader.fingerprints.same_entries(recorded, produced)
+    return equal(recorded, produced, reader.budget)

@@ -1,6 +1,5 @@
 """Checks the steps that a draft produced: arguments by their matchers, answers by text, facts and polarity."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -9,12 +8,12 @@ from typing import Any, Literal
 from msgspec import UNSET, structs
 
 from app.chat import ToolCall
-from app.patterns import found as found_in
 from app.replay.arguments import RankedMatchers, compare_arguments, ranked
 from app.replay.compare import MOST_DIFFERENCES, arguments_of, differences, ignored_paths
 from app.replay.effects import Tool
 from app.replay.facts import Facts, compare_facts, values_repeated
 from app.replay.findings import DecidedBy, Difference, ProducedStep
+from app.replay.fingerprints import json_of
 from app.replay.free_text import folded
 from app.replay.limits import limits_differ
 from app.replay.matchers import parse_matchers
@@ -30,6 +29,8 @@ MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
 _STEPS_OF_A_CALL = 20  # to compare arguments without values
 _STEPS_OF_A_MATCHER = 5  # to parse it
 _READING = 8  # characters that a step reads in order to parse JSON or to search a text
+_STEPS_OF_AN_ELEMENT = 3  # to parse an element of JSON
+ELEMENTS_MAX = 250_000  # lists, objects and members of JSON in a text that is compared, as in a model's answer
 _GUARDS = 3  # that find the values of both texts again
 
 
@@ -139,7 +140,7 @@ class Checker:
             self.sources,
             subset=step.check.arguments == "subset",
             ignored=ignored_paths(step.check.ignore_paths),
-            budget=self.budget,
+            reader=self.reader,
         )
         found = _unless_any(f"{step.name} was called with other arguments", iter(compared.differences))
         found = replace(found, facts=compared.facts)
@@ -147,7 +148,7 @@ class Checker:
             return found
         assertion = "; ".join(f"{each.path}: {each.assertion}" for each in compared.questions)
         sides = ({each.path: getattr(each, side) for each in compared.questions} for side in ("expected", "actual"))
-        task = JudgeTask(assertion, *(json.dumps(side, ensure_ascii=False) for side in sides))
+        task = JudgeTask(assertion, *(json_of(side, self.budget, ensure_ascii=False) for side in sides))
         reason = "no model may judge the arguments"
         return replace(found, result="needs_review", reason=reason, decided_by=None, task=task)
 
@@ -166,7 +167,7 @@ class Checker:
             case "contains":
                 return _contains(str(expected), actual)
             case "regex":
-                return _matches(str(expected), actual)
+                return self._matches(str(expected), actual)
             case "json_subset":
                 return self._json_subset(step.check, expected, actual)
             case "strict":
@@ -175,6 +176,11 @@ class Checker:
                 return self._facts(str(expected), actual)
             case "meaning":
                 return self._meaning(step.check, str(expected), actual)
+
+    def _matches(self, pattern: str, actual: str) -> Comparison:
+        if self.reader.found(pattern, actual):
+            return PASSED
+        return _text_differs("the answer does not match the pattern", pattern, actual)
 
     def _facts(self, expected: str, actual: str) -> Comparison:
         facts = compare_facts(expected, actual, self.sources())
@@ -222,7 +228,7 @@ class Checker:
         return None
 
     def _strict(self, check: Check, expected: str, actual: str) -> Comparison:
-        left, right = _parse_json(expected), _parse_json(actual)
+        left, right = _parse_json(expected, self.budget), _parse_json(actual, self.budget)
         if left is not UNSET and right is not UNSET:
             return _unless_any("the answer differs", self._differences(check, left, right))
         if folded(expected) == folded(actual):
@@ -230,8 +236,8 @@ class Checker:
         return _text_differs("the answer differs", expected, actual)
 
     def _json_subset(self, check: Check, expected: Any, actual: str) -> Comparison:
-        left = _parse_json(expected) if isinstance(expected, str) else expected
-        right = _parse_json(actual)
+        left = _parse_json(expected, self.budget) if isinstance(expected, str) else expected
+        right = _parse_json(actual, self.budget)
         for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
             if value is UNSET:
                 return _text_differs(reason, expected, actual)
@@ -239,7 +245,7 @@ class Checker:
 
     def _flags_differ(self, check: Check, expected: str, actual: str) -> bool:
         """Return True if two JSON documents differ in a true, false or null, which are no values of a text."""
-        left, right = _parse_json(expected), _parse_json(actual)
+        left, right = _parse_json(expected, self.budget), _parse_json(actual, self.budget)
         if not isinstance(left, dict | list) or not isinstance(right, dict | list):
             return False
         found = self._differences(check, left, right)
@@ -268,12 +274,6 @@ def _contains(expected: str, actual: str) -> Comparison:
     return _text_differs(reason, expected, actual)
 
 
-def _matches(pattern: str, actual: str) -> Comparison:
-    if found_in(pattern, actual):
-        return PASSED
-    return _text_differs("the answer does not match the pattern", pattern, actual)
-
-
 def _unless_any(reason: str, found_differences: Iterator[Difference]) -> Comparison:
     """Pass unless there are differences, of which a diff shows the first: people read it."""
     diff = tuple(islice(found_differences, MOST_DIFFERENCES))
@@ -284,8 +284,16 @@ def _text_differs(reason: str, expected: Any, actual: str) -> Comparison:
     return Comparison("failed", reason, (Difference("", expected, actual),))
 
 
-def _parse_json(text: str) -> Any:
-    """Return the JSON value of a text in storable form; UNSET when it has none, or nests too deeply for that."""
+def _parse_json(text: str, budget: WorkBudget) -> Any:
+    """Return the JSON value of a text in storable form; UNSET when it has none, or nests too deeply for that.
+
+    Raises `OverBudget` for a text that may have more than `ELEMENTS_MAX` elements.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        elements = sum(map(text.count, ",[{"))
+        if elements > ELEMENTS_MAX:
+            raise OverBudget
+        budget.spend(_STEPS_OF_AN_ELEMENT * elements)
     try:
         return decode_json(text)
     except ValueError:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from msgspec import UNSET
 
-from app.json_schema.checker import canonical
 from app.pointers import PointerTree, follow, format_pointer, parse_pointer
 from app.replay.findings import Difference
 from app.values.budget import UNLIMITED, WorkBudget
 
 Path = tuple[str | int, ...]  # a number is an index of an array, a text a key of an object
+_Place = tuple[str | int, Any, Any, Sequence[PointerTree[Any]]]
 MOST_DIFFERENCES = 100  # that a verdict keeps
-_DIGEST_SIZE = 16
 
 
 def differences(
@@ -33,21 +31,30 @@ def differences(
     With `subset`, keys that only `actual` has are no difference; arrays still have to agree index by index. What
     `ignored` has a pointer to is left out. Values may nest deeply: there is no recursion. Raises `OverBudget`.
     """
-    pending: list[tuple[Path, Any, Any, Sequence[PointerTree[Any]]]] = [((), expected, actual, ignored)]
-    while pending:
-        path, left, right, trees = pending.pop()
+    path: list[str | int] = []  # with a first part that stands for the document
+    levels: list[Iterator[_Place]] = [iter([("", expected, actual, ignored)])]
+    while levels:
+        place = next(levels[-1], None)
+        if place is None:
+            levels.pop()
+            continue
+        part, left, right, trees = place
+        path[len(levels) - 1 :] = [part]
         budget.spend(1 + len(trees))
         if any(tree.value is not None for tree in trees):
             continue
         parts = common_parts(left, right, subset=subset)
-        if parts is None:
-            if not _same(left, right):
-                yield Difference(format_pointer(path), left, right)
-            continue
-        budget.spend(len(parts))
-        pending += [
-            ((*path, part), part_of(left, part), part_of(right, part), follow(trees, part)) for part in reversed(parts)
-        ]
+        if parts is not None:
+            budget.spend(len(parts))
+            levels.append(_below(left, right, trees, parts))
+        elif not _same(left, right):
+            yield Difference(format_pointer(path[1:]), left, right)
+
+
+def _below(left: Any, right: Any, trees: Sequence[PointerTree[Any]], parts: Sequence[str | int]) -> Iterator[_Place]:
+    """Yield the parts of two values one by one: only those on the path to the present one are kept."""
+    for part in parts:
+        yield part, part_of(left, part), part_of(right, part), follow(trees, part)
 
 
 def common_parts(left: Any, right: Any, *, subset: bool = False) -> Sequence[str | int] | None:
@@ -77,38 +84,6 @@ def arguments_of(arguments: object) -> object:
 def equal(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> bool:
     """Return True if two JSON values are the same value. Raises `OverBudget`."""
     return next(differences(left, right, budget=budget), None) is None
-
-
-def leaves(value: Any) -> frozenset[bytes]:
-    """Return a digest of every scalar and empty container with its path, which `similarity` counts.
-
-    They are digests because numbers, and tuples of numbers, can be chosen to collide in a set.
-    """
-    digests = set[bytes]()
-    pending: list[tuple[bytes, Any]] = [(bytes(_DIGEST_SIZE), value)]
-    while pending:
-        path, part = pending.pop()
-        if isinstance(part, dict) and part:
-            pending += [(_digest(path, f".{key}"), child) for key, child in part.items()]
-        elif isinstance(part, list) and part:
-            pending += [(_digest(path, f"[{index}"), child) for index, child in enumerate(part)]
-        else:
-            digests.add(_digest(path, f"={canonical(part, UNLIMITED)}"))
-    return frozenset(digests)
-
-
-def fingerprint(value: Any) -> bytes:
-    """Return a digest that is the same for equal JSON values only."""
-    return blake2b(b"".join(sorted(leaves(value))), digest_size=_DIGEST_SIZE).digest()
-
-
-def _digest(path: bytes, part: str) -> bytes:
-    return blake2b(path + part.encode(errors="surrogatepass"), digest_size=_DIGEST_SIZE).digest()
-
-
-def similarity(left: frozenset[bytes], right: frozenset[bytes]) -> float:
-    """Return the share of leaves that two values have in common, 0 to 1 (Dice's coefficient)."""
-    return 2 * len(left & right) / (len(left) + len(right))
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from app.replay.checks import Checker
-from app.replay.compare import arguments_of, leaves, similarity
+from app.replay.compare import arguments_of
 from app.replay.findings import ProducedStep
+from app.replay.fingerprints import leaves, similarity
 from app.replay.matching import Matching, Pairs, longest_common_subsequence
 from app.replay.types import CaseStep, Order
 from app.values.budget import OverBudget
@@ -131,10 +132,14 @@ class _Pairing:
         return int(100 * similarity(one, other))
 
     def _leaves_of(self, index: int) -> frozenset[bytes]:
-        """Return the leaves of a recorded call's arguments or, with its index inverted, of a produced one's."""
+        """Return the leaves of a recorded call's arguments or, with its index inverted, of a produced one's.
+
+        Raises `OverBudget`.
+        """
         if index not in self._leaves:
             step = self._steps[index] if index >= 0 else self._produced[~index]
-            self._leaves[index] = leaves(arguments_of(step.arguments if step.kind == "tool_call" else None))
+            arguments = arguments_of(step.arguments if step.kind == "tool_call" else None)
+            self._leaves[index] = leaves(arguments, self._budget)
             hash(self._leaves[index])  # the set keeps its hash, which distinguishes most different ones
         return self._leaves[index]
 

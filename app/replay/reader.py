@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from app.patterns import Patterns
+from app.replay.fingerprints import Fingerprints
 from app.replay.names import plain_words
 from app.replay.value_kinds import Value
 from app.replay.values import find_values
@@ -24,6 +26,8 @@ class Reader:
         self.budget = budget
         self._values: dict[str, tuple[Value, ...]] = {}
         self._plain: dict[str, frozenset[str]] = {}
+        self._patterns = Patterns(budget)
+        self.fingerprints = Fingerprints(budget)
 
     def values(self, text: str) -> tuple[Value, ...]:
         """Return what `find_values` finds. Raises `OverBudget`."""
@@ -39,6 +43,15 @@ class Reader:
             self.spend_on_words(text)
             self._plain[text] = frozenset(plain_words(text))
         return self._plain[text]
+
+    def found(self, pattern: str, text: str) -> bool:
+        """Return whether a pattern matches anywhere in a text.
+
+        Raises `OverBudget`, and `ValueError` for a pattern that RE2 does not know.
+        """
+        if not self._patterns.knows(pattern):
+            raise ValueError(f"{pattern!r} is no pattern of RE2")
+        return self._patterns.match(pattern, text)
 
     def spend_on_values(self, text: str) -> None:
         """Count the steps of finding the values of a text, which are more the more numbers it has."""

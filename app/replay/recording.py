@@ -8,9 +8,10 @@ from operator import itemgetter, or_
 from typing import Protocol
 
 from app.chat import ToolCall
-from app.replay.compare import arguments_of, fingerprint
+from app.replay.compare import arguments_of
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy
+from app.replay.fingerprints import fingerprint
 from app.replay.matching import Matching, lowest_bit
 from app.replay.types import CaseStep, CaseTurn, CheckedCall
 from app.values.budget import OverBudget, WorkBudget

@@ -8,27 +8,36 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, InvalidOpera
 from typing import Any
 
 from app.replay.value_kinds import plainly
+from app.values.budget import UNLIMITED, WorkBudget
 from app.values.unicode import folded
 
 # Exact where floats are not, and without an exception for the largest exponents; distances are rounded up.
 _EXACT = Context(prec=28, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _SIGNS = ("Sc", "Sm")  # Unicode's categories of the signs of currencies and of mathematics
 _OTHER_SIGNS = "%‰°"
+_DIGITS = 16  # characters of a number that a step reads
+_STEPS_OF_A_GAP = 2
+_PLAIN = 8  # characters of a folded text that a step searches for gaps
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
-def distance(left: Any, right: Any) -> Decimal | None:
-    """Return how far two numbers are apart, None unless both are numbers or texts that are; never raises."""
+def distance(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> Decimal | None:
+    """Return how far two numbers are apart, None unless both are numbers or texts that are. Raises `OverBudget`."""
+    budget.spend(sum(len(side) // _DIGITS for side in (left, right) if isinstance(side, str)))
     one, other = _number(left), _number(right)
     return None if one is None or other is None else _EXACT.abs(_EXACT.subtract(one, other))
 
 
-def letters(text: str) -> str:
+def letters(text: str, budget: WorkBudget = UNLIMITED) -> str:
     """Return a text in lower case, and without white space and punctuation.
 
     Signs are no punctuation ($, %, <, the minus of a number), and punctuation between two digits stays: 1.5 is not 15.
+    Raises `OverBudget`.
     """
-    return _NO_LETTERS.sub(_signs, folded(plainly(" ".join(text.split()))))
+    budget.spend(len(text))
+    plain = folded(plainly(" ".join(text.split())))
+    budget.spend(_STEPS_OF_A_GAP * sum(1 for _ in _NO_LETTERS.finditer(plain)) + len(plain) // _PLAIN)
+    return _NO_LETTERS.sub(_signs, plain)
 
 
 def _number(value: Any) -> Decimal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -10,17 +11,19 @@ import pytest
 
 from app.chat import Message
 from app.replay.arguments import compare_arguments, ranked
-from app.replay.checks import TOO_LONG, Checker
-from app.replay.compare import differences, equal, fingerprint, ignored_paths, leaves, similarity
+from app.replay.checks import ELEMENTS_MAX, TOO_LONG, Checker
+from app.replay.compare import differences, equal, ignored_paths
 from app.replay.engine import replay
 from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
+from app.replay.fingerprints import fingerprint, leaves, similarity
 from app.replay.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
-from app.replay.reader import Reader
+from app.replay.reader import COMPARED_MAX, Reader
+from app.replay.scalars import letters
 from app.replay.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
-from app.values.budget import WorkBudget
+from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
 from tests.unit.replay.fakes import FakeModel, answer, call, calls, pair, ports, says, turn
 
@@ -105,6 +108,116 @@ def test_numbers_that_collide_with_their_index_are_not_compared_with_each_other(
         "they do collide"
     )
     assert len({hash(leaf) for leaf in leaves(numbers_that_collide_by_index(400))}) == 400
+
+
+def reader() -> Reader:
+    return Reader(WorkBudget(COMPARED_MAX))
+
+
+ENTRIES: dict[str, Callable[[int], list[Any]]] = {
+    "one list": lambda n: [[1] * n],
+    "an object of lists": lambda n: [{f"k{k}": [k] for k in range(n)}],
+    "deep lists": lambda n: [nested([1] * n)],
+    "entries": lambda n: [[k] for k in range(n)],
+}
+
+
+@pytest.mark.parametrize("entries", ENTRIES.values(), ids=ENTRIES)
+def test_what_is_nested_in_an_entry_of_a_list_in_any_order_is_counted_before_it_is_read(
+    entries: Callable[[int], list[Any]],
+) -> None:
+    step = call("get", {"a": entries(100_000)}, arguments={"/a": "unordered"})
+    produced = ProducedCall("get", {"a": [0] * len(step.arguments["a"])})
+
+    def work() -> object:
+        return Checker({}, Sources, reader=Reader(WorkBudget(2_000))).compare(step, produced)
+
+    assert calls_of(work) < 20_000
+    assert work() is TOO_LONG
+
+
+def test_a_recorded_list_is_read_once_for_all_calls_that_it_is_compared_with() -> None:
+    recorded, matchers, counted = {"a": [[1] * 1_000]}, ranked(parse_matchers({"/a": "unordered"})), reader()
+
+    for number in range(100):
+        compare_arguments(recorded, {"a": [[number]]}, matchers, Sources, reader=counted)
+
+    assert 5_000 < counted.budget.spent < 15_000
+
+
+def test_a_value_that_is_searched_as_json_is_counted_before_it_is_written() -> None:
+    matchers = ranked(parse_matchers({"/a": {"match": "regex", "value": "b"}}))
+    work = partial(
+        compare_arguments, {"a": 1}, {"a": [[1]] * 100_000}, matchers, Sources, reader=Reader(WorkBudget(3_000))
+    )
+
+    with pytest.raises(OverBudget):
+        work()
+
+
+DEAR_PATTERN = "[ab]{500}c"
+
+
+def test_a_pattern_counts_its_instructions_for_each_character() -> None:
+    text = "ab" * 50_000
+    answers, arguments = (Checker({}, Sources, reader=reader()) for _ in range(2))
+
+    answers.compare(answer("", answer="regex", value=DEAR_PATTERN), ProducedAnswer(text))
+    matcher = {"/a": {"match": "regex", "value": DEAR_PATTERN}}
+    arguments.compare(call("get", {"a": ""}, arguments=matcher), ProducedCall("get", {"a": text}))
+
+    for checker in (answers, arguments):
+        assert checker.budget.spent > len(text) * 500 // 64
+
+
+def test_a_pattern_that_was_compiled_counts_only_its_search_from_then_on() -> None:
+    counted = reader()
+
+    assert [counted.found("a{3}", "aaa") for _ in range(100)] == [True] * 100
+    assert counted.budget.spent < 2_000
+
+
+def test_a_dear_pattern_on_a_long_answer_needs_review() -> None:
+    checker = Checker({}, Sources, reader=reader())
+    step = answer("", answer="regex", value=DEAR_PATTERN)
+
+    assert checker.compare(step, ProducedAnswer("ab" * 500_000)) is TOO_LONG
+
+
+@pytest.mark.parametrize("depth", [1, 50])
+def test_two_long_lists_are_compared_in_the_memory_of_their_depth(depth: int) -> None:
+    left, right = (nested([1] * 20_000, depth) for _ in range(2))
+
+    assert peak_of(lambda: equal(left, right)) < 100_000
+    assert peak_of(lambda: compared(left, right, {"/x": "number"})) < 100_000
+
+
+def peak_of(work: Callable[[], object]) -> int:
+    """Return the most bytes that work holds at once."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("check", ["strict", "json_subset", "meaning"])
+def test_json_of_more_elements_than_an_answer_may_have_is_too_long_to_compare(check: str) -> None:
+    checker = Checker({}, Sources, reader=Reader())
+    text = "[" + "1," * ELEMENTS_MAX + "1]"
+
+    assert checker.compare(answer(text, answer=check), ProducedAnswer(text)) is TOO_LONG
+    assert checker.compare(answer("1," * ELEMENTS_MAX, answer="strict"), ProducedAnswer("1")).result == "failed"
+
+
+@pytest.mark.parametrize("text", ["a b-c+", "a+", "\ufdfa"])
+def test_letters_are_counted_by_what_is_between_them(text: str) -> None:
+    budget = WorkBudget()
+
+    calls = calls_of(partial(letters, text * 1_000, budget))
+
+    assert budget.spent > calls / 10, (budget.spent, calls)
 
 
 SHAPES_OF_CALLS: dict[str, Callable[[int], Any]] = {

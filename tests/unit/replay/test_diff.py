@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from app.pointers import parse_pointer
-from app.replay.compare import differences, equal, ignored_paths, leaves, similarity
+from app.replay.compare import differences, equal, ignored_paths
 from app.replay.findings import Difference
+from app.replay.fingerprints import leaves, similarity
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -1,0 +1,93 @@
+"""Digests of JSON values, by which values are compared in any order and for their likeness, in counted steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+from app.json_schema.checker import canonical
+from app.values.budget import UNLIMITED, WorkBudget
+
+_DIGEST_SIZE = 16
+_STEPS_OF_A_LEAF = 5
+_STEPS_OF_A_PART = 2
+_SORTED = 8  # fingerprints that a step compares
+
+
+def json_of(value: Any, budget: WorkBudget, *, ensure_ascii: bool = True) -> str:
+    """Return a value as JSON. Raises `OverBudget` before more is written than the budget allows."""
+    pieces: list[str] = []
+    for piece in json.JSONEncoder(ensure_ascii=ensure_ascii).iterencode(value):
+        budget.read(piece)
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def leaves(value: Any, budget: WorkBudget = UNLIMITED) -> frozenset[bytes]:
+    """Return a digest of every scalar and empty container with its path, which `similarity` counts.
+
+    They are digests because numbers, and tuples of numbers, can be chosen to collide in a set. Raises `OverBudget`.
+    """
+    digests = set[bytes]()
+    levels: list[Iterator[tuple[bytes, Any]]] = [iter([(bytes(_DIGEST_SIZE), value)])]
+    while levels:
+        place = next(levels[-1], None)
+        if place is None:
+            levels.pop()
+            continue
+        path, part = place
+        budget.spend(_STEPS_OF_A_PART)
+        if isinstance(part, dict | list) and part:
+            levels.append(_paths_below(path, part, budget))
+        else:
+            budget.spend(_STEPS_OF_A_LEAF)
+            digests.add(_digest(path, f"={canonical(part, budget)}"))
+    return frozenset(digests)
+
+
+def _paths_below(path: bytes, part: Any, budget: WorkBudget) -> Iterator[tuple[bytes, Any]]:
+    if isinstance(part, list):
+        for index, child in enumerate(part):
+            yield _digest(path, f"[{index}"), child
+        return
+    for key, child in part.items():
+        budget.read(key)
+        yield _digest(path, f".{key}"), child
+
+
+def fingerprint(value: Any, budget: WorkBudget = UNLIMITED) -> bytes:
+    """Return a digest that is the same for equal JSON values only. Raises `OverBudget`."""
+    return blake2b(b"".join(sorted(leaves(value, budget))), digest_size=_DIGEST_SIZE).digest()
+
+
+class Fingerprints:
+    """The fingerprints of the entries of lists. Each list is read once, however many others it is compared with."""
+
+    def __init__(self, budget: WorkBudget) -> None:
+        self._budget = budget
+        # By the ids of the lists, which are kept so that no other list gets them.
+        self._known: dict[int, tuple[list[Any], list[bytes]]] = {}
+
+    def same_entries(self, left: list[Any], right: list[Any]) -> bool:
+        """Return whether two lists have the same entries in any order. Raises `OverBudget`."""
+        self._budget.spend(1)
+        if len(left) != len(right):
+            return False
+        self._budget.spend(len(left) // _SORTED)
+        return self._of(left) == self._of(right)
+
+    def _of(self, entries: list[Any]) -> list[bytes]:
+        if id(entries) not in self._known:
+            self._known[id(entries)] = entries, sorted(fingerprint(entry, self._budget) for entry in entries)
+        return self._known[id(entries)][1]
+
+
+def _digest(path: bytes, part: str) -> bytes:
+    return blake2b(path + part.encode(errors="surrogatepass"), digest_size=_DIGEST_SIZE).digest()
+
+
+def similarity(left: frozenset[bytes], right: frozenset[bytes]) -> float:
+    """Return the share of leaves that two values have in common, 0 to 1 (Dice's coefficient)."""
+    return 2 * len(left & right) / (len(left) + len(right))

@@ -11,7 +11,7 @@ from app.replay.value_kinds import Value
 from app.replay.values import find_values
 from app.values.budget import UNLIMITED, WorkBudget
 
-COMPARED_MAX = 5_000_000
+COMPARED_MAX = 3_000_000
 """Steps that the comparisons of one replay may have, or those of one calibration: some seconds of a processor."""
 
 _STEPS_OF_A_VALUE = 20

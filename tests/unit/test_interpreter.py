@@ -21,7 +21,7 @@ from app.otlp.normalise.messages import read_text
 from app.otlp.normalise.toolio import recorded_arguments, recorded_result
 from app.otlp.values import json_or_text
 from app.packed_text import pack, unpack
-from app.patterns import found
+from app.patterns import Patterns
 from app.prices.names import key_of
 from app.rendering.render import to_xml
 from app.schemas.csv_lines import csv_lines
@@ -29,6 +29,7 @@ from app.search.query import parse
 from app.sessions.build import build_lone_turn
 from app.sessions.said import TEXT_MAX, said_in
 from app.storable import decode_json, storable_text
+from app.values.budget import UNLIMITED
 from app.values.unicode import folded
 from app.web.presenters.diffs import diff_rows
 from app.web.presenters.markdown import to_html
@@ -144,7 +145,7 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     ),
     "masking": (CHARACTERS, lambda text: lambda: MASKING.at(text, ("a",))),
     "masking: JSON": (CHARACTERS, json_of(lambda text: MASKING.at(text, ("a",)))),
-    "patterns": (CHARACTERS, lambda text: lambda: found("(a|b)*c{2,9}", text)),
+    "patterns": (CHARACTERS, lambda text: lambda: Patterns(UNLIMITED).match("(a|b)*c{2,9}", text)),
     "prices: a model's name": (CHARACTERS, lambda text: lambda: key_of(text)),
     "packed_text": (CHARACTERS, lambda text: lambda: unpack(pack(well_formed(text)))),
     "rendering: Markdown to XML": (PROMPT, lambda text: xml(well_formed(text))),

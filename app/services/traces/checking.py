@@ -36,7 +36,7 @@ from app.services.replays.ports import MeteredModel
 from app.services.runs.outcome import cost_of
 from app.services.traces.log_query import ns_of
 from app.services.traces.logs import built_session
-from app.services.traces.turn_sizes import TURN_BYTES, sizes_of
+from app.services.traces.turn_sizes import CHECK_BYTES, sizes_of
 from app.sessions.facts import load
 from app.sessions.types import Turn
 from app.timestamps import Now
@@ -189,7 +189,7 @@ class OnlineCheckRunner:
             session = sessions.find_session(connection, project_id=check.project_id, session_key=row.session_key)
             if session is None:
                 return None
-            if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > TURN_BYTES:
+            if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > CHECK_BYTES:
                 return Outcome(None, TOO_LONG.reason)
             built = built_session(connection, session, [row], [load(row.facts)], NO_PRICES)
         return next(map(_answer_of, built.turns), None)

@@ -19,7 +19,7 @@ from app.otlp.logs import events_of
 from app.search.blocks import ALL, with_turns
 from app.search.words import word_set
 from app.services.traces.search_order import BlockOrder
-from app.services.traces.turn_sizes import last_rows, sizes_of
+from app.services.traces.turn_sizes import first_spans, last_rows, sizes_of
 from app.sessions.build import build_lone_turn
 from app.sessions.said import LoneTurn, said_in
 from app.work.work_time import WorkTime
@@ -181,5 +181,6 @@ def built_turns(connection: Connection, *, project_id: int, listed: Sequence[Ind
         ):
             by_trace[span.trace_id].append(span)
         for trace_id, of_turn in by_trace.items():
-            turns[prompt_id, trace_id] = build_lone_turn(of_turn, logged)
+            if read := first_spans(of_turn):
+                turns[prompt_id, trace_id] = build_lone_turn(read, logged)
     return turns

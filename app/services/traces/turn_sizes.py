@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from sqlalchemy import Connection
 
 from app.models import log_records, span_sizes
-from app.models.spans import TurnKey
+from app.models.spans import StoredSpan, TurnKey
 
 TURN_BYTES = 8 * 1024 * 1024
-"""What is read of a turn for the search, and what a turn may have that an online check reads.
-
-The spans may have so much, and the log records. A span may have 8 MiB, and is read if it is the first of its turn.
-"""
+"""What is read of the spans of a turn for the search, and of its log records. The first span may have as much."""
+CHECK_BYTES = 4 * 1024 * 1024
+"""What a turn may have that an online check reads."""
+ELEMENTS_MAX = 500_000
+"""Brackets and commas of the spans of a turn that are read: an empty list of two bytes takes 64 bytes in memory."""
 
 
 def sizes_of(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
@@ -33,6 +34,16 @@ def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple
     of_spans = span_sizes.sizes_of(connection, project_id=project_id, key=key)
     records = log_records.sizes_of(connection, project_id=project_id, trace_ids=[key[1]])
     return _last_that_fits(of_spans), _last_that_fits([(id_, size) for id_, _, size in records])
+
+
+def first_spans(spans: Iterable[StoredSpan]) -> list[StoredSpan]:
+    """Return the spans of a turn until they have ELEMENTS_MAX brackets and commas."""
+    left, read = ELEMENTS_MAX, list[StoredSpan]()
+    for span in spans:
+        left -= sum(map(span.raw.count, (b"[", b"{", b",")))
+        if left >= 0:
+            read.append(span)
+    return read
 
 
 def _last_that_fits(rows: Sequence[tuple[int, int]]) -> int:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from app.models import online_checks, spans
-from app.services.traces.turn_sizes import TURN_BYTES
+from app.services.traces.turn_sizes import CHECK_BYTES
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
@@ -102,7 +102,7 @@ def test_a_turn_that_expands_to_many_megabytes_is_not_read(world: World, monkeyp
     session_id = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"][0]["id"]
     trace_id = world.get(f"/api/v1/sessions/{session_id}").json["turns"][0]["traceId"]
     for number in (1, 2):
-        result = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": "long " * (TURN_BYTES // 10)}
+        result = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": "long " * (CHECK_BYTES // 10)}
         named = {"service.prompt.id": prompt_id} | result
         assert world.send(export(span(named, traceId=trace_id, spanId=f"{number:016x}"))).status_code == 200
     check = add(world, prompt_id, TEXT)

@@ -195,6 +195,15 @@ def test_a_short_stored_turn_that_expands_is_read_until_its_bytes_are_many(
     assert max(read) <= 200_000
 
 
+def test_lists_that_take_far_more_memory_than_bytes_are_not_read(world: World) -> None:
+    prompt_id, lists = world.prompt(), "[" + "[]," * (turn_sizes.ELEMENTS_MAX // 2) + '"hidden"]'
+    trace_id = say(world, prompt_id, "plain")
+    say(world, prompt_id, lists, trace_id=trace_id, span_id="f" * 16)
+    index(world)
+
+    assert (found(world, "plain"), found(world, "hidden")) == (1, 0)
+
+
 def test_a_bucket_that_was_cut_is_read_again_and_the_search_goes_on(world: World) -> None:
     say(world, world.prompt(), " ".join(f"refund{number} x{secrets.token_hex(8)}" for number in range(2_000)))
     index(world)

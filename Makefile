@@ -51,6 +51,7 @@ check: $(VENV)/test.stamp check-js ## Lint, formatting, types, the direction of 
 	$(BIN)/mypy
 	cd clients/python && ../../$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/prose
 	$(BIN)/python .ci/audit
 
 check-js: test-js

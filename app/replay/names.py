@@ -16,7 +16,7 @@ from app.replay.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title: its first word may be a name
 
 # A part of a code, as `a'b` of `a'b_1`, is read to its end and left out: a search from each `'` on would be quadratic.
-_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*+((?=\w|[-_]\w|'[^\W\d_]))?")
+_WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*((?=\w|[-_]\w|'[^\W\d_]))?")
 _TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE)
 _ZONE_NAME = re.compile(rf"\b(?:{'|'.join(zone for zone in ZONES if ' ' in zone)})\b", re.IGNORECASE)
 _NUMBERED = re.compile("[ \xa0][0-9]")

@@ -194,7 +194,7 @@ def test_the_first_line_of_the_log_says_what_starts_with_secrets_masked(server: 
         "REPRISE_HOME": str(server.home),
         "PORT": server.url.rpartition(":")[2],
         "REPRISE_METRICS_TOKEN": "(set)",
-        "REPRISE_INGEST_WAIT_S": PATIENT["REPRISE_INGEST_WAIT_S"],
+        **PATIENT,
     }
     assert "hush-hush" not in log
 

@@ -102,7 +102,7 @@ def test_a_form_that_changes_nothing_writes_nothing(world: World, admin: Browser
         ("tools", "[", "Tools: Must be JSON"),
         ("tools", '[{"name": 1}]', "Tools, number 1, name: "),
         ("temperature", "hot", "Temperature: Must be a number"),
-        ("temperature", "9", "Temperature: echo takes"),
+        ("temperature", "9", "Temperature: echo accepts"),
         ("model", "no-such-model", "Model: The model"),
         ("name", " ", "Name: "),
         ("assertion_type", "VAGUE", "New test cases check answers: "),

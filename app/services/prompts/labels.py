@@ -93,8 +93,8 @@ class LabelService:
                 require_experiment(connection, prompt, move.experiment_id)
             if old is not None and old.guarded and move.guarded is not False and move.override is None:
                 check_guard(connection, prompt, old, new, move.experiment_id)
-                if new == replace(old, updated_at=now):
-                    return old
+            if old is not None and new == replace(old, updated_at=now):
+                return old
             prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
             labels.add_version(connection, prompt_id=prompt_id, label=new)
             _note(connection, prompt, old, new, move, actor)

@@ -169,11 +169,11 @@ def test_a_replay_stored_while_its_prompt_is_erased_is_removed_as_well(
         late = [connection.execute(replays.select().where(replays.c.id == replay_id)).one()._asdict()]
     exhaust = Remover.exhaust
 
-    def removed(remover: Remover, step: partial[int], *, until: float | None = None) -> int:
+    def removed(remover: Remover, step: partial[int]) -> int:
         if step.keywords.get("table") == "case_snapshots" and late:
             with world.container.database.write() as connection:
                 connection.execute(replays.insert().values(late.pop()))
-        return exhaust(remover, step, until=until)
+        return exhaust(remover, step)
 
     monkeypatch.setattr(Remover, "exhaust", removed)
     world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)

@@ -11,6 +11,7 @@ from app.services.webhooks import deliveries
 from app.services.webhooks.deliveries import KEPT_FOR, PAUSES_S, RESERVED_FOR
 from tests.fakes.receiver import Receiver
 from tests.integration.webhooks.conftest import Hook, committed, new_hook
+from tests.support.waiting import wait_until
 from tests.support.world import World
 
 # Longer than any pause with its jitter.
@@ -139,5 +140,6 @@ def test_deliveries_are_kept_for_thirty_days(world: World, hook: Hook) -> None:
     committed(world)
     hook.deliverer(KEPT_FOR - timedelta(minutes=1)).remove_expired()
     assert len(hook.deliveries()) == 1
-    hook.deliverer(KEPT_FOR + timedelta(minutes=1)).remove_expired()
-    assert hook.deliveries() == []
+    deliverer = hook.deliverer(KEPT_FOR + timedelta(minutes=1))
+    # A sweep has an end, and other tests' organizations have rows, too.
+    wait_until(lambda: not deliverer.remove_expired() and not hook.deliveries(), "the removal of all deliveries")

@@ -96,6 +96,7 @@ def test_a_delivery_goes_with_its_prompt_and_after_its_time_but_not_with_the_pro
     assert [one["data"]["promptId"] for one in hook.deliveries()] == [kept]
     assert "webhook_deliveries" not in tables_with(masked, "Erased name")
 
-    hook.deliverer(KEPT_FOR + timedelta(minutes=1)).remove_expired()
-    assert hook.deliveries() == []
+    deliverer = hook.deliverer(KEPT_FOR + timedelta(minutes=1))
+    # A sweep has an end, and other tests' organizations have rows, too.
+    wait_until(lambda: not deliverer.remove_expired() and not hook.deliveries(), "the removal of all deliveries")
     assert "webhook_deliveries" not in tables_with(masked, "Kept name")

@@ -120,7 +120,7 @@ def add_alert(visit: Visit, base: str) -> None:
     visit.open(f"{base}/settings/alerts")
     visit.page.fill("#threshold", "99")
     visit.page.click("text=Create the rule")
-    visit.page.wait_for_selector("text=The alert rule is made")
+    visit.page.wait_for_selector("text=The alert rule is created")
 
 
 def seed(client: Client) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -12,7 +13,7 @@ import pytest
 from opentelemetry import context, trace
 from reprise_client.instrumentation import Limits, delivery
 from reprise_client.instrumentation.delivery import Delivery
-from reprise_client.instrumentation.endpoint import Endpoint, Outcome, Stored
+from reprise_client.instrumentation.endpoint import Away, Endpoint, Outcome, Stored
 from reprise_client.instrumentation.otlp_json import Batch
 from reprise_client.instrumentation.spool import Spool
 
@@ -122,6 +123,30 @@ def test_the_next_process_sends_what_one_left(start: Instrument, collector: Coll
     start()
 
     wait_until(lambda: collector.names == ["one"], "the span")
+
+
+def test_a_request_that_a_shutdown_meets_has_ended_after_it(tmp_path: Path) -> None:
+    retrying, ended = threading.Event(), threading.Event()
+
+    class Unreachable(Endpoint):
+        """Fails the first request at once, and a later one after some time."""
+
+        def send(self, http: httpx.Client, body: bytes) -> Outcome:
+            if retrying.is_set():
+                time.sleep(0.2)
+                ended.set()
+            retrying.set()
+            return Away("connection refused")
+
+    leaving = Delivery(Spool(tmp_path, Limits()), Unreachable("http://127.0.0.1:9", KEY))
+    leaving.put(Batch(b"{}", 1))
+    assert retrying.wait(60)
+
+    leaving.shutdown(60)
+
+    assert ended.is_set()
+    assert leaving._thread is not None
+    assert not leaving._thread.is_alive()
 
 
 def test_a_prompts_batches_go_to_no_other_prompt(start: Instrument, collector: Collector, tmp_path: Path) -> None:

@@ -115,13 +115,20 @@ class Delivery:
         return False
 
     def shutdown(self, timeout_s: float) -> None:
-        """Send what can be sent within `timeout_s`, and end the thread."""
+        """Send what can be sent within `timeout_s`, and end the thread.
+
+        A request that is under way may take longer than that; its thread then ends with it.
+        """
         if self._stopping:
             return
+        deadline = time.monotonic() + timeout_s
         self.flush(timeout_s)
         with self._changed:
             self._stopping = True
             self._ask()
+            thread = self._thread
+        if thread is not None:
+            thread.join(max(deadline - time.monotonic(), 0))
 
     def _ask(self) -> None:
         self._asked = True

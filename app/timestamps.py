@@ -29,3 +29,11 @@ def steady(now: Now, monotonic: Callable[[], float]) -> Now:
     """Return a clock that starts at the present time and is not affected by changes of the machine's clock."""
     began, started = now(), monotonic()
     return lambda: began + timedelta(seconds=monotonic() - started)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def ns_of(when: datetime) -> int:
+    """Return the Unix nanoseconds of a time in whole milliseconds."""
+    return (when - EPOCH) // timedelta(milliseconds=1) * NS_PER_MS

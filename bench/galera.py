@@ -18,8 +18,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from bench.ingest import SETTINGS, Sender, make
 from bench.load import Request, one_by_one, percentile_ms, rate
 from tests.support.deployment import Deployment

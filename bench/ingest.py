@@ -22,13 +22,13 @@ from urllib.parse import urlsplit
 import orjson
 from sqlalchemy import Connection, text
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from app.models import queries, spans
 from app.models.span_bodies import by_turn
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
-from app.services.traces.turns import add_to_turns, parts_of
+from app.services.ingest.turns import add_to_turns, parts_of
 from bench.load import memory_mb
 from bench.spans import batch
 from tests.support.deployment import Deployment, EmbeddedServer

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from app.container import Container
 from app.metrics import Metrics, registry
 from app.models import language_models, schema
 from app.process.bootstrap import bootstrap
 from app.redis_store.metric_store import MetricStore
+from app.wiring.container import Container
 from bench.spans import batch
 from config.settings import Settings
 from tests.support.mariadb import mariadb_server

@@ -25,12 +25,12 @@ from falcon import App
 from falcon.testing import TestClient
 from sqlalchemy import insert, select
 
-from app.container import Container
 from app.models import language_models
 from app.models.prompts import prompts
 from app.process.application import build_app
 from app.services.accounts.sign_in_attempts import Origin
 from app.web.cookies import SESSION_COOKIE
+from app.wiring.container import Container
 from bench.scale_rows import Maker
 from config import logging
 from config.settings import Settings

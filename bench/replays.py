@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from app.chat import Message
+from app.concurrency.quotas import Quota
 from app.providers.router import Providers
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
-from app.shares import Quota
 from config.settings import Settings
 from tests.fakes import wire
 from tests.fakes.upstream import Upstream

@@ -20,7 +20,8 @@ import orjson
 from sqlalchemy import Column, Integer, MetaData, String, Table, Text, bindparam, select, update
 
 from app.chat import Message
-from app.db import build_database
+from app.concurrency.quotas import Quota
+from app.database.transactions import build_database
 from app.models.base import BigInt
 from app.models.prepared import Prepared
 from app.models.queries import insert_row
@@ -28,7 +29,6 @@ from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 from app.providers.vendor_models import VendorModels
 from app.redis_store.clients import connect
 from app.redis_store.slots import ModelSlots
-from app.shares import Quota
 from bench import empty_actor
 from bench.load import Request, cpu_s, one_by_one, percentile_ms
 from bench.requests import empty_server

@@ -23,7 +23,6 @@ from typing import Any
 from falcon.testing import Result, TestClient
 from sqlalchemy import Engine, event, func, select, text, update
 
-from app.container import Container
 from app.models import alert_rules, language_models, online_checks, removal, search
 from app.models.alert_rules import AlertRule
 from app.models.audit_log import SYSTEM
@@ -32,10 +31,11 @@ from app.models.queries import insert_row
 from app.models.removal import TurnScope
 from app.models.turns import turns
 from app.process.application import build_app
-from app.services.traces.checking import TURNS_AT_ONCE
-from app.services.traces.online_checks import NewCheck
-from app.services.traces.saved_filters import FILTERS_MAX, NewFilter
+from app.services.scores.checking import TURNS_AT_ONCE
+from app.services.scores.online_checks import NewCheck
+from app.services.sessions.saved_filters import FILTERS_MAX, NewFilter
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
+from app.wiring.container import Container
 from app.work.remover import Remover
 from bench.scale_compare import compare, timed
 from bench.scale_queries import LOG, SESSIONS

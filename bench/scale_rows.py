@@ -13,13 +13,13 @@ from functools import cache
 from msgspec import structs
 from sqlalchemy import insert
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models import scores, sessions, spans, turns, usage
 from app.models.runs import runs
 from app.models.span_bodies import Bodied, by_turn
 from app.models.turns import TurnRow
 from app.otlp.decode import decode
-from app.services.traces.turns import TurnPart, session_key, session_rows
+from app.services.ingest.turns import TurnPart, session_key, session_rows
 from app.sessions.facts import TurnFacts, dump, load
 from bench.spans import ASKED, SPANS_PER_TURN, batch
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from app.container import Container
 from app.models import search
+from app.wiring.container import Container
 from bench.dictionary import bodies_of
 from bench.varied import LONGER, conversations
 from config import logging

@@ -12,7 +12,7 @@ _settings = Settings.load_or_exit()
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a RAM disk: the heartbeat file must not wait for a busy disk
 
 bind = f"{_settings.host}:{_settings.port}"
-worker_class = "config.gunicorn_worker.Worker"
+worker_class = "app.process.gunicorn_worker.Worker"
 workers = _settings.web_processes
 threads = _settings.web_threads
 # Connections beyond the threads are kept alive, idle, in the worker's selector.

@@ -9,7 +9,7 @@ from dramatiq.brokers.redis import RedisBroker
 
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import owned
-from app.services.traces.checking import OnlineCheckRunner
+from app.services.scores.checking import OnlineCheckRunner
 
 CheckActor = dramatiq.Actor[[int], None]
 

@@ -9,11 +9,11 @@ from dramatiq.brokers.redis import RedisBroker
 from app.actors import checks, replays, runs, spans, webhooks
 from app.services.accounts.projects import Owners
 from app.services.experiments.advance import ExperimentAdvancer
+from app.services.ingest.service import IngestService
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.player import ReplayPlayer
 from app.services.runs import RunService
-from app.services.traces.checking import OnlineCheckRunner
-from app.services.traces.ingest import IngestService
+from app.services.scores.checking import OnlineCheckRunner
 from app.services.webhooks.deliveries import WebhookDeliverer
 
 

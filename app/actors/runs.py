@@ -11,8 +11,8 @@ import structlog
 from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 
-from app import deadline
 from app.actors.options import RETRIED
+from app.concurrency import deadline
 from app.errors import Unavailable
 from app.models.runs import RunRow
 from app.redis_store.broker import WakingBroker

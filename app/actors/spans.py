@@ -18,16 +18,16 @@ from dramatiq import Message
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
-from app import deadline
+from app.concurrency import deadline
+from app.concurrency.quotas import Turns
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.broker import MAX_AGE_MS, WakingBroker
 from app.redis_store.middleware import OPTION, owned
 from app.services.accounts.projects import Owners
-from app.services.data.masking import MaskingRules
-from app.services.traces.form import BatchForm, Receipt
-from app.services.traces.ingest import IngestService
-from app.shares import Turns
+from app.services.ingest.batch import BatchForm, Receipt
+from app.services.ingest.service import IngestService
+from app.services.masking.rules import MaskingRules
 
 log = structlog.get_logger(__name__)
 

@@ -8,8 +8,8 @@ from typing import assert_never
 
 import falcon
 
-from app.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
 from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
+from app.http.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
 from app.models.api_keys import ApiKey
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.rate import Allowance, RateLimiter

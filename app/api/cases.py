@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.api.operation import Command, Reply, Resource, operation
-from app.cursors import Page
 from app.models.api_keys import ApiKey
+from app.pagination import Page
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.replays.case_commands import CaseChange, WrittenCase

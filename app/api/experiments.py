@@ -8,10 +8,10 @@ import falcon
 import orjson
 
 from app.api.operation import Call, Command, Resource, operation
-from app.cursors import Page
 from app.http import event_stream
 from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
+from app.pagination import Page
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.services.experiments.service import ExperimentView, NewExperiment

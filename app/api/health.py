@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import falcon
 
-from app.access import ByMetricsToken, Public
 from app.api.operation import Resource
 from app.errors import Unavailable
+from app.http.access import ByMetricsToken, Public
 
 
 class Live(Resource):

@@ -8,7 +8,7 @@ from app.models.online_checks import OnlineCheck
 from app.schemas import online_checks as schemas
 from app.schemas.answer import listing
 from app.services.accounts.keys import RUN
-from app.services.traces.online_checks import CHECKS_MAX, NewCheck
+from app.services.scores.online_checks import CHECKS_MAX, NewCheck
 
 
 class PromptOnlineChecks(Resource, tag="Scores", GET="read", POST="write"):

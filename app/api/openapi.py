@@ -17,8 +17,8 @@ from apispec.ext.marshmallow.common import resolve_schema_cls
 from marshmallow import Schema
 
 from app import __version__
-from app.access import ByKey, Public
 from app.api.operation import Call, Operation, operation, operation_of
+from app.http.access import ByKey, Public
 from app.http.route_table import Route, RoutedApp
 from app.otlp.answers import PROTOBUF, base_address
 from app.schemas.answer import Answer, Json, anything, integer, text

@@ -24,11 +24,11 @@ import falcon
 import orjson
 from marshmallow import Schema
 
-from app.access import Access, ByKey, Scope
-from app.container import Container
+from app.http.access import Access, ByKey, Scope
 from app.http.bodies import read_capped, read_json
 from app.schemas.answer import Dump, dumper
 from app.schemas.base import load
+from app.wiring.container import Container
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Answers = Mapping[int, type[Schema] | None]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from app.api.operation import Command, Resource, operation
-from app.cursors import Page
 from app.models import organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
+from app.pagination import Page
 from app.schemas import organization as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.accounts.projects import PROJECTS_OF_ORGANIZATION

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.api.operation import Command, Resource, operation
-from app.cursors import Page
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
 from app.models.replays import ReplayFilter, ReplayRow
+from app.pagination import Page
 from app.schemas import replays as schemas
 from app.schemas.cases import TestCase
 from app.services.replays.acceptance import AcceptableStep

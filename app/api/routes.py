@@ -29,8 +29,8 @@ from app.api import (
 )
 from app.api.openapi import ApiDocsPage, OpenApi
 from app.api.operation import Limits, Resource, bound
-from app.container import Container
 from app.http.route_table import RoutedApp
+from app.wiring.container import Container
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 PROMPT = f"/api/v1/prompts/{ID % 'prompt_id'}"

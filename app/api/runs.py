@@ -9,7 +9,6 @@ import falcon
 import orjson
 
 from app.api.operation import Call, Reply, Resource, operation
-from app.container import Container
 from app.errors import Invalid
 from app.http.event_stream import EVENT_STREAM
 from app.http.run_events import last_seen, send_run_events
@@ -20,6 +19,7 @@ from app.schemas import usage as usage_schemas
 from app.schemas.base import load
 from app.services.runs import Idempotency, Started
 from app.services.runs.outcome import raise_failure
+from app.wiring.container import Container
 
 KEY_MAX = 255
 CSV = "text/csv"

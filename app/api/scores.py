@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from app.api.authentication import count_more
 from app.api.operation import Call, Command, Reply, Resource, operation
-from app.cursors import Page
 from app.models.api_keys import ApiKey
 from app.models.scores import ScoreRow
+from app.pagination import Page
 from app.schemas import scores as schemas
 from app.schemas.answer import dump, listing
-from app.services.traces.scoring import GivenScore
+from app.services.scores.service import GivenScore
 
 SCORES = "/api/v1/scores"
 

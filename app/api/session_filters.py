@@ -6,7 +6,7 @@ from app.api.operation import Resource, operation
 from app.models import session_filters as models
 from app.models.api_keys import ApiKey
 from app.schemas import session_filters as schemas
-from app.services.traces.saved_filters import NewFilter
+from app.services.sessions.saved_filters import NewFilter
 
 
 class SessionFilters(Resource, tag="Sessions", GET="read", POST="write"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import falcon
 
 from app.api.operation import Call, Command, Resource, operation
-from app.container import Container
-from app.cursors import Page
 from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
@@ -14,10 +12,12 @@ from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
+from app.pagination import Page
 from app.schemas import prompt_log
 from app.schemas import traces as schemas
-from app.services.traces.form import BatchForm, Receipt, Signal
-from app.services.traces.log_query import Entry
+from app.services.ingest.batch import BatchForm, Receipt, Signal
+from app.services.prompt_log.query import Entry
+from app.wiring.container import Container
 
 ERRORS: dict[str, type[RepriseError]] = {
     "invalid": Invalid,

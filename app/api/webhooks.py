@@ -6,10 +6,10 @@ All routes require the scope `admin`: anyone who knows the address of a Slack we
 from __future__ import annotations
 
 from app.api.operation import Command, Resource, operation
-from app.cursors import Page
 from app.models import webhooks as models
 from app.models.api_keys import ApiKey
 from app.models.webhook_deliveries import Delivery
+from app.pagination import Page
 from app.schemas import webhooks as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.webhooks.service import WEBHOOKS_MAX, KnownSecret, NewWebhook

@@ -11,7 +11,7 @@ import click
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from app.container import Container
+    from app.wiring.container import Container
 
 NO_DATABASE = (
     "There is no database: {file} is missing or empty. `reprise serve` or `reprise init` makes one, `reprise restore` "

@@ -19,7 +19,7 @@ from app.schemas.runs import Run
 from app.schemas.sessions import session_csv, session_lines
 from app.schemas.traces import session_pieces
 from app.services.data.export import ExportService
-from app.services.traces.session_list import ListedSession
+from app.services.sessions.listing import ListedSession
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 # Concurrent exports of one organization per web process. A slow reader occupies a thread while it reads.

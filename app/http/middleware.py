@@ -15,12 +15,12 @@ import falcon
 import structlog
 from falcon.typing import ReadableIO
 
-from app import deadline
+from app.concurrency import deadline
+from app.concurrency.quotas import Quota, Shares
 from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
-from app.proxies import TrustedProxies, parse_address
-from app.shares import Quota, Shares
+from app.network.proxies import TrustedProxies, parse_address
 
 REQUEST_LOGGER = "request"
 BODILESS = (204, 304)

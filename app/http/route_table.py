@@ -10,7 +10,7 @@ from typing import Any
 import falcon
 from falcon.routing import CompiledRouter, IntConverter, map_http_methods
 
-from app.access import Access, check_declared
+from app.http.access import Access, check_declared
 
 Adapt = Callable[[Callable[..., Any]], Callable[..., Any]]
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?::(?P<converter>\w+)(?:\([^)]*\))?)?}")

@@ -17,8 +17,8 @@ from itertools import islice
 from typing import Any
 
 from app.json_schema.references import References
-from app.patterns import Patterns
 from app.values.budget import WorkBudget
+from app.values.regex import Patterns
 
 SHOWN = 200  # characters of a value in a message
 _PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from app.pointers import unescape_token
 from app.values.budget import WorkBudget
+from app.values.json_pointer import unescape_token
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 

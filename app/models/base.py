@@ -31,7 +31,7 @@ from sqlalchemy.schema import SchemaItem
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.typed import decode
+from app.values.structs import decode
 
 metadata = MetaData(
     naming_convention={

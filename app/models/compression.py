@@ -36,7 +36,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models.base import Json, JsonStruct, LongJson, MediumBlob, MediumText
 
 PLAIN, ZSTD_1 = b"\0", b"\1"

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 
 from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
-from app.typed import decoder
+from app.values.structs import decoder
 
 NAME_MAX = 64
 

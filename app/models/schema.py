@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
 
-from app.db import Database
+from app.database.transactions import Database
 
 # Alembic is imported where it is used: with Mako and Pygments it would make every process start 0.13 s later.
 if TYPE_CHECKING:

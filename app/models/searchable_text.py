@@ -10,9 +10,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.engines import UNPACK
+from app.database.engines import UNPACK
+from app.database.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unpack_start
 from app.models.compression import CompressedText, begins_with, raw_of
-from app.packed_text import FROM_CHARACTERS, MARK, pack, start_size, unpack, unpack_start
 
 
 class SearchableText(CompressedText):

@@ -25,22 +25,9 @@ from app.otlp.span import (
     shown,
     unknown_prompt_reason,
 )
-from app.otlp.values import (
-    MAX_INT64,
-    Body,
-    LazyAttributes,
-    attributes,
-    id_bytes,
-    integer,
-    integer_of,
-    parse_json,
-    raw_value,
-    time_ns,
-    valid_utf8,
-    without_bom,
-    without_lone_surrogates,
-)
-from app.typed import decoder
+from app.otlp.values import MAX_INT64, LazyAttributes, attributes, id_bytes, integer, integer_of, raw_value, time_ns
+from app.values.json import Body, parse_json, valid_utf8, without_bom, without_lone_surrogates
+from app.values.structs import decoder
 
 T = TypeVar("T")
 LARGE = 8 * 1024 * 1024

@@ -32,8 +32,9 @@ from app.otlp.protobuf import (
     message_value,
 )
 from app.otlp.span import MAX_SCOPE, Rejection, Span, WireSpan, WireStatus
-from app.otlp.values import Body, LazyAttributes
+from app.otlp.values import LazyAttributes
 from app.otlp.wire import Walk
+from app.values.json import Body
 
 # The fields that ExportTraceServiceRequest and ExportLogsServiceRequest have in common, level by level.
 _GROUPS, _SCOPES, _ITEMS = 1, 2, 2

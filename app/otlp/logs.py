@@ -27,20 +27,10 @@ from app.otlp.normalise.genai import CONTENTS, DETAILS
 from app.otlp.normalise.messages import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
-from app.otlp.values import (
-    MAX_INT64,
-    Body,
-    any_value,
-    attributes,
-    id_bytes,
-    integer_of,
-    parse_json,
-    time_ns,
-    valid_utf8,
-    without_bom,
-)
+from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, integer_of, time_ns
 from app.otlp.wire import FIELDS_MAX
-from app.typed import decoder
+from app.values.json import Body, parse_json, valid_utf8, without_bom
+from app.values.structs import decoder
 
 K = TypeVar("K")
 _REASONS_MAX = 10

@@ -20,9 +20,10 @@ from app.errors import Invalid
 from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
-from app.otlp.values import any_value, parse_json
-from app.patterns import compile_pattern
-from app.pointers import Pointer, unescape_token
+from app.otlp.values import any_value
+from app.values.json import parse_json
+from app.values.json_pointer import Pointer, unescape_token
+from app.values.regex import compile_pattern
 
 MASK = "[masked]"
 RULES_MAX = 100

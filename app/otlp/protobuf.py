@@ -15,7 +15,8 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from app.errors import TooLarge
-from app.otlp.values import any_value, parse_json
+from app.otlp.values import any_value
+from app.values.json import parse_json
 
 ITEM_ELEMENTS_MAX = 200_000
 """Attributes, events, links and members of lists that a span or a log record may have."""

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from app.otlp.values import parse_json
-from app.typed import decoder
+from app.values.json import parse_json
+from app.values.structs import decoder
 
 Raw = msgspec.Raw
 MAX_SCOPE = 255

@@ -8,7 +8,7 @@ import orjson
 
 from app.api import routes as api
 from app.api.authentication import Authentication
-from app.container import Container
+from app.concurrency.quotas import Quota
 from app.http import errors
 from app.http.compression import Compression
 from app.http.exports import AT_ONCE
@@ -24,12 +24,12 @@ from app.http.middleware import (
 )
 from app.http.route_table import RoutedApp
 from app.metrics.registry import SHARE_REFUSED
-from app.proxies import TrustedProxies, parse_networks
-from app.shares import Quota
+from app.network.proxies import TrustedProxies, parse_networks
 from app.web import routes as pages
 from app.web.assets import Assets
 from app.web.presenters.api_docs import api_docs
 from app.web.templating import environment
+from app.wiring.container import Container
 
 
 def build_app(container: Container) -> RoutedApp:

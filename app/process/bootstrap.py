@@ -21,8 +21,8 @@ from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
 from app.actors.webhooks import WebhookDelivery
-from app.container import Container
-from app.db import Database, build_database
+from app.concurrency.quotas import Quota, Turns
+from app.database.transactions import Database, build_database
 from app.metrics import Metrics, provider_call, registry
 from app.models.compression import store_texts
 from app.process import OBJECTS_BETWEEN_COLLECTIONS, home
@@ -36,12 +36,12 @@ from app.redis_store.metric_store import MetricStore
 from app.redis_store.middleware import QueueMetrics
 from app.redis_store.rate import RateLimiter
 from app.redis_store.slots import ModelSlots
-from app.services import wiring
+from app.services.ingest.storer import Storer
 from app.services.runs.following import Follower
-from app.services.traces.storer import Storer
-from app.services.wiring import Backends, Services
-from app.shares import Quota, Turns
 from app.timestamps import Now, utc_now
+from app.wiring import services as wiring
+from app.wiring.container import Container
+from app.wiring.services import Backends, Services
 from config import logging
 from config.settings import Settings
 

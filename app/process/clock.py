@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.container import Container
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
 from app.process.bootstrap import bootstrap, freeze_gc, start
-from app.services.traces.search_index import EVERY_S
+from app.services.search.indexing import EVERY_S
+from app.wiring.container import Container
 from app.work.sweeper import attempt
 
 

@@ -15,14 +15,14 @@ from dramatiq import Worker
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
-from app.container import Container
+from app.concurrency.quotas import Quota
 from app.http.route_table import RoutedApp
 from app.process import clock
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap, freeze_gc
 from app.process.storer import OF_TRACES
 from app.process.storing import StoringProcesses
-from app.shares import Quota
+from app.wiring.container import Container
 from config import gunicorn as web_configuration
 from config.settings import Settings
 

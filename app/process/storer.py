@@ -14,14 +14,14 @@ from multiprocessing.connection import Connection
 
 import structlog
 
-from app.container import Container
 from app.metrics import Metrics
 from app.metrics.readings import Increments, Readings
 from app.metrics.registry import Labels, Metric
 from app.process import clock
 from app.process.bootstrap import bootstrap, freeze_gc, prepare
 from app.process.copies import forget_signals
-from app.services.traces.form import Receipt
+from app.services.ingest.batch import Receipt
+from app.wiring.container import Container
 
 log = structlog.get_logger(__name__)
 

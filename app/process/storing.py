@@ -25,8 +25,8 @@ from app.metrics.recorder import Store
 from app.process.storer import GONE
 from app.process.storer_start import Forked, start_copy, start_new
 from app.redis_store.batches import BODY_S
-from app.services.traces.form import BatchForm, BatchLost, Receipt
-from app.services.traces.storer import STATES, StorerState
+from app.services.ingest.batch import BatchForm, BatchLost, Receipt
+from app.services.ingest.storer import STATES, StorerState
 from config.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -16,7 +16,7 @@ from app.errors import Invalid
 from app.prices.book import PriceList
 from app.prices.types import FREE, Cost, LongPromptPrices, Prices, Tariff, cost_of
 from app.providers.vendors import Vendor
-from app.typed import convert
+from app.values.structs import convert
 
 SHIPPED = Path(__file__).with_name("catalogue.toml")
 

@@ -16,7 +16,7 @@ import orjson
 
 from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
 from app.providers.failures import ProviderFailure
-from app.storable import decode_json, storable_text
+from app.values.storable import decode_json, storable_text
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import orjson
 from urllib3.exceptions import HTTPError
 
 from app.errors import ProviderError
-from app.storable import storable_text
+from app.values.storable import storable_text
 
 _HIDDEN = "***"
 _MESSAGE_LIMIT = 2_000

@@ -16,7 +16,7 @@ from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, P
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
 
-from app.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
+from app.network.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
 from app.providers.failures import ProviderFailure
 
 CONNECT_TIMEOUT_S = 10.0

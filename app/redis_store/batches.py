@@ -18,10 +18,10 @@ from typing import Any
 
 import redis
 
+from app.concurrency.quotas import Quota
 from app.errors import Unavailable
 from app.redis_store import keys
 from app.redis_store.scripts import Script
-from app.shares import Quota
 
 BODY_S = 60
 # Exporters retry within seconds.

@@ -10,9 +10,9 @@ from typing import Any
 import redis
 from redis.connection import AbstractConnection
 
-from app.deadline import end_of_wait, left_s
+from app.concurrency.deadline import end_of_wait, left_s
+from app.concurrency.socket_watch import WATCH
 from app.errors import Unavailable
-from app.socket_watch import WATCH
 
 # A wait that was cut off earlier does not show whether Redis is away.
 OUTAGE_S = 1.0

@@ -21,11 +21,11 @@ from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, TimeLimit
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
-from app.coalesce import Forwarder
+from app.concurrency.batching import Forwarder
+from app.concurrency.quotas import Quota
 from app.redis_store import keys
 from app.redis_store.middleware import HandBack, IdleThreads, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
-from app.shares import Quota
 
 REQUEST_QUEUES = ("runs", "spans", "replays")
 """The queues of requests: callers wait until their messages are done."""

@@ -12,7 +12,7 @@ from redis.connection import HiredisRespSerializer, PythonRespSerializer
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from app.breaker import OutageBreaker
+from app.concurrency.breaker import OutageBreaker
 from app.redis_store.bounded import CutShort, bounded
 from app.redis_store.own_counts import OwnCounts
 from app.redis_store.watched_primary import PrimaryWatch, SentinelConnection

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from dramatiq import Broker, Message, Middleware, Worker
 from dramatiq.broker import MessageProxy
 
+from app.concurrency.threads import LastComeFirst
 from app.metrics import Metrics
 from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS, MESSAGE_WAIT, MESSAGES
-from app.threads import LastComeFirst
 
 R = TypeVar("R")
 # The option of a message that has its organization. Redis has the same number as the prefix of the message's id.

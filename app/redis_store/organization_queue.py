@@ -18,10 +18,10 @@ from typing import NamedTuple
 import redis
 from dramatiq import Message
 
-from app.coalesce import Coalescer
+from app.concurrency.batching import Coalescer
+from app.concurrency.quotas import Quota
 from app.redis_store.keys import OF_ORGANIZATION, WAKE, QueueKeys
 from app.redis_store.scripts import Script
-from app.shares import Quota
 
 # The wake-ups of a process that died expire after this.
 WAKE_TTL_S = 60

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import redis
 import structlog
 
-from app.coalesce import Coalescer
+from app.concurrency.batching import Coalescer
 from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED

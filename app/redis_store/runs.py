@@ -22,7 +22,7 @@ import redis
 import structlog
 
 from app.chat import OnEvent, StreamEvent
-from app.coalesce import Forwarder
+from app.concurrency.batching import Forwarder
 from app.redis_store import keys
 
 log = structlog.get_logger(__name__)

@@ -17,11 +17,11 @@ from uuid import uuid4
 import redis
 import structlog
 
-from app.coalesce import Coalescer, Forwarder
+from app.concurrency.batching import Coalescer, Forwarder
+from app.concurrency.quotas import Quota
 from app.errors import ProviderTimeout, Unavailable
 from app.redis_store import keys
 from app.redis_store.scripts import Script
-from app.shares import Quota
 
 log = structlog.get_logger(__name__)
 

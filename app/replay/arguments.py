@@ -8,16 +8,16 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.pointers import PointerTree, follow, format_pointer, parse_pointer
 from app.replay.compare import MOST_DIFFERENCES, Path, differences, equal, part_of
-from app.replay.facts import Facts, compare_facts
 from app.replay.findings import Difference
 from app.replay.fingerprints import json_of
 from app.replay.matchers import Matcher
 from app.replay.reader import Reader
-from app.replay.scalars import distance, letters
-from app.replay.sources import Sources
+from app.replay.texts.facts import Facts, compare_facts
+from app.replay.texts.scalars import distance, letters
+from app.replay.texts.sources import Sources
 from app.values.budget import WorkBudget
+from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")
 

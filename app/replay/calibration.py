@@ -29,7 +29,7 @@ from app.replay.findings import (
 from app.replay.loosening import Evidence, Loosening
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, DraftPort, Ports, TestCase
 from app.values.budget import WorkBudget
 

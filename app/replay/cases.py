@@ -13,7 +13,7 @@ from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
-from app.replay.free_text import SeenResults, free_paths
+from app.replay.texts.free_text import SeenResults, free_paths
 from app.replay.types import (
     AnswerCheck,
     AssertionType,

@@ -11,19 +11,19 @@ from app.chat import ToolCall
 from app.replay.arguments import RankedMatchers, compare_arguments, ranked
 from app.replay.compare import MOST_DIFFERENCES, arguments_of, differences, ignored_paths
 from app.replay.effects import Tool
-from app.replay.facts import Facts, compare_facts, values_repeated
 from app.replay.findings import DecidedBy, Difference, ProducedStep
 from app.replay.fingerprints import json_of
-from app.replay.free_text import folded
-from app.replay.limits import limits_differ
 from app.replay.matchers import parse_matchers
-from app.replay.polarity import polarity_differs
 from app.replay.reader import Reader
-from app.replay.relations import LONGEST_TEXT, name_replaced, value_replaced, values_exchanged
-from app.replay.sources import Sources
+from app.replay.texts.facts import Facts, compare_facts, values_repeated
+from app.replay.texts.free_text import folded
+from app.replay.texts.limits import limits_differ
+from app.replay.texts.polarity import polarity_differs
+from app.replay.texts.relations import LONGEST_TEXT, name_replaced, value_replaced, values_exchanged
+from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall
-from app.storable import decode_json
 from app.values.budget import OverBudget, WorkBudget
+from app.values.storable import decode_json
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
 _STEPS_OF_A_CALL = 20  # to compare arguments without values

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from app.pointers import PointerTree, follow, format_pointer, parse_pointer
 from app.replay.findings import Difference
 from app.values.budget import UNLIMITED, WorkBudget
+from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 
 Path = tuple[str | int, ...]  # a number is an index of an array, a text a key of an object
 _Place = tuple[str | int, Any, Any, Sequence[PointerTree[Any]]]

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from app.errors import Invalid
-from app.typed import convert
+from app.values.structs import convert
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 

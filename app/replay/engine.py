@@ -35,7 +35,7 @@ from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls, Recording, Reply
 from app.replay.results import conclude, unplayed, verdicts
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import Judgement, Ports, TestCase, ToolRules
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.sessions.build import json_text

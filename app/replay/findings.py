@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from app.chat import Tokens
 from app.replay.effects import EffectFrom
-from app.replay.facts import Facts
+from app.replay.texts.facts import Facts
 from app.replay.types import Effect
 
 StepKind = Literal["tool_call", "answer"]

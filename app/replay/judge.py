@@ -15,7 +15,7 @@ from typing import Any
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.errors import ProviderError
 from app.replay.types import CheckedCall, Judgement, ModelPort, Simulation
-from app.storable import decode_json, storable_text
+from app.values.storable import decode_json, storable_text
 
 INSTRUCTION = """\
 You judge whether an answer of an assistant holds. You are given a question, the answer that was once \

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from app.pointers import format_pointer, parse_pointer
 from app.replay.checks import Checker
 from app.replay.compare import MOST_DIFFERENCES
 from app.replay.findings import Difference, ProducedAnswer, ProducedStep
-from app.replay.scalars import distance
+from app.replay.texts.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
+from app.values.json_pointer import format_pointer, parse_pointer
 
 MOST_PATHS = 20  # of one call's arguments that get a matcher
 

@@ -5,9 +5,9 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from app.patterns import compile_pattern
-from app.pointers import parse_pointer
-from app.typed import convert
+from app.values.json_pointer import parse_pointer
+from app.values.regex import compile_pattern
+from app.values.structs import convert
 
 MatcherName = Literal["exact", "facts", "any", "text", "number", "regex", "one_of", "unordered", "ai"]
 NAMES: tuple[str, ...] = get_args(MatcherName)
@@ -21,7 +21,7 @@ class Matcher(msgspec.Struct, frozen=True, omit_defaults=True):
     | match | equal are |
     |---|---|
     | `exact` | the same JSON value |
-    | `facts` | texts of which the new one neither loses nor invents a value (app/replay/facts.py) |
+    | `facts` | texts of which the new one neither loses nor invents a value (app/replay/texts/facts.py) |
     | `any` | any two values |
     | `text` | texts, case, white space and punctuation aside; signs such as $, % and < count |
     | `number` | numbers at most `tolerance` apart (0) |

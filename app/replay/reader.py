@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from app.patterns import Patterns
 from app.replay.fingerprints import Fingerprints
-from app.replay.names import plain_words
-from app.replay.value_kinds import Value
-from app.replay.values import find_values
+from app.replay.texts.names import plain_words
+from app.replay.texts.value_kinds import Value
+from app.replay.texts.values import find_values
 from app.values.budget import UNLIMITED, WorkBudget
+from app.values.regex import Patterns
 
 COMPARED_MAX = 3_000_000
 """Steps that the comparisons of one replay may have, or those of one calibration: some seconds of a processor."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from app.pointers import Pointer, PointerTree, parse_pointer
 from app.replay.effects import Tool
-from app.replay.free_text import fixed_arguments
 from app.replay.reader import Reader
-from app.replay.sources import Sources
+from app.replay.texts.free_text import fixed_arguments
+from app.replay.texts.sources import Sources
 from app.replay.types import TestCase
+from app.values.json_pointer import Pointer, PointerTree, parse_pointer
 
 
 class RecordedSources:

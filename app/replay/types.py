@@ -11,10 +11,10 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
-from app.patterns import compile_pattern
-from app.pointers import parse_pointer
 from app.replay.matchers import normalized
-from app.storable import decode_json
+from app.values.json_pointer import parse_pointer
+from app.values.regex import compile_pattern
+from app.values.storable import decode_json
 
 if TYPE_CHECKING:
     from app.replay.findings import TurnResult

@@ -12,8 +12,8 @@ from marshmallow import fields, missing, validate
 from app.schemas.answer import Answer, boolean, choice, fields_of, integer, many, number, one, text
 from app.schemas.base import Day, StrictSchema, Text
 from app.schemas.usage import OfDays, days_of
-from app.services.traces.insight import GROUPS, Comparison, GroupBy, InsightFilter
-from app.services.traces.insight_findings import Insight
+from app.services.insight.findings import Insight
+from app.services.insight.service import GROUPS, Comparison, GroupBy, InsightFilter
 from app.sessions.facts import MAX_NAME
 from app.sessions.figures import Figures
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.cursors import Sorted
 from app.models.scores import ScoreRange
 from app.models.session_list import Range
+from app.pagination import Sorted
 from app.schemas.answer import Answer, fields_of
 
 

@@ -11,9 +11,9 @@ from app.models import model_prices
 from app.schemas.answer import Answer, fields_of, integer, many, part
 from app.schemas.base import JsonNumber, StrictSchema, Text
 from app.schemas.traces import CalledModel
+from app.services.ingest.observed import ObservedGroup
 from app.services.language_models.prices import MODEL_MAX, PROVIDER_MAX, OwnPrice
 from app.services.language_models.service import PRICE_MAX
-from app.services.traces.observed import ObservedGroup
 
 
 def _price(**options: Any) -> JsonNumber:

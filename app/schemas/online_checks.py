@@ -11,7 +11,7 @@ from app.models.online_checks import Kind
 from app.otlp.evaluations import NAME_MAX
 from app.schemas.answer import Answer, choice, fields_of
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
-from app.services.traces.online_checks import NewCheck
+from app.services.scores.online_checks import NewCheck
 from app.sessions.facts import MAX_NAME
 
 VALUE_MAX = 10_000

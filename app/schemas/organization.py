@@ -9,12 +9,12 @@ from marshmallow import fields, post_load, validate
 from app.models import api_keys, audit_log, organizations
 from app.models import data_policies as policies
 from app.otlp.masking import MASK, RULES_MAX
-from app.patterns import LONGEST_PATTERN
 from app.schemas.answer import Answer, choice, fields_of, integer, itself, listing, many, mapping, one, part, text, time
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
 from app.services.accounts.service import EMAIL_MAX
+from app.values.regex import LONGEST_PATTERN
 
 
 class ProjectSchema(StrictSchema):

@@ -14,9 +14,10 @@ from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.runs import Tokens
 from app.schemas.sessions import SearchHit
 from app.schemas.traces import TokenUsage, Unpriced
-from app.services.traces import log_words, logs
-from app.services.traces.log_query import LogFilter
-from app.services.traces.prompt_log import LogSort
+from app.services.prompt_log import words as log_words
+from app.services.prompt_log.query import LogFilter
+from app.services.prompt_log.service import LogSort
+from app.services.sessions import service as logs
 from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 

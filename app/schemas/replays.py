@@ -11,8 +11,8 @@ from marshmallow import fields, validate
 from app import chat
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import findings
-from app.replay.facts import Facts
 from app.replay.findings import StepKind, StepResult, StopReason
+from app.replay.texts.facts import Facts
 from app.schemas.answer import (
     Answer,
     answer_of,

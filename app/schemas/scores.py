@@ -13,8 +13,8 @@ from app.otlp.evaluations import NAME_MAX
 from app.otlp.names import MAX_CONVERSATION_ID
 from app.schemas.answer import Answer, Json, choice, fields_of, integer, itself, listing, one, text, time
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
-from app.services.traces.scored import Target
-from app.services.traces.scoring import GivenScore
+from app.services.scores.service import GivenScore
+from app.services.scores.targets import Target
 from app.timestamps import of_unix_ns
 
 COMMENT_MAX = 10_000

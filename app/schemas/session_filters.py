@@ -11,7 +11,7 @@ from app.models import session_filters
 from app.schemas.answer import Answer, fields_of, listing, one
 from app.schemas.base import StrictBoolean, StrictSchema, Text
 from app.schemas.sessions import Filters
-from app.services.traces.saved_filters import NewFilter
+from app.services.sessions.saved_filters import NewFilter
 from app.timestamps import iso
 
 

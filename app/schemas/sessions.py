@@ -9,16 +9,17 @@ from typing import Any, get_args
 import orjson
 from marshmallow import fields, post_load, validate
 
-from app.cursors import Sorted
 from app.models.session_list import Order
 from app.models.sessions import SessionRow
+from app.pagination import Sorted
 from app.schemas.answer import Answer, choice, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
 from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.traces import TokenUsage
-from app.services.traces import search, session_list
-from app.services.traces.session_filter import PERIODS, YESTERDAY, SessionFilter
+from app.services.search import service as search
+from app.services.sessions import listing as session_list
+from app.services.sessions.filters import PERIODS, YESTERDAY, SessionFilter
 from app.sessions.facts import MAX_NAME
 from app.sessions.said import Kind
 from app.timestamps import of_unix_ns

@@ -30,7 +30,7 @@ from app.schemas.answer import (
 )
 from app.schemas.base import Identifier, PageQuerySchema, Text
 from app.schemas.scores import SessionScore
-from app.services.traces import logs
+from app.services.sessions import service as logs
 from app.sessions import types
 from app.timestamps import of_unix_ns
 

@@ -18,8 +18,8 @@ from app.schemas.base import Day, Identifier, StrictSchema
 from app.schemas.csv_lines import csv_lines, flat
 from app.schemas.language_models import ModelName
 from app.schemas.traces import Billed, CalledModel
+from app.services.ingest.observed import ObservedGroup, observed_total
 from app.services.runs import usage
-from app.services.traces.observed import ObservedGroup, observed_total
 
 DAYS = 30
 DAYS_MAX = 3660

@@ -13,7 +13,6 @@ from typing import Any
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
-from app.otlp.values import json_container, json_or_text
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
 from app.sessions.capture import capture_advice
@@ -23,6 +22,7 @@ from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.types import Step, Turn, Usage
+from app.values.json import json_container, json_or_text
 
 
 def build_session(

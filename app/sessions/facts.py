@@ -19,7 +19,7 @@ from app.prices.book import PriceBook
 from app.prices.types import Bill, CalledModel, size_of, total
 from app.sessions.spans import Records, StoredSpan, read_turn, view_of
 from app.sessions.types import Usage
-from app.typed import decoder
+from app.values.structs import decoder
 
 MAX_OPENING = 300
 """Characters kept of a turn's opening text."""

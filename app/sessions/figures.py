@@ -15,7 +15,7 @@ from app.prices.book import PriceBook
 from app.prices.types import BillSum
 from app.sessions.facts import TurnFacts
 from app.timestamps import NS_PER_MS
-from app.typed import decoder
+from app.values.structs import decoder
 
 GROWTH = 1.1
 """The bounds of a sketch's buckets grow by this factor, so that its values are accurate within 5 %."""

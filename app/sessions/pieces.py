@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from app.otlp.protobuf import is_protobuf
 from app.otlp.values import time_ns
 from app.sessions.spans import StoredSpan
-from app.typed import decoder
+from app.values.structs import decoder
 
 S = TypeVar("S", bound=StoredSpan)
 SPANS = 200

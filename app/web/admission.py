@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import falcon
 
-from app.access import Access, ByRole, Public, SignedIn, access_of
 from app.encryption import new_token
 from app.errors import Forbidden, RateLimited, require
+from app.http.access import Access, ByRole, Public, SignedIn, access_of
 from app.models.organizations import Project
 from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService

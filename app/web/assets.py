@@ -9,8 +9,8 @@ from pathlib import Path
 
 import falcon
 
-from app.access import Public
 from app.errors import require
+from app.http.access import Public
 
 FOLDER = Path(__file__).parent / "static"
 

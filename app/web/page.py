@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import falcon
 from jinja2 import Environment
 
-from app.access import Access, ByRole
-from app.container import Container
 from app.errors import RateLimited, RepriseError
+from app.http.access import Access, ByRole
 from app.http.errors import status_of
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import Started
 from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
+from app.wiring.container import Container
 
 # In elements with `data-base-url` the browser's script replaces this text by the address of the site.
 UNKNOWN_BASE_URL = "$BASE_URL"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jinja2 import Environment
 
-from app.container import Container
 from app.http.route_table import RoutedApp
 from app.web.admission import Admission
 from app.web.assets import Assets
@@ -37,6 +36,7 @@ from app.web.views import (
     sign_in,
     usage,
 )
+from app.wiring.container import Container
 
 ID = "{%s:int(min=1, max=9223372036854775807)}"
 ID0 = "{%s:int(min=0, max=1000000)}"

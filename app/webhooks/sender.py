@@ -13,10 +13,10 @@ from functools import cache
 
 import httpx
 
-from app.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host, is_private_host
 from app.errors import Invalid, RepriseError
-from app.proxies import Network
-from app.storable import storable_text
+from app.network.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host, is_private_host
+from app.network.proxies import Network
+from app.values.storable import storable_text
 from app.webhooks.loop_thread import LoopThread
 
 TIMEOUT_S = 15.0

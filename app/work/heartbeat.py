@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Unavailable
 from app.timestamps import Now
 from app.work.table import WorkTable

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.work.round_robin import RoundRobin
 
 # Rows per transaction, which lasts some tens of milliseconds.

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import structlog
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models.base import earlier_now
 from app.timestamps import Now, steady
 from app.work.table import Claim, WaitingRow, WorkTable

@@ -10,8 +10,8 @@ from typing import Any
 from app.models.scores import SESSION_MAX
 from app.schemas.scores import BATCH_MAX
 from app.services.language_models.prices import PRICES_MAX
-from app.services.traces.online_checks import CHECKS_MAX
-from app.services.traces.saved_filters import FILTERS_MAX
+from app.services.scores.online_checks import CHECKS_MAX
+from app.services.sessions.saved_filters import FILTERS_MAX
 from app.services.webhooks.alerts import RULES_MAX
 from app.services.webhooks.service import WEBHOOKS_MAX
 from bench.worst import texts

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Table, insert, select
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models.base import metadata
 
 AT_ONCE = 500

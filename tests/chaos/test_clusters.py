@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, text
 
-from app.db import Database, LockConflict, build_database
+from app.database.transactions import Database, LockConflict, build_database
 from app.metrics import Metrics, registry
 from app.models import budgets, case_snapshots, organizations
-from app.services.traces.saved_filters import NewFilter, SavedFilterService
+from app.services.sessions.saved_filters import NewFilter, SavedFilterService
 from app.timestamps import utc_now
 from tests.chaos.faults import CLUSTER_FAULTS
 from tests.chaos.system import ClusterSystem, running_cluster

@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["app.otlp", "app.sessions"]):
     from app.otlp.inflate import ENCODINGS, inflate
     from app.schemas.answer import dump
     from app.schemas.traces import Session as SessionAnswer
-    from app.services.traces.logs import Session
+    from app.services.sessions.service import Session
     from app.sessions.build import build_session
 
 LIMIT = 1024 * 1024

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from app.replay.free_text import FREE_KEYS
+from app.replay.texts.free_text import FREE_KEYS
 from app.replay.types import ToolRules
 from tests.gate.scenes import Call, Round, Scene, calls_of
 

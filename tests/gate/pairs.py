@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 
 HERE = Path(__file__).parent
 _ESCAPES = {r"\n": "\n", r"\u202f": "\u202f", r"\u00a0": "\u00a0"}

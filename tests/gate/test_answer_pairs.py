@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.replay.checks import Checker
 from app.replay.findings import ProducedAnswer
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from tests.gate.pairs import lines_of
 

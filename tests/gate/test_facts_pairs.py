@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.replay.facts import compare_facts
-from app.replay.sources import Sources
+from app.replay.texts.facts import compare_facts
+from app.replay.texts.sources import Sources
 from tests.gate.pairs import lines_of
 
 FLOORS = {"facts_pairs.txt": 0.97, "facts_pairs_unseen.txt": 0.9}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.container import Container
 from app.services.data import compression
+from app.wiring.container import Container
 from tests.fakes.upstream import Upstream
 from tests.support.world import World, new_world, running_on, settings_for
 

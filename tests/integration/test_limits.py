@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.container import Container
+from app.wiring.container import Container
 from config.settings import Settings
 from tests.support.api_routes import api_routes
 from tests.support.everything import everything

@@ -86,7 +86,7 @@ def test_of_many_entries_the_newest_are_sorted_and_the_answer_says_so(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompt_id = filled(world)
-    monkeypatch.setattr("app.services.traces.sorting.SORTED_MAX", 3)
+    monkeypatch.setattr("app.services.search.scanning.SORTED_MAX", 3)
     path = f"/api/v1/prompts/{prompt_id}/logs"
     newest = listed(world, prompt_id)[:3]
 

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from app.models.runs import runs
-from app.services.traces.log_query import LogFilter
-from app.services.traces.sorting import SEARCH_S
+from app.services.prompt_log.query import LogFilter
+from app.services.search.scanning import SEARCH_S
 from tests.integration.test_logs import listed, new_prompt
 from tests.integration.test_search import index, say
 from tests.support.world import World, new_world
@@ -67,7 +67,7 @@ def test_the_log_finds_what_sessions_and_runs_say(
     filled: tuple[World, int], monkeypatch: pytest.MonkeyPatch, q: str, found: list[str], often: bool
 ) -> None:
     if often:
-        monkeypatch.setattr("app.services.traces.search.RARE", 0)
+        monkeypatch.setattr("app.services.search.service.RARE", 0)
     world, prompt_id = filled
 
     for query in ({}, {"limit": 1}, {"sort": "oldest", "limit": 1}, {"sort": "errors", "limit": 1}):

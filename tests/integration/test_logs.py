@@ -14,12 +14,14 @@ from sqlalchemy import update
 
 from app.models.runs import runs
 from app.models.sessions import sessions
-from app.services.traces import log_query, logs
-from app.services.traces.log_query import EPOCH, LogFilter
-from app.services.traces.prompt_log import LogSort
-from app.services.traces.sorting import SEARCH_S
+from app.services.prompt_log import query as log_query
+from app.services.prompt_log.query import LogFilter
+from app.services.prompt_log.service import LogSort
+from app.services.search.scanning import SEARCH_S
+from app.services.sessions import service as logs
 from app.sessions.facts import MAX_NAMES
 from app.sessions.sums import NAMES_MAX
+from app.timestamps import EPOCH
 from tests.support.exports import export, span
 from tests.support.world import World
 

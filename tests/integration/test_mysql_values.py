@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, bindparam, text
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 
 pytestmark = pytest.mark.services
 
 # The module needs the MySQL driver, which is compiled, so not everywhere.
-HEX_BYTES = pytest.importorskip("app.mysql_cursor", exc_type=ImportError).HEX_BYTES
+HEX_BYTES = pytest.importorskip("app.database.mysql_cursor", exc_type=ImportError).HEX_BYTES
 
 ALL_BYTES = bytes(range(256))
 HOSTILE = "'); DROP TABLE kept; -- \\ \" % %s %(x)s \0 \n \x1a 😀 é"

@@ -11,9 +11,9 @@ import falcon
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from app.access import Public
 from app.api.openapi import Error, build_document
 from app.api.operation import operation
+from app.http.access import Public
 from app.http.route_table import RoutedApp
 from app.schemas.answer import Answer, integer
 from app.schemas.base import StrictSchema, Text

@@ -12,15 +12,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from app.models import metadata, schema
 from tests.support.deployment import environment, run_to_end
 
 # Alembic keeps its context in the module: what runs at once must be processes.
 UPGRADE = (
-    "import sys; from app import db, engines; from app.models import schema; "
-    "schema.upgrade(db.Database(engines.build_engine(sys.argv[1])))"
+    "import sys; from app.database import engines, transactions; from app.models import schema; "
+    "schema.upgrade(transactions.Database(engines.build_engine(sys.argv[1])))"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from app.models.queries import new_batch_id
-from app.services.traces.log_records import WAITS
+from app.services.ingest.log_records import WAITS
 from tests.integration.ingest.test_scores import chat
 from tests.support.documents import read_document, shell_blocks
 from tests.support.exports import export, pairs_of

@@ -13,19 +13,19 @@ import pytest
 import structlog
 from sqlalchemy import select
 
-from app.container import Container
 from app.models import search
 from app.models.search import IndexedTurn
 from app.models.spans import TurnKey
 from app.search.words import words_of
-from app.services.traces import search as traces_search
-from app.services.traces import search_index
-from app.services.traces.search_index import EVERY_S, WORK_S, SearchIndexer
-from app.services.traces.session_filter import SessionFilter
-from app.services.traces.sorting import SEARCH_S
+from app.services.search import indexing as search_index
+from app.services.search import service as traces_search
+from app.services.search.indexing import EVERY_S, WORK_S, SearchIndexer
+from app.services.search.scanning import SEARCH_S
+from app.services.sessions.filters import SessionFilter
 from app.sessions.build import build_lone_turn
 from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan
+from app.wiring.container import Container
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.endless_load import EndlessLoad
@@ -177,7 +177,7 @@ def test_a_search_meets_the_other_filters_in_every_order(filled: World) -> None:
 
 
 def test_what_is_said_often_is_found_page_by_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.traces.search.RARE", 2)
+    monkeypatch.setattr("app.services.search.service.RARE", 2)
     prompt_id = world.prompt()
     for number in range(5):
         say(world, prompt_id, f"number {number} often", "said" if number else "rarely said")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.services.traces.saved_filters import FILTERS_MAX
-from app.services.traces.session_filter import SessionFilter
+from app.services.sessions.filters import SessionFilter
+from app.services.sessions.saved_filters import FILTERS_MAX
 from tests.integration.test_session_list import listed, said, session, words
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World, new_world

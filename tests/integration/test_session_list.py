@@ -13,8 +13,8 @@ from typing import Any, get_args
 import pytest
 
 from app.models.session_list import Order, Range
-from app.services.traces import session_list
-from app.services.traces.session_filter import SessionFilter
+from app.services.sessions import listing as session_list
+from app.services.sessions.filters import SessionFilter
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 
@@ -242,7 +242,7 @@ def test_the_dearest_of_the_newest_come_first_where_costs_are_sorted(
 def test_of_many_sessions_the_newest_are_sorted_by_cost_and_later_ones_move_none(
     world: World, filled: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.traces.sorting.SORTED_MAX", 3)
+    monkeypatch.setattr("app.services.search.scanning.SORTED_MAX", 3)
     first = world.get("/api/v1/sessions", params={"sort": "cost", "limit": 1}).json
     session(world, filled[0], 600, **{"gen_ai.input.messages": said("later"), "gen_ai.usage.input_tokens": 9_000})
 

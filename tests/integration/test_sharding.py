@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, update
 
-from app.container import Container
 from app.models import idempotency_keys, runs
 from app.models.base import metadata
 from app.models.log_records import log_records
@@ -22,6 +21,7 @@ from app.models.schema import exclusive
 from app.models.turns import turns
 from app.process import clock
 from app.services.data.compression import COLUMNS
+from app.wiring.container import Container
 from tests.integration.ingest.test_log_records import chat, record
 from tests.integration.test_tenancy import BODIES, PUBLIC
 from tests.support.api_routes import ApiRoute, api_routes

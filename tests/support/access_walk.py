@@ -12,7 +12,7 @@ import falcon
 from falcon.testing import StartResponseMock, create_environ
 from gunicorn.util import split_request_uri, unquote_to_wsgi_str
 
-from app.access import Access, ByKey, ByMetricsToken, ByRole, Public, SignedIn
+from app.http.access import Access, ByKey, ByMetricsToken, ByRole, Public, SignedIn
 from app.models.organizations import Role
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")

@@ -10,7 +10,7 @@ from typing import Any
 
 import falcon.inspect
 
-from app.access import Access
+from app.http.access import Access
 from app.http.route_table import RoutedApp, Router
 
 # Falcon knows how to look into its own router, not into classes that are made of it.

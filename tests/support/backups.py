@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from sqlalchemy import select
 
-from app.container import Container
-from app.db import Database
+from app.database.transactions import Database
 from app.models import metadata
 from app.process.application import build_app
+from app.wiring.container import Container
 from tests.support.checked_client import CheckedClient
 from tests.support.conversations import RecordedTurn, export
 from tests.support.everything import Project

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.db import build_database
+from app.database.transactions import build_database
 from app.metrics import Metrics
 from app.models import organizations
 from app.models.queries import insert_row

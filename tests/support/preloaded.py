@@ -9,10 +9,10 @@ import reprise_client.cli
 
 import app.cli
 import app.process.application
+import app.process.gunicorn_worker
 import app.process.storing
 import app.redis_store.in_process
 import config.gunicorn_logging
-import config.gunicorn_worker
 from app.process import copies
 from app.process.bootstrap import freeze_gc
 

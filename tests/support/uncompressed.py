@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Column, select
 
-from app.container import Container
 from app.models.compression import store_texts
 from app.models.span_bodies import scope_of
 from app.models.spans import COLUMNS, replace_bodies, spans
 from app.services.data.compression import COLUMNS as COMPRESSED
+from app.wiring.container import Container
 from tests.support.readable import bodies_of
 from tests.support.world import World
 

@@ -17,7 +17,6 @@ from argon2 import PasswordHasher
 from falcon.testing import Result, TestClient
 from sqlalchemy import text
 
-from app.container import Container
 from app.http.route_table import RoutedApp
 from app.models import language_models, organizations, prompts, schema, users
 from app.models.organizations import Role
@@ -28,6 +27,7 @@ from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.sign_in_attempts import Origin
 from app.timestamps import Now
+from app.wiring.container import Container
 from config.settings import Settings
 from tests.support import protobuf
 from tests.support.backends import empty_servers

@@ -21,7 +21,6 @@ from app.otlp.logs import decode_logs
 from app.otlp.masking import Masking, Rule
 from app.otlp.normalise.numbered import gather
 from app.otlp.normalise.toolio import recorded_arguments, result_in_block
-from app.otlp.values import json_or_text, too_deep
 from app.prices.book import NO_PRICES
 from app.prices.types import CalledModel, total
 from app.providers.bounds import AnswerReader
@@ -31,10 +30,11 @@ from app.schemas.answer import dump
 from app.schemas.csv_lines import csv_lines
 from app.schemas.histories import History
 from app.schemas.prompts import PlaceholdersFound
-from app.services.traces.observed import ObservedSums
+from app.services.ingest.observed import ObservedSums
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import count
-from app.storable import decode_json, storable_text
+from app.values.json import json_or_text, too_deep
+from app.values.storable import decode_json, storable_text
 from app.web.presenters.markdown import to_html
 from app.web.presenters.prompt_editor import PlaceholderFields, PromptFields, preview_of
 from app.web.presenters.replay_violations import placed_violations

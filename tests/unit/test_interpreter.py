@@ -14,22 +14,22 @@ from functools import partial
 import orjson
 import pytest
 
+from app.database.packed_text import pack, unpack
 from app.errors import Invalid
 from app.otlp.decode import decode
 from app.otlp.masking import Masking, Rule
 from app.otlp.normalise.messages import read_text
 from app.otlp.normalise.toolio import recorded_arguments, recorded_result
-from app.otlp.values import json_or_text
-from app.packed_text import pack, unpack
-from app.patterns import Patterns
 from app.prices.names import key_of
 from app.rendering.render import to_xml
 from app.schemas.csv_lines import csv_lines
 from app.search.query import parse
 from app.sessions.build import build_lone_turn
 from app.sessions.said import TEXT_MAX, said_in
-from app.storable import decode_json, storable_text
 from app.values.budget import UNLIMITED
+from app.values.json import json_or_text
+from app.values.regex import Patterns
+from app.values.storable import decode_json, storable_text
 from app.values.unicode import folded
 from app.web.presenters.diffs import diff_rows
 from app.web.presenters.markdown import to_html

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.chat import ToolCall
-from app.otlp.values import json_or_text
+from app.values.json import json_or_text
 
 CALL_KINDS = (
     "tool_call",

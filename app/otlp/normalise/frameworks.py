@@ -8,7 +8,7 @@ from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanVie
 from app.otlp.normalise.messages import Message, Messages
 from app.otlp.normalise.numbered import OpenInference
 from app.otlp.normalise.toolio import result_in_block
-from app.otlp.values import json_container, json_or_text
+from app.values.json import json_container, json_or_text
 
 _SPRING_KINDS = {"tool_call": TOOL, "chat_client": AGENT, "vector_store": "retrieval"}
 

@@ -7,7 +7,7 @@ from typing import Any
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text, role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
-from app.otlp.values import json_container, json_or_text
+from app.values.json import json_container, json_or_text
 
 # The conventions' own name first, then what libraries used before there was one.
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input")

@@ -11,8 +11,8 @@ import msgspec
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
 from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
-from app.otlp.values import json_container, json_or_text
-from app.typed import decoder
+from app.values.json import json_container, json_or_text
+from app.values.structs import decoder
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
 _LANGCHAIN_CLASSES = ("HumanMessage", "AIMessage", "SystemMessage", "ToolMessage", "FunctionMessage")

@@ -16,7 +16,7 @@ from app.otlp.normalise.toolio import (
     recorded_name,
     recorded_result,
 )
-from app.otlp.values import json_container, json_or_text
+from app.values.json import json_container, json_or_text
 
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.otlp.normalise.toolio import result_in_block
-from app.otlp.values import json_container, unwrapped_json
+from app.values.json import json_container, unwrapped_json
 
 _KINDS = (
     "tool_call_response",

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from app.otlp.normalise.convention import COUNT_MAX, SpanView
-from app.otlp.values import integer, json_container
+from app.otlp.values import integer
+from app.values.json import json_container
 
 _CACHE_READ = (
     "gen_ai.usage.cache_read.input_tokens",

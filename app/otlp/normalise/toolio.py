@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from app.otlp.values import json_container, json_or_text, too_deep, unwrapped_json
+from app.values.json import json_container, json_or_text, too_deep, unwrapped_json
 
 # Python makes hundreds of bytes of each character of a literal, and lets no other thread run until it has read it.
 _LITERAL_MAX, _COMMAS_MAX = 50_000, 10_000

@@ -8,7 +8,8 @@ from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo, Message, Messages, read_messages, read_text
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
-from app.otlp.values import integer, json_container, json_or_text, unwrapped_json
+from app.otlp.values import integer
+from app.values.json import json_container, json_or_text, unwrapped_json
 
 
 class GoogleADK(Convention):

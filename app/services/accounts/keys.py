@@ -10,8 +10,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from app.caches import TimedCache
-from app.db import Database, retried
+from app.concurrency.caches import TimedCache
+from app.database.transactions import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Forbidden, Invalid, NotFound, Unauthorized, require
 from app.metrics import Metrics, cache_lookups

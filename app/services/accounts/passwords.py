@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from app.db import Database
+from app.database.transactions import Database
 from app.encryption import digest
 from app.errors import Invalid, RateLimited, Unauthorized, Unavailable
 from app.models import users

@@ -8,9 +8,8 @@ from functools import partial
 
 from sqlalchemy import Table
 
-from app.caches import BoundedCache
-from app.cursors import Page, page_by_id
-from app.db import Database, retried
+from app.concurrency.caches import BoundedCache
+from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, organizations
 from app.models.audit_log import Action, Actor, AuditEntry
@@ -18,6 +17,7 @@ from app.models.organizations import Project
 from app.models.queries import insert_row, update_rows
 from app.models.replays import replays
 from app.models.runs import runs
+from app.pagination import Page, page_by_id
 from app.timestamps import Now
 
 NAME_MAX = 128

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, organizations, users

@@ -17,7 +17,7 @@ from typing import Literal
 import structlog
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.encryption import new_token
 from app.errors import RepriseError
 from app.metrics import Metrics
@@ -26,7 +26,7 @@ from app.models import audit_log, organizations, users
 from app.models.audit_log import SYSTEM, Action
 from app.models.queries import update_rows
 from app.models.users import User
-from app.proxies import parse_address
+from app.network.proxies import parse_address
 from app.timestamps import Now
 
 REMEMBERED = timedelta(days=180)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Invalid, Unauthorized
 from app.models import organizations, users

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models import row_rewriting, span_rewriting
 from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import NotFound
 from app.models import cases, runs, session_log
 from app.models.cases import TestCaseRow
@@ -20,8 +20,8 @@ from app.models.runs import RunRow
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.services.replays.cases import CaseView, TestCaseService
-from app.services.traces.log_query import ns_of
-from app.services.traces.logs import Session, SessionService
+from app.services.sessions.service import Session, SessionService
+from app.timestamps import ns_of
 
 Row = TypeVar("Row")
 PAGE = 100

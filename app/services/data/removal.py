@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.encryption import NO_KEY
 from app.errors import Invalid, NotFound
 from app.models import audit_log, data_policies, organizations, removal, waiting
@@ -23,8 +23,8 @@ from app.models.queries import delete_rows
 from app.models.removal import TurnScope
 from app.otlp.masking import Rule, checked
 from app.redis_store.epochs import Epochs
-from app.services.data.masking import MaskingRules
-from app.services.traces.logs import require_session
+from app.services.masking.rules import MaskingRules
+from app.services.sessions.service import require_session
 from app.timestamps import Now
 from app.work.remover import SWEEP_S, Remover, Step
 from app.work.round_robin import RoundRobin

@@ -17,8 +17,8 @@ import structlog
 from msgspec import to_builtins
 from sqlalchemy import Connection
 
-from app.coalesce import Coalescer
-from app.db import Database
+from app.concurrency.batching import Coalescer
+from app.database.transactions import Database
 from app.experiments.types import Decision
 from app.metrics import Metrics
 from app.metrics.registry import EXPERIMENTS

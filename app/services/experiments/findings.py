@@ -19,7 +19,7 @@ from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL
 from app.services.experiments.standing import Standing, latency_ms
 from app.services.replays.frozen import FrozenCase
-from app.typed import convert
+from app.values.structs import convert
 
 # Violations that an experiment stores, and the longest stored arguments of one, as bytes of JSON.
 MOST_VIOLATIONS = 100

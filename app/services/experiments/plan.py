@@ -12,7 +12,7 @@ from app.experiments.types import Design
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import CandidateKind, ReplaySetup
 from app.services.replays.frozen import FrozenCase
-from app.typed import convert
+from app.values.structs import convert
 
 CANDIDATE, BASELINE, FIRST_MODEL = 0, 1, 2
 

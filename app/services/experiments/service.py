@@ -10,8 +10,7 @@ from typing import Any, Literal
 from msgspec import to_builtins
 from sqlalchemy import Connection
 
-from app.cursors import Page, json_size, page_by_size
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Conflict, Invalid, require
 from app.experiments.statistics import default_most, default_repeats
 from app.experiments.types import Verdict, smallest_pass_rate
@@ -19,6 +18,7 @@ from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
+from app.pagination import Page, json_size, page_by_size
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Summary, findings_of
 from app.services.experiments.plan import Numbers, PlannedModel, Repeats

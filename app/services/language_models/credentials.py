@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app import deadline
-from app.addresses import check_address
 from app.chat import Message
-from app.coalesce import Coalescer
-from app.db import Database, retried
+from app.concurrency import deadline
+from app.concurrency.batching import Coalescer
+from app.database.transactions import Database, retried
 from app.encryption import CredentialCipher, Undecryptable
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.queries import delete_rows, put_row
+from app.network.addresses import check_address
 from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
 from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now

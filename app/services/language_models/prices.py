@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, language_models, model_prices
 from app.models.audit_log import Action, Actor

@@ -10,8 +10,8 @@ import msgspec
 import orjson
 from sqlalchemy import Connection
 
-from app.caches import TimedCache
-from app.db import Database, retried
+from app.concurrency.caches import TimedCache
+from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import audit_log, language_models
 from app.models.audit_log import SYSTEM, Action, Actor

@@ -14,17 +14,17 @@ from typing import Any
 
 import orjson
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Unavailable
 from app.models import session_log
 from app.models.replays import ReplayFilter
+from app.services.ingest.service import IngestService
 from app.services.prompts.drafts import NewPrompt
 from app.services.replays.case_commands import CaseChange
 from app.services.replays.cases import TestCaseService
 from app.services.replays.service import ReplayService
-from app.services.traces.ingest import IngestService
 from app.timestamps import Now
-from app.typed import convert
+from app.values.structs import convert
 
 SECOND_NS = 1_000_000_000
 DEMO: dict[str, Any] = orjson.loads(Path(__file__).with_name("demo.json").read_bytes())

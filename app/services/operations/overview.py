@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models import api_keys, cases, insight, prompts, usage
 from app.models.usage import VersionActivity
 from app.services.operations.demo import CONVERSATION

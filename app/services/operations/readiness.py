@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import redis
 
-from app.db import Database
-from app.deadline import within
+from app.concurrency.deadline import within
+from app.database.transactions import Database
 from app.errors import Unavailable
 from app.models import schema
 from app.redis_store.broker import QUEUES, REQUEST_QUEUES, workers_seen
-from app.services.traces.storer import Storer, StorerState
+from app.services.ingest.storer import Storer, StorerState
 from config.settings import Settings
 
 # The time limit of the checks of the database and Redis: a load balancer should get an answer within 2 s.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import NotFound, Unauthorized
 from app.models import organizations, schema
 from app.models.organizations import Project

@@ -16,7 +16,7 @@ from app.models.prompts import PromptHead, PromptRow
 from app.providers.types import ModelConfig
 from app.providers.vendors import VENDORS
 from app.rendering.render import InstructionFormat, Placeholder
-from app.typed import convert
+from app.values.structs import convert
 
 
 @dataclass(frozen=True, slots=True)

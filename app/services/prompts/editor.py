@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import Conflict, NotFound
 from app.models import audit_log, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor

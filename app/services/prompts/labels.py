@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Conflict, Forbidden, Invalid
 from app.models import audit_log, labels, prompts
 from app.models.audit_log import SYSTEM, Action, Actor

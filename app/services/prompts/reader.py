@@ -8,7 +8,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from app.caches import BoundedCache
+from app.concurrency.caches import BoundedCache
 from app.errors import require
 from app.metrics import Metrics, cache_lookups
 from app.models import prompt_versions, prompts

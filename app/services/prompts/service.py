@@ -9,8 +9,8 @@ from typing import Required, TypedDict, Unpack
 
 from reprise_client.placeholders import Rendering
 
-from app.caches import BoundedCache
-from app.db import Database
+from app.concurrency.caches import BoundedCache
+from app.database.transactions import Database
 from app.errors import NotFound
 from app.metrics import Metrics, cache_lookups
 from app.models import prompts

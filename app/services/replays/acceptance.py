@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
-from app.cursors import json_size
 from app.errors import Invalid, NotFound
 from app.models.audit_log import Actor
+from app.pagination import json_size
 from app.replay.accepting import StepOutcome, acceptable_steps
 from app.replay.cases import load_case
 from app.services.replays.cases import TestCaseService

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import ProviderError
 from app.models import budgets
 from app.models.budgets import Spending

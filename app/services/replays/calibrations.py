@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Conflict, Invalid, NotFound, require
 from app.models import calibrations, replays
 from app.models.audit_log import SYSTEM, Actor

@@ -10,8 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
-from app.cursors import Page, json_size, page_by_size
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import NotFound, require
 from app.models import audit_log, prompts
 from app.models import cases as test_cases
@@ -21,6 +20,7 @@ from app.models.case_snapshots import case_snapshots
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
+from app.pagination import Page, json_size, page_by_size
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
 from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
@@ -34,7 +34,7 @@ from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.proposals import Proposal, chosen_turns
 from app.services.replays.stored_cases import NAME_MAX, columns, title
-from app.services.traces.logs import SessionService
+from app.services.sessions.service import SessionService
 from app.sessions.types import Turn
 from app.timestamps import Now
 

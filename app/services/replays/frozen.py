@@ -21,7 +21,7 @@ from app.models.prompts import PromptHead
 from app.models.queries import put_rows, update_rows
 from app.services.prompts import drafts
 from app.services.replays.candidates import CandidateContent
-from app.typed import decode
+from app.values.structs import decode
 
 AT_ONCE = 1000
 # Bytes of the test cases that one request may have to read.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import NotFound, require
 from app.models import cases as test_cases
 from app.models import own_replays, prompt_versions, replays

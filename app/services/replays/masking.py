@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.otlp.masking import MASK
-from app.pointers import parse_pointer
 from app.replay.violations import shown_arguments
-from app.services.data.masking import MessageMasking
+from app.services.masking.rules import MessageMasking
+from app.values.json_pointer import parse_pointer
 
 Json = dict[str, Any]
 Mask = Callable[[Any, Sequence[str]], Any]

@@ -12,7 +12,7 @@ import structlog
 from msgspec import structs
 from sqlalchemy import Connection
 
-from app.db import UNSTORABLE, Database
+from app.database.transactions import UNSTORABLE, Database
 from app.errors import Invalid, NotFound, Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
@@ -24,8 +24,8 @@ from app.replay import documents, results
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
 from app.replay.types import JudgePort, Ports
-from app.services.data.masking import MaskingRules, MessageMasking
 from app.services.language_models.credentials import CredentialService
+from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
 from app.services.replays.masking import masked_replay

@@ -10,14 +10,14 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import Connection
 
-from app.cursors import Page, json_size, page_by_size
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, ProviderError, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
+from app.pagination import Page, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
 from app.replay.cases import load_case, needs_judge

@@ -13,9 +13,9 @@ import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.coalesce import Coalescer, GroupCommit
-from app.db import Database
-from app.deadline import left_s
+from app.concurrency.batching import Coalescer, GroupCommit
+from app.concurrency.deadline import left_s
+from app.database.transactions import Database
 from app.errors import Conflict, Unavailable
 from app.models import runs
 from app.models.base import earlier_now

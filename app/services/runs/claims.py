@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import uuid4
 
-from app.coalesce import Coalescer
-from app.db import Database
+from app.concurrency.batching import Coalescer
+from app.database.transactions import Database
 from app.models import runs
 from app.models.runs import ClaimedRunRow
 from app.timestamps import Now

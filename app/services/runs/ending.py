@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
-from app.coalesce import GroupCommit
-from app.db import Database
+from app.concurrency.batching import GroupCommit
+from app.database.transactions import Database
 from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models import runs, usage

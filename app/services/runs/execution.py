@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from app.chat import Answer, File, Message, OnEvent, StreamEvent
-from app.db import UNSTORABLE, Database
+from app.database.transactions import UNSTORABLE, Database
 from app.errors import Invalid, ProviderError, ProviderTimeout, RepriseError
 from app.models.language_models import LanguageModel
 from app.models.runs import ClaimedRunRow, RunRow

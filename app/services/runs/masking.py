@@ -17,17 +17,17 @@ import structlog
 from msgspec import UNSET, structs
 
 from app.chat import File
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import RepriseError
 from app.models import runs
 from app.models.runs import RunRow, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
 from app.redis_store import keys
 from app.redis_store.runs import TTL_ENDED_S
-from app.services.data.masking import MaskingRules, MessageMasking
+from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.runs.outcome import RunEnd
 from app.services.runs.request import Requested
-from app.typed import decode
+from app.values.structs import decode
 
 log = structlog.get_logger(__name__)
 

@@ -18,9 +18,9 @@ from app.prices.types import Cost
 from app.providers import catalogue
 from app.providers.catalogue import ModelEntry
 from app.providers.types import ModelConfig
-from app.storable import storable_text
-from app.typed import convert
 from app.values.budget import OverBudget, WorkBudget
+from app.values.storable import storable_text
+from app.values.structs import convert
 
 MESSAGE_MAX = 500
 

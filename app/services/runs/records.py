@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from app.models.runs import RunRow
-from app.typed import convert
+from app.values.structs import convert
 
 RECORD_MAX = 16 * 1024
 """Bytes. A longer run is read from its row: the message goes to all web processes, and only one needs it."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.chat import Message
-from app.coalesce import Coalescer
-from app.db import Database
+from app.concurrency.batching import Coalescer
+from app.concurrency.quotas import Turns
+from app.database.transactions import Database
 from app.errors import Invalid, NotFound
 from app.models import runs
 from app.models.language_models import LanguageModel
@@ -24,7 +25,6 @@ from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
 from app.services.runs.request import RunCommand, model_request, snapshot
 from app.services.runs.sweeper import RunSweeper
-from app.shares import Turns
 
 # Runs that one query reads for several waiting requests; a row may have megabytes.
 ROWS_PER_QUERY = 16

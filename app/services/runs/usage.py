@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Invalid
 from app.models import usage
 from app.models.usage import GROUPS, SUMS, Spent, UsageFilter

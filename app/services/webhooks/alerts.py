@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import Invalid, RepriseError, require
 from app.models import alert_rules, audit_log, organizations
 from app.models.alert_rules import AlertRule, Metric
@@ -21,10 +21,9 @@ from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import Event
+from app.services.ingest.observed import ObservedService, observed_total
 from app.services.runs.usage import UsageService, total
-from app.services.traces.log_query import ns_of
-from app.services.traces.observed import ObservedService, observed_total
-from app.timestamps import Now
+from app.timestamps import Now, ns_of
 from app.work.remover import SWEEP_S
 from app.work.round_robin import RoundRobin
 

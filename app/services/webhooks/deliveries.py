@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.errors import RepriseError
 from app.metrics import Metrics
 from app.metrics.registry import WEBHOOK_DELIVERIES

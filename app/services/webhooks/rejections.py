@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models import spans, webhook_deliveries, webhooks
 from app.models.webhooks import Event, Untold
 from app.timestamps import Now

@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
-from app.addresses import check_address
-from app.cursors import Page, page_by_id
-from app.db import Database, retried
+from app.database.transactions import Database, retried
 from app.encryption import CredentialCipher
 from app.errors import Conflict, Invalid, require
 from app.models import audit_log, organizations, spans, webhook_deliveries, webhooks
@@ -21,6 +19,8 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.queries import delete_rows, insert_row
 from app.models.webhook_deliveries import Delivery
 from app.models.webhooks import TEST_EVENT, Format, Webhook
+from app.network.addresses import check_address
+from app.pagination import Page, page_by_id
 from app.timestamps import Now
 from app.webhooks.message import new_secret
 from app.webhooks.sender import WebhookSender

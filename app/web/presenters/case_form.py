@@ -12,7 +12,7 @@ from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.effects import Tool, resolve, tools_of
 from app.replay.types import TestCase, ToolRules
-from app.storable import decode_json
+from app.values.storable import decode_json
 from app.web import labels
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields

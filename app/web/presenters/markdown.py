@@ -11,7 +11,7 @@ from typing import Any
 import pyromark
 from markupsafe import Markup, escape
 
-from app.storable import storable_text
+from app.values.storable import storable_text
 
 DEPTH_MAX = 24
 # The parser blocks all other threads, and rendering costs some microseconds per mark.

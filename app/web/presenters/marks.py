@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.errors import Invalid
 from app.search.query import Query, parse
-from app.services.traces.search import Hit
+from app.services.search.service import Hit
 
 QUERY_MAX = 200
 # The labels of texts in which a search can have hits.

@@ -10,8 +10,8 @@ from typing import Any
 
 from app.errors import NotFound
 from app.models.scores import ScoreRow
-from app.services.traces.logs import Session
-from app.services.traces.parts import SessionPart
+from app.services.sessions.service import Session
+from app.services.sessions.turn_listing import SessionPart
 from app.sessions.facts import TurnFacts
 from app.sessions.types import ShownSpan, Step, Turn
 

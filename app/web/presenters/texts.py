@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from app.otlp.values import json_container
-from app.storable import storable_text
+from app.values.json import json_container
+from app.values.storable import storable_text
 from app.web.filters import indented
 from app.web.presenters.markdown import to_html
 

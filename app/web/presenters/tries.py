@@ -13,7 +13,7 @@ from app.replay.cases import case_from_turns
 from app.replay.conversation import recorded_past
 from app.services.prompts.editor import ListedVersion
 from app.services.runs.request import history_of
-from app.services.traces.logs import Session
+from app.services.sessions.service import Session
 from app.web import labels
 
 # Only the last messages of a long conversation are shown.

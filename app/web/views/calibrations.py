@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.access import ByRole
 from app.errors import Invalid
+from app.http.access import ByRole
 from app.models.organizations import Role
 from app.replay.cases import load_case
 from app.schemas.base import load

@@ -9,9 +9,9 @@ from typing import Any
 
 from reprise_client.formats import plural
 
-from app.access import ByRole
 from app.chat import ToolDefinition
 from app.errors import Invalid
+from app.http.access import ByRole
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
 from app.models.prompts import PromptHead

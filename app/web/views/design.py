@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from app.access import SignedIn
 from app.errors import NotFound
+from app.http.access import SignedIn
 from app.web.assets import FOLDER
 from app.web.cookies import Flash
 from app.web.lists import Order, Pages

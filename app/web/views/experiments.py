@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.access import ByRole
 from app.errors import Invalid
+from app.http.access import ByRole
 from app.models.organizations import Role
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump

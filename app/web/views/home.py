@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.access import SignedIn
 from app.errors import NotFound
+from app.http.access import SignedIn
 from app.models.organizations import Role
 from app.services.language_models.service import FALLBACK, is_fallback
 from app.web.page import Page, Redirect, Reply, show

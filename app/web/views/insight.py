@@ -12,8 +12,8 @@ from reprise_client.insight import figure
 
 from app.errors import Invalid
 from app.experiments.comparison import Finding
-from app.services.traces.insight import Comparison, GroupBy, InsightFilter, comparison_of
-from app.services.traces.insight_findings import Insight
+from app.services.insight.findings import Insight
+from app.services.insight.service import Comparison, GroupBy, InsightFilter, comparison_of
 from app.web.charts import Interval, intervals
 from app.web.forms import checked_choice
 from app.web.lists import period_of

@@ -10,15 +10,15 @@ from urllib.parse import parse_qsl, urlencode
 import falcon
 from marshmallow import fields, validate
 
-from app.cursors import Page as PageOf
 from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
+from app.pagination import Page as PageOf
 from app.schemas.base import Day, load
 from app.schemas.prompt_log import LogFilters, log_page
-from app.services.traces.log_query import Entry, LogFilter
-from app.services.traces.session_filter import PERIODS
+from app.services.prompt_log.query import Entry, LogFilter
+from app.services.sessions.filters import PERIODS
 from app.timestamps import iso
 from app.web.lists import Query, chosen_of, filters_of, list_query, names_of, pages_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Redirect, Reply, show

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.access import SignedIn
 from app.errors import require
+from app.http.access import SignedIn
 from app.web.page import Page, Reply, show
 from app.web.presenters import manual
 from app.web.visit import Visit

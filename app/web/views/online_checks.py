@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.access import ByRole
 from app.errors import Invalid
+from app.http.access import ByRole
 from app.models.language_models import LanguageModel
 from app.models.online_checks import OnlineCheck
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.online_checks import OnlineCheckSchema
-from app.services.traces.online_checks import NewCheck
+from app.services.scores.online_checks import NewCheck
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.visit import Visit

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import redis
 from reprise_client.formats import plural
 
-from app.access import ByRole
 from app.errors import Unavailable
+from app.http.access import ByRole
 from app.models.organizations import Role
 from app.redis_store.queues import QueueState
 from app.services.operations.metrics import Operations

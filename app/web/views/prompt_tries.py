@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import falcon
 
 from app.chat import Message
-from app.container import Container
 from app.errors import Invalid
 from app.http.run_events import last_seen, send_run_events
 from app.models.runs import RunRow
@@ -19,6 +18,7 @@ from app.services.runs.request import conversation_after, history_of
 from app.web.page import PromptPage
 from app.web.presenters.tries import Origin, origin_of
 from app.web.visit import Visit
+from app.wiring.container import Container
 
 NO_QUESTION = "question: Write what to ask the draft."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise_client.formats import plural
 
-from app.access import ByRole
+from app.http.access import ByRole
 from app.models.organizations import Role
 from app.replay.types import TestCase
 from app.schemas.base import load

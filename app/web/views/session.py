@@ -7,7 +7,7 @@ from typing import Any
 from app.errors import Invalid, require
 from app.models.scores import ScoreRow
 from app.schemas.scores import COMMENT_MAX
-from app.services.traces.logs import Session
+from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
 from app.web.cookies import Flash
 from app.web.page import PromptPage, Redirect, Reply, show

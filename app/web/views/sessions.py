@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 
 import falcon
 
-from app.access import ByRole
 from app.errors import Conflict, Invalid, NotFound
+from app.http.access import ByRole
 from app.http.exports import send_sessions
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
 from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
-from app.services.traces.session_filter import YESTERDAY, SessionFilter
+from app.services.sessions.filters import YESTERDAY, SessionFilter
 from app.web.lists import chosen_of, names_of
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import SAID, pieces, place_of

@@ -9,10 +9,10 @@ from app.models.alert_rules import AlertRule
 from app.schemas.alert_rules import NewAlertRuleSchema
 from app.schemas.base import load
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
-from app.services.wiring import Services
 from app.web.forms import Form
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
+from app.wiring.services import Services
 
 METRICS = [
     ("errorShare", "Share of sessions with errors"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.access import Public, SignedIn
 from app.errors import Invalid, RateLimited, Unauthorized
+from app.http.access import Public, SignedIn
 from app.services.accounts.service import NewUser
 from app.web.cookies import Flash
 from app.web.page import Page, Redirect, Reply, show

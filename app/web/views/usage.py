@@ -10,8 +10,8 @@ import falcon
 
 from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
+from app.services.ingest.observed import ObservedGroup, ObservedSums, observed_total
 from app.services.runs.usage import UsageRow, total
-from app.services.traces.observed import ObservedGroup, ObservedSums, observed_total
 from app.web.forms import checked_choice
 from app.web.lists import Order, order_of, period_of
 from app.web.page import Page, Reply, show

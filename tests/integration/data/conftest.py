@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.container import Container
 from app.models.data_policies import DataPolicy
 from app.services.data.removal import RetentionService
+from app.wiring.container import Container
 from app.work.remover import Remover
 from tests.support.world import World
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import redis
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from tests.support.backups import Writer, content, on
 from tests.support.deployment import ROOT, environment
 from tests.support.everything import everything

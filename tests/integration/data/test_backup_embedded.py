@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import with_extensions
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from app.models import schema
 from app.process import home
 from app.services.data import backup

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, Text, delete, func, select, type_coerce
 
+from app.database.packed_text import MARK
 from app.models.compression import ZSTD_1, StoredText, as_they_are
 from app.models.log_records import log_records
 from app.models.prompts import prompts
@@ -20,9 +21,8 @@ from app.models.span_bodies import ELSEWHERE, TOGETHER, as_sent
 from app.models.span_rewriting import join_rows
 from app.models.spans import spans
 from app.models.turns import turns
-from app.packed_text import MARK
 from app.services.data import compression
-from app.services.traces.form import BatchForm
+from app.services.ingest.batch import BatchForm
 from tests.integration.ingest.test_log_records import chat, record
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.conversations import export as export_conversation

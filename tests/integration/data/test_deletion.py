@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import NotFound
 from app.models.audit_log import audit_log
-from app.services.traces.ingest import KnownPrompts
+from app.services.ingest.service import KnownPrompts
 from tests.integration.data.conftest import counts
 from tests.support.conversations import export as conversation
 from tests.support.everything import MARK, TURNS, everything

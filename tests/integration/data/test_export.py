@@ -16,7 +16,7 @@ from sqlalchemy import event
 from app.errors import Unavailable
 from app.http.exports import AT_ONCE, PIECE, STALLED_S
 from app.services.data import export as service
-from app.services.traces.logs import SessionService
+from app.services.sessions.service import SessionService
 from app.timestamps import iso
 from tests.support.conversations import export as conversation
 from tests.support.deployment import EmbeddedServer

@@ -9,7 +9,7 @@ import pytest
 from falcon.testing import Result
 
 from app.errors import Unavailable
-from app.services.data.masking import MaskingRules
+from app.services.masking.rules import MaskingRules
 from tests.support.exports import export, span
 from tests.support.readable import keys_with, readable, tables_with
 from tests.support.world import World

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.db import LockConflict
+from app.database.transactions import LockConflict
 from app.models import removal
 from app.models.removal import TurnScope
 from tests.integration.data.conftest import Days, counts, keep

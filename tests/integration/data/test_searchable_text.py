@@ -7,9 +7,9 @@ import json
 import pytest
 from sqlalchemy import Text, collate, func, select, type_coerce, update
 
+from app.database.packed_text import MARK, pack, unpack
 from app.models.compression import begins_with
 from app.models.runs import runs
-from app.packed_text import MARK, pack, unpack
 from app.schemas.prompt_log import EXCERPT
 from tests.support.uncompressed import uncompressed
 from tests.support.world import World

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from app.models import session_log, turns
 from app.otlp.names import CONVERSATION_KEYS
-from app.services.traces import ingest
-from app.services.traces.form import Receipt
-from app.services.traces.log_query import LogFilter
+from app.services.ingest import service as ingest
+from app.services.ingest.batch import Receipt
+from app.services.prompt_log.query import LogFilter
 from app.sessions.facts import load
 from app.sessions.sums import SessionSums, names_of, with_names
 from tests.support.exports import export, span

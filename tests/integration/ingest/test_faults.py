@@ -14,7 +14,7 @@ from sqlalchemy import delete
 
 from app.models.spans import spans
 from app.redis_store.batches import Mailbox
-from app.services.traces.form import BatchForm
+from app.services.ingest.batch import BatchForm
 from tests.support.deployment import PATIENT, Deployment
 from tests.support.exports import export, span
 from tests.support.http_client import Answer, Client

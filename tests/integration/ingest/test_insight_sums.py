@@ -14,8 +14,8 @@ from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIO
 from app.models import insight, organizations, session_log, sessions
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
-from app.services.traces import insight_sums
-from app.services.traces.insight_sums import SWEEP_S, InsightCounter
+from app.services.insight import sums as insight_sums
+from app.services.insight.sums import SWEEP_S, InsightCounter
 from app.sessions.figures import Figures, load_counted
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER

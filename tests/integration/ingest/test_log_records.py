@@ -16,8 +16,8 @@ from sqlalchemy import text
 from app.errors import Unavailable
 from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey
-from app.services.traces.log_records import WAITS
-from app.services.traces.openings import OpeningService
+from app.services.ingest.log_records import WAITS
+from app.services.ingest.openings import OpeningService
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span, value_of
 from tests.support.protobuf import traces

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from app.models.queries import new_batch_id
-from app.services.traces.log_records import WAITS
+from app.services.ingest.log_records import WAITS
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, pairs_of, span
 from tests.support.protobuf import traces

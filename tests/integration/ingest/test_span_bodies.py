@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import OperationalError
 
-from app.engines import LOCK_WAIT_S
+from app.database.engines import LOCK_WAIT_S
 from app.models import removal
 from app.models.compression import ZSTD_1
 from app.models.removal import TurnScope

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.container import Container
+from app.wiring.container import Container
 from bench.storage import costs, mysql_sizes, sqlite_size
 from tests.support.world import running_on, settings_for
 

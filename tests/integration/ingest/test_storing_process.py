@@ -23,7 +23,7 @@ from app.metrics.registry import SPANS, STORING_PROCESSES, Labels, Metric
 from app.process.storer_start import start_new
 from app.process.storing import LATE, LOST, PROCESSES, StoringProcess, StoringProcesses
 from app.redis_store.batches import BODY_S
-from app.services.traces.form import BatchForm, BatchLost, Receipt
+from app.services.ingest.batch import BatchForm, BatchLost, Receipt
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.exports import export, span

@@ -9,15 +9,15 @@ import fakeredis
 import pytest
 from falcon.testing import TestClient
 
-from app.container import Container
 from app.models import schema
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.redis_store import keys
 from app.redis_store.broker import HEARTBEAT_MS, QUEUES
 from app.redis_store.clients import RedisClients
-from app.services.traces.form import Receipt
-from app.services.traces.storer import Storer, StorerState
+from app.services.ingest.batch import Receipt
+from app.services.ingest.storer import Storer, StorerState
+from app.wiring.container import Container
 from tests.support.world import settings_for
 
 

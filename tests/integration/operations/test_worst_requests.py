@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app.container import Container
 from app.process.application import build_app
+from app.wiring.container import Container
 from bench.worst import derived
 from bench.worst.__main__ import cases
 from bench.worst.case import Case

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.container import Container
+from app.wiring.container import Container
 from tests.support.mariadb import MariaDB
 from tests.support.world import running, settings_for
 

@@ -6,12 +6,12 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from app.container import Container
 from app.errors import NotFound
 from app.models.language_models import LanguageModel
 from app.providers import catalogue
 from app.providers.catalogue import Catalogue
 from app.services.language_models.service import ModelService
+from app.wiring.container import Container
 from tests.support.world import World
 
 SHIPPED = catalogue.load()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.container import Container
+from app.wiring.container import Container
 from tests.support.world import running_on, settings_for
 
 KEY = "sk-very-secret"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from app.models import online_checks, spans
-from app.services.traces.turn_sizes import CHECK_BYTES
+from app.services.search.turn_sizes import CHECK_BYTES
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
@@ -399,7 +399,7 @@ def test_a_change_that_could_not_be_made_new_is_refused(world: World, fields: di
 
 
 def test_one_check_beyond_the_limit_of_a_project_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.services.traces.online_checks.CHECKS_OF_PROJECT", 2)
+    monkeypatch.setattr("app.services.scores.online_checks.CHECKS_OF_PROJECT", 2)
     for _ in range(2):
         add(world, prompt(world), TEXT)
     refused = add(world, prompt(world), TEXT, status=400)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.container import Container
-from app.shares import Quota
+from app.concurrency.quotas import Quota
+from app.wiring.container import Container
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import case

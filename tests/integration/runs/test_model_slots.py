@@ -8,9 +8,9 @@ import fakeredis
 import pytest
 import redis
 
+from app.concurrency.quotas import Quota
 from app.errors import ProviderTimeout
 from app.redis_store.slots import GRACE_S, ModelSlots
-from app.shares import Quota
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, run
 from tests.support.waiting import wait_until

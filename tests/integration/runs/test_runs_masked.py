@@ -11,7 +11,7 @@ from app.encryption import ContentCipher
 from app.errors import Invalid, Unavailable
 from app.models.data_policies import DataPolicy
 from app.models.runs import run_file_chunks as table
-from app.services.data.masking import MaskingRules
+from app.services.masking.rules import MaskingRules
 from app.services.runs import RunCommand
 from app.services.runs.following import Piece
 from app.services.runs.request import history_of

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.access import Access
+from app.http.access import Access
 from app.models.organizations import Role
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.access import Access, ByRole
+from app.http.access import Access, ByRole
 from app.models.organizations import Role
 from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk

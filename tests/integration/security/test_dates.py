@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app import cursors
+from app import pagination
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World
 
@@ -60,7 +60,7 @@ def test_times_beyond_those_of_spans_are_refused_everywhere(world: World, time: 
 @pytest.mark.parametrize("place", [2**63 - 1, 2**64 - 1, -1, -(2**63)])
 def test_cursors_of_places_that_no_row_has_are_refused(world: World, place: int) -> None:
     prompt = f"/api/v1/prompts/{world.prompt()}"
-    one, three = cursors.encode(place), cursors.encode(place, 0, place)
+    one, three = pagination.encode(place), pagination.encode(place, 0, place)
     answers = [
         world.get(f"{prompt}/logs", params={"cursor": three}),
         world.get(f"{prompt}/test-cases", params={"cursor": one}),
@@ -75,5 +75,5 @@ def test_cursors_of_the_last_possible_place_are_taken(world: World) -> None:
     prompt = f"/api/v1/prompts/{world.prompt()}"
     place = 2**63 - 2
     for kind in (0, 1):
-        assert world.get(f"{prompt}/logs", params={"cursor": cursors.encode(place, kind, place)}).status_code == 200
-    assert world.get(f"{prompt}/replays", params={"cursor": cursors.encode(place)}).status_code == 200
+        assert world.get(f"{prompt}/logs", params={"cursor": pagination.encode(place, kind, place)}).status_code == 200
+    assert world.get(f"{prompt}/replays", params={"cursor": pagination.encode(place)}).status_code == 200

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from falcon.testing import create_environ
 
-from app.container import Container
 from app.http.exports import AT_ONCE
+from app.wiring.container import Container
 from tests.support.world import World, new_world
 
 

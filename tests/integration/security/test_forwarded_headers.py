@@ -7,7 +7,7 @@ import pytest
 import structlog
 from falcon.testing import Result, TestClient
 
-from app.access import Public
+from app.http.access import Public
 from app.process.application import build_app
 from tests.support.deployment import EmbeddedServer
 from tests.support.world import World, beside

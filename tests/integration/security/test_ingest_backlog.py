@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import redis
 
-from app.container import Container
+from app.concurrency.quotas import Quota
 from app.errors import Unavailable
 from app.redis_store.batches import BODY_S, Mailbox
 from app.redis_store.keys import BATCH_TICKETS
-from app.shares import Quota
+from app.wiring.container import Container
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 

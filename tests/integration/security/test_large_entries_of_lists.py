@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from app.cursors import PAGE_BYTES
 from app.models.experiments import experiments
 from app.models.replays import replays
+from app.pagination import PAGE_BYTES
 from app.services.replays import frozen
 from bench.worst.rows import copy_row
 from tests.integration.replays.recording import prompt

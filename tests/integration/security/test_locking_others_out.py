@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from app.models import users
 from app.process.application import build_app
 from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, Origin
-from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import (
     OF_ACCOUNT,
     OF_ACCOUNT_AND_ORIGIN,

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from app.models import data_policies
 from app.models.data_policies import DataPolicy
-from app.services.data import masking
+from app.services.masking import rules as masking
 from tests.support.exports import export, span
 from tests.support.readable import readable
 from tests.support.world import World

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import requests
 
 from app.redis_store.own_counts import WINDOW_S
-from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, OF_ORIGIN, Door, csrf_of, somewhere
 from tests.integration.web.conftest import address
 from tests.support.deployment import EmbeddedServer

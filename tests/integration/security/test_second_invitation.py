@@ -11,7 +11,7 @@ from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.service import NewUser
 from app.services.accounts.sign_in_attempts import Origin
-from app.services.wiring import TRIES_OF_ACCOUNT_AND_ORIGIN
+from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import new_world

@@ -14,7 +14,7 @@ from app.models.organizations import Role
 from app.replay import case_limits
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.services.replays import acceptance, cases
-from app.services.traces import logs
+from app.services.sessions import service as logs
 from app.sessions.spans import StoredSpan
 from app.sessions.types import Turn
 from app.web.forms import csrf_token

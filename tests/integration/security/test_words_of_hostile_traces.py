@@ -14,10 +14,11 @@ from sqlalchemy import select, update
 
 from app.models import queries, search, spans
 from app.models.compression import raw_of
-from app.replay.scalars import letters
+from app.replay.texts.scalars import letters
 from app.search.blocks import BUCKET_BYTES, unindexed_in
-from app.services.traces import search_index, turn_sizes
-from app.services.traces.search_index import SearchIndexer
+from app.services.search import indexing as search_index
+from app.services.search import turn_sizes
+from app.services.search.indexing import SearchIndexer
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.access import ByRole, Public
+from app.http.access import ByRole, Public
 from app.models.organizations import Role
 from app.web.routes import ID, PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser

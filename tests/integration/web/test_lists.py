@@ -77,7 +77,7 @@ def test_the_log_is_sorted_says_what_of_it_is_and_its_entries_lead_on_in_that_or
     assert "1 error" in admin.text or "429 Too many requests" in admin.text
     assert admin.open(f"{failed}&go=next").headers["Location"] == beside
 
-    monkeypatch.setattr("app.services.traces.sorting.SORTED_MAX", 1)
+    monkeypatch.setattr("app.services.search.scanning.SORTED_MAX", 1)
     admin.open(f"{log}?sort=errors")
     assert "Only the newest 1 entry of these are sorted." in admin.text
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.services.traces.sorting import SEARCH_S
+from app.services.search.scanning import SEARCH_S
 from app.web.assets import Assets
 from app.web.errors import POLICY
 from tests.integration.web.conftest import HTML, Browser

@@ -65,7 +65,7 @@ def test_a_list_by_cost_says_which_sessions_are_sorted_and_exports_all(
     assert "are sorted" not in admin.text
     assert f'href="{admin.base}/sessions.csv"' in admin.page
 
-    monkeypatch.setattr("app.services.traces.sorting.SORTED_MAX", 1)
+    monkeypatch.setattr("app.services.search.scanning.SORTED_MAX", 1)
     admin.open(f"{admin.base}/sessions?sort=cost&errors=false")
     assert "are sorted" not in admin.text
     admin.open(f"{admin.base}/sessions?sort=cost")

@@ -13,10 +13,10 @@ from dramatiq import Message
 from dramatiq.brokers.stub import StubBroker
 
 from app.actors.spans import BatchesHere
+from app.concurrency.quotas import Quota, Turns
 from app.errors import Unavailable
 from app.redis_store.middleware import owned
-from app.services.traces.form import Receipt
-from app.shares import Quota, Turns
+from app.services.ingest.batch import Receipt
 from tests.support.waiting import PATIENCE_S, wait_until
 
 GREEDY, OTHER = 1, 2

@@ -12,9 +12,9 @@ import pytest
 from falcon.testing import TestClient
 from marshmallow import fields
 
-from app.access import Public
 from app.api.operation import Call, Limits, Reply, bound, operation
 from app.http import errors
+from app.http.access import Public
 from app.http.route_table import RoutedApp
 from app.schemas.answer import Answer, integer, text
 from app.schemas.base import StrictSchema, Text

@@ -9,7 +9,7 @@ import falcon
 import pytest
 from falcon.testing import create_environ
 
-from app import deadline
+from app.concurrency import deadline
 from app.errors import TooLarge
 from app.http.bodies import CHUNK, read_capped
 

@@ -10,9 +10,9 @@ from falcon.testing import TestClient
 
 from app.api.runs import RunEvents, RunPrompt
 from app.api.traces import Exports, Traces
+from app.concurrency.quotas import Quota
 from app.http import errors
 from app.http.middleware import Bulkhead
-from app.shares import Quota
 from app.web.views.logs import Export
 
 LONG_S = 30

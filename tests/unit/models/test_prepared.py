@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DataError, IntegrityError
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models.base import Timestamp
 from app.models.compression import CompressedText, compress_text, store_texts
 from app.models.prepared import Prepared

@@ -18,7 +18,7 @@ from app.otlp.decode import LARGE, Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, Elements
 from app.otlp.span import Span
-from app.services.traces.turns import parts_of
+from app.services.ingest.turns import parts_of
 from app.sessions.build import build_session
 from app.sessions.spans import read_span
 from tests.support.exports import SPAN_ID, export, span

@@ -8,19 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.otlp.values import (
-    MAX_DEPTH,
-    LazyAttributes,
-    any_value,
-    attributes,
-    integer,
-    json_container,
-    json_or_text,
-    raw_value,
-    time_ns,
-    unwrapped_json,
-    valid_utf8,
-)
+from app.otlp.values import LazyAttributes, any_value, attributes, integer, raw_value, time_ns
+from app.values.json import MAX_DEPTH, json_container, json_or_text, unwrapped_json, valid_utf8
 
 VALUES = [
     ({"stringValue": "text"}, "text"),

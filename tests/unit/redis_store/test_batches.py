@@ -3,8 +3,8 @@
 import fakeredis
 import pytest
 
+from app.concurrency.quotas import Quota
 from app.redis_store.batches import BODY_S, Mailbox, OwnBodies
-from app.shares import Quota
 
 BODY = b"a batch of spans"
 

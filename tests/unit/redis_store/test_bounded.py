@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from app.deadline import within
+from app.concurrency.deadline import within
 from app.redis_store.bounded import LONG_COMMAND_BYTES, CutShort
 from app.redis_store.clients import COMMAND_S, RedisClients, connect
 from tests.support.redis_server import RedisServer

@@ -11,7 +11,7 @@ import fakeredis
 import pytest
 import redis
 
-from app.breaker import OutageBreaker
+from app.concurrency.breaker import OutageBreaker
 from app.metrics import Metrics
 from app.metrics.registry import RATE_LIMIT_NOT_COUNTED
 from app.redis_store.clients import UNCOPIED_BYTES, CommandPacker, GuardedRedis, RedisClients, connect

@@ -9,12 +9,12 @@ import pytest
 import redis
 from fakeredis._core._database import Database
 
+from app.concurrency.quotas import Quota
 from app.redis_store import keys
 from app.redis_store.in_process import in_process_client
 from app.redis_store.keys import QueueKeys
 from app.redis_store.rate import SharedWindow
 from app.redis_store.slots import ModelSlots
-from app.shares import Quota
 from tests.support.waiting import wait_until
 
 QUEUE = QueueKeys("runs")

@@ -16,11 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from app.concurrency.quotas import Quota
 from app.redis_store.broker import build_broker
 from app.redis_store.middleware import organization_of, owned
 from app.redis_store.organization_queue import OrganizationQueue
 from app.redis_store.queues import read_queues
-from app.shares import Quota
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE_S, wait_until
 

@@ -8,13 +8,13 @@ import dramatiq
 import fakeredis
 import pytest
 
+from app.concurrency.quotas import Quota
 from app.metrics import Metrics, registry
 from app.redis_store.broker import QUEUES, WakingBroker, build_broker, workers_seen
 from app.redis_store.clients import connect
 from app.redis_store.keys import QueueKeys
 from app.redis_store.middleware import QueueMetrics
 from app.redis_store.queues import QueueState, read_queues
-from app.shares import Quota
 from tests.support.waiting import wait_until
 
 Counted = dict[tuple[str, ...], int]

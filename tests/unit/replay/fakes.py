@@ -13,7 +13,7 @@ from app.replay.checks import Checker, Comparison
 from app.replay.effects import resolve
 from app.replay.findings import ProducedStep
 from app.replay.recording import RecordedCalls, Recording
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import (
     CaseStep,
     CaseTurn,

@@ -16,12 +16,12 @@ from app.replay.compare import differences, equal, ignored_paths
 from app.replay.engine import replay
 from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
 from app.replay.fingerprints import fingerprint, leaves, similarity
-from app.replay.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
 from app.replay.reader import COMPARED_MAX, Reader
-from app.replay.scalars import letters
-from app.replay.sources import Sources
+from app.replay.texts.free_text import SeenResults, fixed_arguments, free_paths
+from app.replay.texts.scalars import letters
+from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from app.replay.facts import compare_facts, values_repeated
-from app.replay.free_text import SeenResults, folded, free_paths
-from app.replay.limits import limits_differ
-from app.replay.names import Names, find_names, names_of, plain_words, standing_words
-from app.replay.number_words import find_spelled_out
-from app.replay.polarity import polarity_differs
-from app.replay.relations import name_replaced, value_replaced, values_exchanged
-from app.replay.sources import Sources
-from app.replay.values import find_values
+from app.replay.texts.facts import compare_facts, values_repeated
+from app.replay.texts.free_text import SeenResults, folded, free_paths
+from app.replay.texts.limits import limits_differ
+from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
+from app.replay.texts.number_words import find_spelled_out
+from app.replay.texts.polarity import polarity_differs
+from app.replay.texts.relations import name_replaced, value_replaced, values_exchanged
+from app.replay.texts.sources import Sources
+from app.replay.texts.values import find_values
 from tests.support.operations import calls_of, growth_of
 
 LINEAR = 2.4

@@ -18,7 +18,7 @@ from app.replay.engine import replay
 from app.replay.findings import ProducedCall, ReplayResult
 from app.replay.loosening import Evidence, Loosening
 from app.replay.reader import Reader
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import Check, TestCase, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, turn

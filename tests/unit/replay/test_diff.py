@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from app.pointers import parse_pointer
 from app.replay.compare import differences, equal, ignored_paths
 from app.replay.findings import Difference
 from app.replay.fingerprints import leaves, similarity
+from app.values.json_pointer import parse_pointer
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from app.replay import free_text
 from app.replay.arguments import ArgumentsComparison, Question, compare_arguments, ranked
 from app.replay.compare import ignored_paths
-from app.replay.facts import Facts
 from app.replay.findings import Difference
-from app.replay.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.matchers import parse_matcher, parse_matchers
-from app.replay.sources import Sources
+from app.replay.texts import free_text
+from app.replay.texts.facts import Facts
+from app.replay.texts.free_text import SeenResults, fixed_arguments, free_paths
+from app.replay.texts.sources import Sources
 
 ORDER = Sources(user="Refund A-1, please. I am Anna Schmidt.", results=[{"id": "A-1", "total": 49.9}])
 

@@ -7,7 +7,7 @@ from app.replay.checks import Checker
 from app.replay.effects import resolve
 from app.replay.reader import Reader
 from app.replay.recording import RecordedCalls, Recording
-from app.replay.sources import Sources
+from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, ToolRules
 from app.values.budget import WorkBudget
 from tests.unit.replay.fakes import answer, call, turn

@@ -10,7 +10,6 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.replay.documents import dump, load
 from app.replay.engine import replay
-from app.replay.facts import Facts, compare_facts
 from app.replay.findings import (
     Difference,
     Drift,
@@ -22,7 +21,8 @@ from app.replay.findings import (
     Violation,
 )
 from app.replay.results import conclude, counts, with_verdict
-from app.replay.sources import Sources
+from app.replay.texts.facts import Facts, compare_facts
+from app.replay.texts.sources import Sources
 from app.replay.types import TestCase
 from tests.unit.replay.fakes import answer, call, calls, ports, says, scripted, turn
 

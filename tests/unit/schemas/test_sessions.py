@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.otlp.decode import decode
 from app.schemas import traces as schemas
 from app.schemas.answer import dump
-from app.services.traces.logs import Session
+from app.services.sessions.service import Session
 from app.sessions.build import build_session
 from app.timestamps import iso, of_unix_ns
 from tests.support.exports import SPAN_ID, TRACE_ID, export, span

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.search.query import Query, Term, parse
 from app.search.words import Word, placed_words
-from app.services.traces.search import part_with
+from app.services.search.service import part_with
 from app.values import unicode
 
 TEXT = st.text(st.sampled_from("ab ß東京-"), max_size=40)

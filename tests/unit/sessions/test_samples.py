@@ -15,7 +15,7 @@ from app.otlp.decode import decode
 from app.otlp.span import Span
 from app.schemas import traces as schemas
 from app.schemas.answer import dump
-from app.services.traces.logs import Session
+from app.services.sessions.service import Session
 from app.sessions.build import build_session
 from app.sessions.types import Turn
 from tests.support.steps import without_measures

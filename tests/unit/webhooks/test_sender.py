@@ -9,7 +9,7 @@ from itertools import repeat
 import pytest
 
 from app.errors import Invalid
-from app.proxies import parse_networks
+from app.network.proxies import parse_networks
 from app.webhooks.sender import ANSWER_BYTES, Attempt, WebhookSender
 from tests.fakes.receiver import receiving
 from tests.support.waiting import PATIENCE_S

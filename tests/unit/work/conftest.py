@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, insert
 
-from app.db import Database, build_database
+from app.database.transactions import Database, build_database
 from app.models import organizations
 from app.models.base import OPTIONS, BigInt, Timestamp, exact
 from app.work.table import WorkTable

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from app.db import Database
+from app.database.transactions import Database
 from app.errors import Unavailable
 from app.work.heartbeat import Heartbeat
 from tests.support.waiting import wait_until

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from app.db import Database
+from app.database.transactions import Database
 from app.models import organizations
 from app.models.queries import insert_row
 from app.work.table import Claim

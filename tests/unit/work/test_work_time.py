@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fakeredis
 
+from app.concurrency.quotas import Quota
 from app.redis_store.batches import BUSY_S, Mailbox
-from app.shares import Quota
 from app.work.work_time import LAGGING_S, WorkTime
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.container import Container
 from app.providers import catalogue
 from app.providers.breaker import CallBreaker
 from app.providers.router import Providers, Retry
+from app.wiring.container import Container
 from tests.fakes.upstream import PATHS
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World, running_on, settings_for

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.test_addresses import OPEN, SPELLINGS
+from tests.unit.network.test_addresses import OPEN, SPELLINGS
 
 CUSTOM = "CUSTOM_OPENAI_COMPATIBLE"
 SHAPES = [

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from app.db import Database
-from app.engines import build_engine
+from app.database.engines import build_engine
+from app.database.transactions import Database
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import organizations, schema
 from app.models.queries import insert_row

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from app.models.scores import ScoreRow
-from app.services.traces.logs import Session
+from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan, Step, Turn
 from app.web.presenters.session import shown_turns
 from tests.support.operations import growth_of

@@ -117,7 +117,7 @@ class Delivery:
     def shutdown(self, timeout_s: float) -> None:
         """Send what can be sent within `timeout_s`, and end the thread.
 
-        A request that is under way may take longer than that; its thread then ends with it.
+        A request in progress may last longer; its thread then ends with it.
         """
         if self._stopping:
             return

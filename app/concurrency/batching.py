@@ -1,0 +1,228 @@
+"""Lets threads that call another process at the same time share one call, or one transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from app.concurrency.deadline import left_s
+from app.errors import Unavailable
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+MOST = 128
+# The same time as a caller waits for a connection of the database's pool.
+WAIT_S = 10.0
+
+
+class Coalescer(Generic[Q, A]):
+    """Sends the simultaneous questions of several threads in one call of `ask`, like a group commit.
+
+    `ask` gets the questions and returns as many answers, in the same order. If it raises an error, every caller of the
+    round gets it. A question that arrives during a round joins the next one, so that no answer is older than its
+    question; outside of a round it is sent at once. A round has at most `most` questions. A caller that waits for its
+    round longer than `wait_s`, or than its deadline allows, gets `Unavailable`.
+    """
+
+    def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
+        self._ask = ask
+        self._most = most
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        self._waiting: deque[_Ticket[Q, A]] = deque()
+        self._leader: _Ticket[Q, A] | None = None
+
+    def __call__(self, question: Q) -> A:
+        ticket: _Ticket[Q, A] = _Ticket(question)
+        try:
+            if not self._becomes_leader(ticket) and not ticket.woken.acquire(timeout=left_s(self._wait_s)):
+                self._give_up(ticket)
+            if not ticket.answered:
+                self._ask_together(ticket)
+        finally:
+            if not ticket.answered:
+                self._leave(ticket)
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.answer
+
+    def _becomes_leader(self, ticket: _Ticket[Q, A]) -> bool:
+        """Return True if no other caller is the leader, who calls `ask`; queue the ticket otherwise."""
+        with self._lock:
+            if self._leader is None:
+                self._leader = ticket
+                return True
+            self._waiting.append(ticket)
+            return False
+
+    def _leave(self, ticket: _Ticket[Q, A]) -> None:
+        """Withdraw a ticket without an answer: a thread that is interrupted must not stop the others."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            self._hand_on(ticket)
+
+    def _hand_on(self, ticket: _Ticket[Q, A]) -> None:
+        """Make the first caller in the queue the leader, if the ticket's caller is the leader."""
+        if self._leader is ticket:
+            self._leader = self._waiting.popleft() if self._waiting else None
+            if self._leader:
+                self._leader.woken.release()
+
+    def _give_up(self, ticket: _Ticket[Q, A]) -> None:
+        """Raise `Unavailable` for a ticket in the queue; wait on if it is in a round, which may grant it a lease.
+
+        With a deadline a ticket is given up in a round as well, because the leader's deadline may be later.
+        """
+        with self._lock:
+            if ticket in self._waiting:
+                raise Unavailable("Too many requests wait for the same answer of the database or Redis; try again.")
+        if not ticket.woken.acquire(timeout=left_s(threading.TIMEOUT_MAX)):
+            raise Unavailable("The database or Redis does not answer; try again.")
+
+    def _ask_together(self, leader: _Ticket[Q, A]) -> None:
+        """Call `ask` with the leader's question and the questions in the queue."""
+        together = [leader]
+        try:
+            with self._lock:
+                while self._waiting and len(together) < self._most:
+                    together.append(self._waiting.popleft())
+            answers = self._ask([ticket.question for ticket in together])
+            for ticket, answer in zip(together, answers, strict=True):
+                ticket.answer = answer
+        except BaseException as error:  # noqa: BLE001 - every caller raises it
+            for ticket in together:
+                # An exception that ends the leader's thread (its time limit, say) must not end the others.
+                shared = ticket is leader or isinstance(error, Exception)
+                ticket.error = (
+                    error if shared else Unavailable("The request was given up before its answer; try again.")
+                )
+        finally:
+            with self._lock:
+                self._hand_on(leader)
+            for ticket in together:
+                ticket.answered = True
+                ticket.woken.release()
+
+
+class Forwarder(Generic[Q]):
+    """Sends the simultaneous items of several threads in one call of `send`, for which only one thread waits.
+
+    A thread that passes an item during a call leaves it to the thread that makes the call, which then makes another
+    call for all items that have arrived. If `send` raises an error, that thread gets it, and the items are sent with
+    the next one. So an item may be sent twice, but none is lost.
+    """
+
+    def __init__(self, send: Callable[[Sequence[Q]], object], *, most: int = MOST) -> None:
+        self._send = send
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: deque[Q] = deque()
+        self._sender: object = None
+
+    def __call__(self, item: Q) -> None:
+        me, items = object(), list[Q]()
+        try:
+            with self._lock:
+                self._waiting.append(item)
+                self._sender = self._sender or me
+            while self._sender is me and (items := self._next()):
+                self._send(items)
+        finally:
+            with self._lock:
+                if self._sender is me:
+                    self._waiting.extendleft(reversed(items))
+                    self._sender = None
+
+    def _next(self) -> list[Q]:
+        """Return the items to send now; without any, the thread of the next item becomes the sender."""
+        with self._lock:
+            items = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+            if not items:
+                self._sender = None
+            return items
+
+
+class GroupCommit(Generic[Q, A]):
+    """Commits the simultaneous changes of several threads to one project in one transaction.
+
+    `commit` gets the changes and returns as many results, in the same order; it makes all changes or none. If it raises
+    an error for several changes, each is committed separately, so that a change that the database refuses fails only
+    for its caller. But `Unavailable` is raised to all callers, without another try. `project_of` returns the id of a
+    change's project: a transaction has changes of one project, as two projects may be on two shards, and does not wait
+    for another project's.
+    """
+
+    def __init__(
+        self,
+        commit: Callable[[Sequence[Q]], Sequence[A]],
+        *,
+        project_of: Callable[[Q], int],
+        most: int = MOST,
+        wait_s: float = WAIT_S,
+    ) -> None:
+        self._commit = commit
+        self._project_of = project_of
+        self._most = most
+        self._wait_s = wait_s
+        self._lock = threading.Lock()
+        # A project's entry exists while threads use it.
+        self._by_project: WeakValueDictionary[int, Coalescer[Q, A | _Refused]] = WeakValueDictionary()
+
+    def __call__(self, change: Q) -> A:
+        result = self._together(self._project_of(change))(change)
+        if isinstance(result, _Refused):
+            raise result.error
+        return result
+
+    def _together(self, project_id: int) -> Coalescer[Q, A | _Refused]:
+        with self._lock:
+            together = self._by_project.get(project_id)
+            if together is None:
+                together = Coalescer(self._commit_all, most=self._most, wait_s=self._wait_s)
+                self._by_project[project_id] = together
+            return together
+
+    def _commit_all(self, changes: Sequence[Q]) -> Sequence[A | _Refused]:
+        try:
+            return self._commit(changes)
+        except Unavailable:
+            raise
+        except Exception:
+            if len(changes) == 1:
+                raise
+        return [self._commit_single(change) for change in changes]
+
+    def _commit_single(self, change: Q) -> A | _Refused:
+        try:
+            (result,) = self._commit([change])
+        except Exception as error:  # noqa: BLE001 - the caller of the change raises it
+            return _Refused(error)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    error: Exception
+
+
+def _held_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(slots=True, eq=False)
+class _Ticket(Generic[Q, A]):
+    """A caller's question; `woken` is released when it is answered, or when its caller becomes the leader."""
+
+    question: Q
+    answered: bool = False
+    error: BaseException | None = None
+    woken: threading.Lock = field(default_factory=_held_lock)
+    answer: A = field(init=False)

@@ -1,0 +1,158 @@
+"""Shares of a limited number of places, so that no organization can use up the places that others need.
+
+Work that has a place can't be interrupted: a model call that hangs keeps its thread for minutes. So a part of the
+places is kept free for organizations that hold less than their share.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from app.concurrency.deadline import left_s
+from app.errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Decides whether an organization gets one of `capacity` places.
+
+    Below its `share`, an organization is admitted while it holds fewer places than are free, so it gets at most half of
+    the free places. With its share or more, it is admitted only while all organizations use fewer than `places`. So:
+
+    * at most `capacity` places are in use;
+    * an organization without competitors gets `places`;
+    * when one organization uses all that it can, a share stays free. The next organization finds half of it at once,
+      another one half of the rest, and so on, as often as a share can be halved;
+    * a place that becomes free goes to organizations below their share before it goes to others.
+    """
+
+    places: int
+    share: int
+    capacity: int
+
+    @classmethod
+    def of(cls, places: int, percent: int) -> Quota:
+        """Give an organization without competitors `places`, and add a share that only others can use."""
+        share = _share(places, percent)
+        return cls(places, share, places + share)
+
+    @classmethod
+    def beside(cls, places: int, percent: int) -> Quota:
+        """Return the quota of less urgent work: `percent` of `places` stay free for urgent work.
+
+        A single place is not kept free.
+        """
+        return cls.within(max(1, places - _share(places, percent)), percent)
+
+    @classmethod
+    def within(cls, capacity: int, percent: int, *, places: int | None = None) -> Quota:
+        """Divide `capacity` places between an organization without competitors and a share for others.
+
+        The organization gets as many places as fit, at most `places`. A single place can't be divided.
+        """
+        fitting = max(1, min(places or capacity, capacity * 100 // (100 + percent)))
+        while fitting > 1 and fitting + _share(fitting, percent) > capacity:
+            fitting -= 1
+        share = _share(fitting, percent)
+        return cls(fitting, share, max(1, min(capacity, fitting + share)))
+
+    def admits(self, *, taken: int, held: int) -> bool:
+        """Return whether an organization that holds `held` of the `taken` places may have another one."""
+        return held < self.capacity - taken if held < self.share else taken < self.places
+
+
+class Shares:
+    """Counts the places that organizations hold; not thread-safe."""
+
+    def __init__(self, quota: Quota) -> None:
+        self.quota = quota
+        self._held: Counter[int] = Counter()
+
+    @property
+    def taken(self) -> int:
+        return self._held.total()
+
+    @property
+    def held(self) -> dict[int, int]:
+        """{organization: places} of the organizations that hold any."""
+        return dict(self._held)
+
+    def take(self, organization_id: int) -> bool:
+        """Give the organization a place if it may have another one; return whether it got it."""
+        admitted = self.quota.admits(taken=self.taken, held=self._held[organization_id])
+        if admitted:
+            self._held[organization_id] += 1
+        return admitted
+
+    def release(self, organization_id: int) -> None:
+        self._held[organization_id] -= 1
+        if self._held[organization_id] <= 0:
+            del self._held[organization_id]
+
+
+class Turns:
+    """Gives turns first to the organizations with the fewest turns, and within one in the order of arrival.
+
+    `on_refused` is called for each caller that gets no turn in time.
+    """
+
+    def __init__(self, quota: Quota, *, on_refused: Callable[[], None] = lambda: None) -> None:
+        self._on_refused = on_refused
+        self._shares = Shares(quota)
+        self._lock = threading.Lock()
+        self._lines: OrderedDict[int, deque[threading.Event]] = OrderedDict()
+
+    @contextmanager
+    def of(self, organization_id: int, *, wait_s: float) -> Iterator[None]:
+        """Hold a turn during the block.
+
+        Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline.
+        """
+        self._enter(organization_id, left_s(wait_s))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shares.release(organization_id)
+                self._hand_on()
+
+    def _enter(self, organization_id: int, wait_s: float) -> None:
+        called = threading.Event()
+        with self._lock:
+            self._lines.setdefault(organization_id, deque()).append(called)
+            self._hand_on()
+        if called.wait(wait_s):
+            return
+        with self._lock:
+            if called.is_set():
+                return
+            self._remove(organization_id, called)
+        self._on_refused()
+        raise Unavailable("Too many requests of this kind are in work at once; try again.")
+
+    def _hand_on(self) -> None:
+        """Give the free turns to organizations that may have them, first to those with the fewest turns."""
+        while self._lines:
+            held = self._shares.held
+            organization_id = min(self._lines, key=lambda id_: held.get(id_, 0))
+            if not self._shares.take(organization_id):
+                return
+            called = self._lines[organization_id][0]
+            self._remove(organization_id, called)
+            called.set()
+
+    def _remove(self, organization_id: int, called: threading.Event) -> None:
+        """Remove a thread from its line, and move the organization behind others with the same number of turns."""
+        line = self._lines.pop(organization_id)
+        line.remove(called)
+        if line:
+            self._lines[organization_id] = line
+
+
+def _share(places: int, percent: int) -> int:
+    """Return `percent` of `places`, rounded up; at least one place."""
+    return max(1, -(-places * percent // 100))

@@ -1,0 +1,186 @@
+"""Checks the addresses that people enter, and connects only to allowed ones.
+
+Metadata services, which return a machine's credentials, are never called. Private addresses are the caller's decision:
+they are allowed for models, but not for webhooks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from ipaddress import IPv4Address, ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+
+from app.errors import Invalid
+from app.network.proxies import Address, Network
+from app.values.unicode import nfkc
+
+Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
+Refuse = Callable[[str], None]
+"""Raises an error for a host, or an address that it resolves to, which must not be called."""
+
+FORBIDDEN = "a link-local, metadata, unspecified or multicast address, which is never called"
+_NETWORKS = tuple(
+    ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32"),
+        *("::/128", "fe80::/10", "fec0::/10", "ff00::/8"),
+        # Metadata of Alibaba, Azure, Oracle; of AWS and Google over IPv6.
+        *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"),
+    )
+)
+_NAMES = frozenset(
+    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
+)
+# Networks that are not public: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), and multicast.
+# Python's lists differ between its versions. Anycast addresses in these networks also count as not public: neither
+# models nor webhooks are served there.
+SPECIAL = tuple(
+    ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+        "100.64.0.0/10",  # shared by carriers, RFC 6598
+        "192.0.0.0/24",  # protocol assignments, RFC 6890
+        *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),  # documentation, RFC 5737
+        *("192.31.196.0/24", "192.175.48.0/24"),  # AS112, RFC 7534 and 7535
+        "192.52.193.0/24",  # AMT, RFC 7450
+        "192.88.99.0/24",  # relays of 6to4, RFC 7526
+        "198.18.0.0/15",  # benchmarks, RFC 2544
+        *("224.0.0.0/4", "240.0.0.0/4"),  # multicast and reserved
+        # IANA assigns only 2000::/3 (RFC 3513). The rest includes all other special networks: loopback, `::`,
+        # IPv4-mapped and IPv4-translated, 100::/64, 5f00::/16, fc00::/7, fe80::/10, fec0::/10, ff00::/8.
+        *("::/3", "4000::/2", "8000::/1"),
+        "2001::/23",  # protocol assignments, Teredo among them, RFC 2928
+        *("2001:db8::/32", "3fff::/20"),  # documentation, RFC 3849 and 9637
+        "2002::/16",  # 6to4, RFC 3056
+        "2620:4f:8000::/48",  # AS112, RFC 7534
+    )
+)
+# The prefixes of NAT64 (RFC 6052). An address with the first one is public if the IPv4 address in it is public.
+_NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
+# IPv6 networks that embed IPv4 addresses, with the positions of the four bytes.
+_LAST = (12, 13, 14, 15)
+EMBEDDING = (
+    (ip_network("::ffff:0:0/96"), _LAST),  # IPv4-mapped, RFC 4291
+    (ip_network("::ffff:0:0:0/96"), _LAST),  # IPv4-translated, RFC 2765
+    (ip_network("::/96"), _LAST),  # IPv4-compatible, RFC 4291
+    (_NAT64, _LAST),
+    # NAT64 with a prefix of an operator (RFC 8215), which may have 48, 56, 64 or 96 bits (RFC 6052).
+    *((_LOCAL_NAT64, places) for places in ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), _LAST)),
+    (ip_network("2002::/16"), (2, 3, 4, 5)),  # 6to4, RFC 3056
+)
+
+
+def is_forbidden_host(host: str) -> bool:
+    """Return whether a URL's host is a forbidden address, in any spelling that a resolver or a browser accepts.
+
+    Names are checked when a connection is made, by the addresses that they resolve to.
+    """
+    name = _folded(host)
+    return name in _NAMES or any(address in network for address in _addresses(name) for network in _NETWORKS)
+
+
+def is_private_host(host: str, allowed: Sequence[Network] = ()) -> bool:
+    """Return whether a URL's host is an address, in any spelling, that is neither public nor in an allowed network.
+
+    An IPv6 address that embeds a private IPv4 address is private.
+    """
+    return any(
+        not _is_public(address) and not any(address in network for network in allowed)
+        for address in _addresses(_folded(host))
+    )
+
+
+def _is_public(address: Address) -> bool:
+    return address in _NAT64 or not any(address in network for network in SPECIAL)
+
+
+def check_address(field: str, url: str, *, longest: int) -> str:
+    """Return the host of a URL; raise `Invalid`, naming the field, if it can't or must not be called."""
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole or not url.isprintable() or " " in url or "\\" in url:
+        raise Invalid(f"{field}: Must be a whole address that begins with https:// or http://.")
+    host = parts.hostname or ""
+    if is_forbidden_host(host) or "%" in parts.netloc:
+        raise Invalid(f"{field}: Must not name {FORBIDDEN}.")
+    if "@" in parts.netloc:
+        raise Invalid(f"{field}: Must have no user or password: it is shown to those who may change it.")
+    if len(url) > longest:
+        raise Invalid(f"{field}: Longer than {longest} characters.")
+    return host
+
+
+def allowed_addresses(resolved: Iterable[str], refuse: Refuse) -> list[str]:
+    """Return the addresses of a host, in the order in which to try them, after `refuse` has accepted all of them."""
+    addresses = list(resolved)
+    for address in addresses:
+        refuse(address)
+    # IPv4 first: an IPv6 connection that leads nowhere often ends only with the time-out.
+    return sorted(addresses, key=lambda address: ":" in address)
+
+
+class GuardedBackend(httpcore.AnyIOBackend):
+    """Connects only to addresses that `refuse` accepts.
+
+    A name is resolved once: all of its addresses are checked, and the connection is made to one of these.
+    """
+
+    def __init__(self, refuse: Refuse, resolve: Resolve | None = None) -> None:
+        self._refuse = refuse
+        self._resolve = resolve or _resolved
+
+    async def connect_tcp(self, host: str, port: int, *args: Any, **options: Any) -> httpcore.AsyncNetworkStream:
+        failed: Exception = httpcore.ConnectError(f"{host} has no address.")
+        for address in allowed_addresses(await self._resolve(host, port), self._refuse):
+            try:
+                return await super().connect_tcp(address, port, *args, **options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+        raise failed
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    try:
+        results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpcore.ConnectError(str(error)) from error
+    return [str(address[0]) for *_, address in results]
+
+
+def _folded(host: str) -> str:
+    name = nfkc(host).replace("\N{IDEOGRAPHIC FULL STOP}", ".").casefold().strip("[]")
+    return name.partition("%")[0].rstrip(".")
+
+
+def _addresses(name: str) -> list[Address]:
+    """Return the address that a name spells, if any, and the IPv4 addresses that are embedded in it."""
+    with suppress(ValueError):
+        address = ip_address(name)
+        return [address, *_embedded(address)]
+    with suppress(OSError, UnicodeError):
+        # Decimal, octal, hexadecimal, and fewer than four parts.
+        return [IPv4Address(socket.inet_aton(name))]
+    return []
+
+
+def _embedded(address: Address) -> list[IPv4Address]:
+    # `::` and `::1` are in ::/96, but embed no address.
+    if int(address) <= 1:
+        return []
+    embedded = [
+        (network, places, IPv4Address(bytes(address.packed[place] for place in places)))
+        for network, places in EMBEDDING
+        if address in network
+    ]
+    # The length of an operator's prefix is unknown. At the positions of the wrong lengths there are mostly zeros, so an
+    # address that begins with 0 is ignored there.
+    return [ipv4 for network, places, ipv4 in embedded if network != _LOCAL_NAT64 or places == _LAST or ipv4.packed[0]]

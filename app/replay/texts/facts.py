@@ -1,0 +1,135 @@
+"""Compares the values of a recorded text with those of a new one: which are kept, lost, or invented.
+
+A value is *lost* when it occurs in the recorded text and in a source that the new text has to be true to (a tool's
+result, an argument, the user's message), and in no form in the new text. Values of the user's message may be left
+out by an answer, though not by an argument. A value is *invented* when it occurs in the new text and neither in the
+recorded one nor in any source.
+
+Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
+an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it in words:
+"three options", "twenty-five"; such words are no value otherwise, so they are neither lost nor invented, and they keep
+none of their parts: "three hundred" is not 3.
+
+Relations between values are not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
+which app/replay/texts/relations.py distinguishes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from app.replay.texts.names import standing_words
+from app.replay.texts.number_words import find_spelled_out
+from app.replay.texts.sources import Forms, Sources
+from app.replay.texts.value_kinds import Value
+from app.replay.texts.values import find_marked
+
+_MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """The values of a recorded text that a new one kept and lost, as recorded; and what it invented, as it has them."""
+
+    kept: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
+
+    @property
+    def agree(self) -> bool:
+        """True if nothing is lost and nothing invented."""
+        return not self.lost and not self.invented
+
+
+def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: bool = False) -> Facts:
+    """Compare a recorded text with a new one; `keep_said` for arguments, which must repeat the user's values.
+
+    The work grows in step with both texts. Raises `OverBudget`.
+    """
+    produced = _MARKED.sub(r"\2", produced)
+    sources.reader.spend_on_words(recorded, produced)
+    found = sources.reader.values(produced)
+    forms, names = Forms((*found, *find_spelled_out(produced))), standing_words(produced)
+    bound = sources.bound(recorded, keep_said=keep_said)
+    stands = [
+        _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
+    ]
+    lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
+    gone = frozenset(lost)
+    had = sources.reader.values(recorded)
+    before, resolved = (Forms((*side, *_markers(recorded))) for side in (had, map(sources.resolved, had)))
+    added = (value for value in found if not _stood(value, before, resolved, sources))
+    others = _Others(value for value in had if value.spelling not in gone)
+    new = [value for value in added if not _supported(value, others, sources)]
+    return Facts(
+        tuple(value.spelling for value, here in zip(bound, stands, strict=True) if here),
+        lost,
+        tuple(dict.fromkeys(value.spelling for value in new)),
+    )
+
+
+def _markers(text: str) -> Iterator[Value]:
+    """Return the labels that number a list in a text, to which another text may refer."""
+    return (value for value in find_marked(text) if value.kind == "marker")
+
+
+def values_repeated(recorded: str, produced: str, sources: Sources) -> tuple[str, ...]:
+    """Return the values of a recorded text if the new text has exactly the same ones; none if they differ.
+
+    They need no source, as those of a rule that the instruction states, but the user's message of this turn does not
+    count: an answer to "cancel 4711" names 4711 whatever became of it.
+    """
+    sources.reader.spend_on_words(recorded, produced)
+    had = sources.reader.values(recorded)
+    found = sources.reader.values(_MARKED.sub(r"\2", produced))
+    before, after = (Forms((*values, *find_spelled_out(text))) for values, text in ((had, recorded), (found, produced)))
+    if not all(value in after for value in had) or not all(value in before for value in found):
+        return ()
+    return tuple(dict.fromkeys(value.spelling for value in had if not sources.said(value)))
+
+
+def _stands(value: Value, forms: Forms, sources: Sources) -> bool:
+    """Return True if a new text has a recorded value, in its own spelling and as the sources read it."""
+    return value in forms and sources.resolved(value) in forms
+
+
+def _stood(value: Value, before: Forms, resolved: Forms, sources: Sources) -> bool:
+    """Return True if the recorded text has a value, in its own spelling and as the sources read it."""
+    if value not in before or value not in resolved:
+        return False
+    return not (_is_share(value) or sources.contradict_zone(value)) or before.spell_out(value)
+
+
+class _Others:
+    """The forms of the values of a recorded text, by which a value with a changed unit or order is found."""
+
+    def __init__(self, values: Iterable[Value]) -> None:
+        self.spaces, self.readings = set[tuple[str, str]](), set[tuple[str, str]]()
+        for value in values:
+            self.spaces.add((value.space, value.form))
+            self.readings.add((value.form, value.other))
+
+
+def _supported(value: Value, had: _Others, sources: Sources) -> bool:
+    """Return True if a source supports a value that the recorded text does not have.
+
+    `had` are the values of that text which are not lost. Where one is the same but for its unit or year, and for a
+    percentage, the source has to have this very one; the day and the month of 03/04 don't change places at all.
+    """
+    if value.other and (value.other, value.form) in had.readings:
+        return False
+    changed = (value.space, value.form) in had.spaces
+    return sources.support(value, exactly=_is_share(value) or (changed and bool(value.detail)))
+
+
+def _is_share(value: Value) -> bool:
+    """Return True for a percentage, which a number without a sign does not mean: 35 items are not 35%."""
+    return value.detail == "%"
+
+
+def _name_stands(name: str, words: frozenset[str], titled: frozenset[str]) -> bool:
+    """Return True if a text has all words of a name, or its last one after a title."""
+    parts = name.split()
+    return words.issuperset(parts) or (len(parts) > 1 and parts[-1] in titled)

@@ -1,0 +1,126 @@
+"""Stores OTLP log records with the messages of a model call, or with its evaluation; sessions join them to spans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import Invalid, RepriseError, TooLarge
+from app.models import log_records, organizations, scores, waiting
+from app.models.compression import ToStored
+from app.models.queries import new_batch_id
+from app.otlp.evaluations import EVALUATION
+from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
+from app.otlp.mask_texts import Budget
+from app.services.ingest.batch import BatchForm, Receipt
+from app.services.ingest.evaluations import score_row
+from app.services.ingest.known_prompts import KnownPrompts
+from app.services.ingest.openings import OpeningService
+from app.services.masking.rules import SPAN_BYTES_MAX, MaskingRules
+from app.timestamps import Now
+from app.values.json import Body
+from app.work.remover import Remover
+from app.work.round_robin import RoundRobin
+
+# A record is removed if its span has not come within this time.
+WAITS = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecordService:
+    database: Database
+    now: Now
+    rules: MaskingRules
+    known_prompts: KnownPrompts
+    remover: Remover
+    openings: OpeningService
+    record_bytes: int
+    to_stored: ToStored
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+
+    def store(self, project_id: int, body: Body, form: BatchForm) -> Receipt:
+        """Store the records of a decompressed batch; raises `Invalid` and `TooLarge`."""
+        decoded = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
+        try:
+            stored = self._write(project_id, self._masked(project_id, decoded))
+            content = [record for record in decoded.records if record.name != EVALUATION]
+            self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content})
+        except (Invalid, TooLarge):
+            raise
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error))
+        rejected = decoded.rejected.total()
+        all_bad = 0 < rejected == decoded.received
+        kept = len(decoded.records)
+        return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, decoded.explain())
+
+    def _masked(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
+        masking = self.rules.of(project_id)
+        if not masking:
+            return decoded.records
+        kept, budget = [], Budget()
+        for record in decoded.records:
+            try:
+                raw = masking.span(record.raw, budget)
+            except RecursionError:
+                raw = b""
+            if 0 < len(raw) <= SPAN_BYTES_MAX:
+                kept.append(replace(record, raw=raw))
+            else:
+                decoded.rejected["it can't be masked: it nests too deeply, or is too large"] += 1
+        return kept
+
+    def _write(self, project_id: int, records: Sequence[LogRecord]) -> int:
+        if not records:
+            return 0
+        # Records never name a prompt of another project, because erasing that prompt would remove them.
+        named = {record.prompt_id for record in records if record.prompt_id is not None}
+        known = self.known_prompts.among(project_id, named)
+        batch_id = new_batch_id(self.now())
+        content = list(self._rows(project_id, records, known, batch_id))
+        scored = list(_scores(project_id, records, known, batch_id))
+
+        def work(connection: Connection) -> int:
+            return log_records.insert_new(connection, content) + scores.insert_new(connection, scored)
+
+        return self.database.retrying(work)
+
+    def _rows(
+        self, project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
+    ) -> Iterator[log_records.NewRecord]:
+        """Yield the rows of records. Equal records of one batch are numbered: a conversation may repeat its words."""
+        seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
+        for record in records:
+            if record.name != EVALUATION:
+                same = (record.trace_id, record.span_id, record.raw)
+                digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
+                seen[same] += 1
+                prompt_id = record.prompt_id if record.prompt_id in known else None
+                key = (record.trace_id, record.span_id)
+                yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored([record.raw])[0], batch_id)
+
+    def sweep(self) -> None:
+        """Remove rows that wait for a span that has not come, until none is left or the time is used up."""
+        settle = partial(waiting.settle_waiting, before=self.now() - WAITS)
+        with self.database.read() as connection:
+            owners = organizations.owners(connection)
+        self.remover.exhaust_in_turn(
+            self._turns,
+            owners,
+            lambda project_id: [partial(settle, table=table, project_id=project_id) for table in waiting.TABLES],
+        )
+
+
+def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:
+    for record in records:
+        if evaluation := evaluation_in(record):
+            prompt_id = record.prompt_id if record.prompt_id in known else None
+            key = (record.trace_id, record.span_id)
+            yield score_row(project_id, prompt_id, key, record.time_ns, evaluation, waiting_since=batch_id)

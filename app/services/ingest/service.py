@@ -1,0 +1,252 @@
+"""Stores batches of spans.
+
+Spans are decoded outside of transactions. Each transaction writes spans with their turns and sessions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import structlog
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
+from app.metrics import Metrics
+from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
+from app.models import observed, prompt_versions, scores, search, spans
+from app.models.queries import new_batch_id
+from app.models.span_bodies import SpanKey, ToStored
+from app.models.spans import RejectedSpan
+from app.otlp.decode import Decoded, decode
+from app.otlp.decode_protobuf import decode_protobuf
+from app.otlp.evaluations import MARK
+from app.otlp.inflate import inflate
+from app.otlp.names import version_hash
+from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
+from app.redis_store.batches import Mailbox
+from app.services.ingest.batch import BatchForm, BatchLost, Outcome, Receipt
+from app.services.ingest.evaluations import scores_in
+from app.services.ingest.known_prompts import KnownPrompts
+from app.services.ingest.log_records import LogRecordService
+from app.services.ingest.observed import observed_rows
+from app.services.ingest.openings import OpeningService
+from app.services.ingest.storer import Storer
+from app.services.ingest.turns import Hashes, add_to_turns, parts_of
+from app.services.masking.rules import MaskingRules
+from app.timestamps import Now
+from app.values.json import Body
+
+log = structlog.get_logger(__name__)
+
+SPANS_AT_ONCE = 4096
+"""Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestService:
+    """Stores batches; `elsewhere` stores queued batches in another process, if there is one."""
+
+    database: Database
+    mailbox: Mailbox
+    now: Now
+    batch_bytes: int
+    span_bytes: int
+    to_stored: ToStored
+    metrics: Metrics
+    rules: MaskingRules
+    known_prompts: KnownPrompts
+    log_records: LogRecordService
+    openings: OpeningService
+    searchable: bool
+    elsewhere: Storer | None = None
+
+    def store_claimed(
+        self, project_id: int, key: str, ticket: str, form: BatchForm, *, sealed: bool = False
+    ) -> Receipt:
+        """Store the batch that waits under `ticket`; it is encrypted if `sealed`."""
+        note = b""
+        try:
+            body, noted = self.mailbox.read(key, ticket)
+            if body is None:
+                return self._lost("The batch was lost before it was stored; send it again.")
+            if sealed:
+                body = self.rules.cipher.decrypt(body)
+            store = self.elsewhere or self.store_noted
+            receipt, note = store(project_id, body, form, noted)
+            return receipt
+        except BatchLost as error:
+            return self._lost(str(error))
+        finally:
+            self.mailbox.done(key, ticket, note=note)
+
+    def _lost(self, message: str) -> Receipt:
+        self.metrics.count(BATCHES, "unavailable")
+        return Receipt("unavailable", message=message)
+
+    def store(self, project_id: int, body: bytes) -> Receipt:
+        """Store an uncompressed batch of JSON."""
+        return self.store_noted(project_id, body, BatchForm(), b"")[0]
+
+    def store_noted(self, project_id: int, body: bytes, form: BatchForm, note: bytes) -> tuple[Receipt, bytes]:
+        """Store a batch in the format in which it was sent; returns its receipt, and a note for its next delivery.
+
+        The note holds the keys of the batch's spans if all were stored; b"" means no note.
+        """
+        with self.metrics.timed(BATCH_SECONDS):
+            receipt = self._repeated(project_id, note) if note else None
+            if receipt is None:
+                receipt, note = self._store(project_id, body, form)
+        log.info("batch", **asdict(receipt))
+        self.metrics.count(BATCHES, receipt.outcome)
+        self.metrics.count(BATCH_BYTES, by=len(body))
+        if form.signal == "logs":
+            return receipt, b""
+        for outcome, count in (
+            ("stored", receipt.stored),
+            ("duplicate", receipt.duplicates),
+            ("rejected", receipt.rejected),
+        ):
+            self.metrics.count(SPANS, outcome, by=count)
+        return receipt, note
+
+    def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
+        """Return the receipt of a repeated batch without decoding it; None unless all of its spans are still stored."""
+        keys = _keys(note)
+        try:
+            with self.database.read() as connection:
+                stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error))
+        if len(stored) < len(keys):
+            return None
+        self.metrics.count(SPANS, "received", by=len(keys))
+        return Receipt("stored", duplicates=len(keys))
+
+    def _store(self, project_id: int, body: bytes, form: BatchForm) -> tuple[Receipt, bytes]:
+        try:
+            plain = inflate(body, form.encoding, limit=self.batch_bytes)
+            if form.signal == "logs":
+                return self.log_records.store(project_id, plain, form), b""
+            decoded = decode_batch(plain, form)
+        except (Invalid, TooLarge, UnsupportedMediaType) as error:
+            return Receipt(_outcome(error), message=str(error)), b""
+        self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
+        try:
+            # A prompt never moves to another project.
+            known = self.known_prompts.among(project_id, {span.prompt_id for span in decoded.spans})
+            kept, foreign = reject_unknown_prompts(decoded.spans, known)
+            kept, large = self._reject_large(kept)
+            kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
+            pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
+            evaluated = MARK in plain
+            stored = sum(self._write(project_id, piece, evaluated=evaluated) for piece in pieces)
+            self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
+            self._keep_rejections(project_id, rejected)
+        except RepriseError as error:
+            return Receipt("unavailable", message=str(error)), b""
+        receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
+        if rejected:
+            return receipt if kept else replace(receipt, outcome="invalid"), b""
+        return receipt, b"".join(span.trace_id + span.span_id for span in kept)
+
+    def _reject_large(self, spans: list[Span]) -> tuple[list[Span], list[Rejection]]:
+        large = [span for span in spans if len(span.raw) > self.span_bytes]
+        if not large:
+            return spans, []
+        kept = [span for span in spans if len(span.raw) <= self.span_bytes]
+        return kept, [too_large(span, self.span_bytes) for span in large]
+
+    def _write(self, project_id: int, spans_: Sequence[Span], *, evaluated: bool) -> int:
+        """Store the new spans with their scores, turns and sessions; returns the number of new spans.
+
+        Scores are only looked for if the spans are `evaluated`.
+        """
+        # A key occurs once in a batch: see `decode`.
+        ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in spans_))
+        batch_id = new_batch_id(self.now())
+
+        def rows_of(keyed: Mapping[SpanKey, Span]) -> list[spans.NewSpan]:
+            stored = self.to_stored(list(keyed.values()))
+            return [spans.row_of(project_id, batch_id, span, stored[key]) for key, span in keyed.items()]
+
+        rows = rows_of(ordered)
+        hashes = self._hashes(spans_)
+        parts = parts_of(list(ordered.values()), hashes)
+        scored = scores_in(project_id, spans_) if evaluated else []
+
+        def work(connection: Connection) -> int:
+            stored = spans.insert_new(connection, rows)
+            scores.insert_new(connection, scored)
+            new_parts = parts
+            if stored < len(rows):
+                keys = spans.stored_keys(connection, project_id=project_id, keys=ordered.keys(), batch_id=batch_id)
+                new = {key: span for key, span in ordered.items() if key in keys}
+                # Their bodies were to be stored in the row of a span that another batch has stored.
+                spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
+                new_parts = parts_of(list(new.values()), hashes)
+            if new_parts:
+                add_to_turns(connection, project_id, batch_id, new_parts)
+                observed.add(connection, observed_rows(project_id, batch_id, new_parts))
+                if self.searchable:
+                    search.note_batch(connection, project_id=project_id, batch_id=batch_id)
+            return stored
+
+        return self.database.retrying(work)
+
+    def _hashes(self, decoded: Sequence[Span]) -> Hashes:
+        """Return the version hashes that spans name by `GENAI_VERSION`, by prompt."""
+        named: dict[int, set[str]] = defaultdict(set)
+        for span in decoded:
+            if commit_hash := version_hash(span.attributes):
+                named[span.prompt_id].add(commit_hash)
+        if not named:
+            return {}
+        with self.database.read() as connection:
+            return {
+                prompt_id: prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=hashes)
+                for prompt_id, hashes in named.items()
+            }
+
+    def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
+        if not rejected:
+            return
+        now = self.now()
+        rows = [
+            RejectedSpan(
+                project_id,
+                rejection.prompt_id,
+                rejection.trace_id,
+                rejection.span_id,
+                rejection.name,
+                rejection.code,
+                rejection.reason[:1000],
+                now,
+            )
+            for rejection in rejected
+        ]
+
+        def work(connection: Connection) -> None:
+            spans.add_rejected(connection, rows)
+            spans.forget_old(connection, project_id=project_id)
+
+        self.database.retrying(work)
+
+
+def decode_batch(body: Body, form: BatchForm) -> Decoded:
+    """Return the spans of a decompressed batch; raises `Invalid` and `TooLarge`."""
+    if form.protobuf and form.prompt_id is not None:
+        return decode_protobuf(body, form.prompt_id)
+    return decode(body, form.prompt_id)
+
+
+def _keys(note: bytes) -> set[SpanKey]:
+    return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
+
+
+def _outcome(error: RepriseError) -> Outcome:
+    if isinstance(error, TooLarge):
+        return "too_large"
+    return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"

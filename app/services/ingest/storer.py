@@ -1,0 +1,19 @@
+"""The interface of the processes that store batches of spans, and their states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from app.services.ingest.batch import BatchForm, Receipt
+
+StorerState = Literal["ready", "starting", "hanging"]
+STATES: tuple[StorerState, ...] = ("ready", "starting", "hanging")
+
+
+class Storer(Protocol):
+    def __call__(self, project_id: int, body: bytes, form: BatchForm, note: bytes, /) -> tuple[Receipt, bytes]:
+        """Store a batch like `IngestService.store_noted`; raises `BatchLost` if it is unknown whether it is stored."""
+
+    def states(self) -> Mapping[StorerState, int]:
+        """Return the number of processes in each state, including 0."""

@@ -1,0 +1,123 @@
+"""Adds sessions to the figures of their day, version and model, soon after ingest has changed them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.metrics import Metrics
+from app.metrics.registry import (
+    MILLION,
+    OBSERVED_COST,
+    OBSERVED_ERRORS,
+    OBSERVED_FAILED_SESSIONS,
+    OBSERVED_SESSIONS,
+    OBSERVED_TOKENS,
+)
+from app.models import insight, organizations, sessions, turns
+from app.models.insight import InsightKey
+from app.models.sessions import SessionRow
+from app.prices.book import PriceBook
+from app.services.language_models.prices import PriceService
+from app.sessions import figures
+from app.sessions.facts import TurnFacts, load
+from app.sessions.figures import Counted, Figures, total
+from app.timestamps import of_unix_ns
+from app.work.round_robin import RoundRobin
+from app.work.work_time import WorkTime
+
+# One call works for this time; then the clock process pauses.
+SWEEP_S = 3.0
+SESSIONS_AT_ONCE = 100
+# Sessions with at most this many turns are short: the turns of several short sessions are read together.
+SHORT = 20
+
+
+@dataclass(slots=True, kw_only=True)
+class InsightCounter:
+    """Counts each session once: a session keeps the figures that it was counted with."""
+
+    database: Database
+    prices: PriceService
+    metrics: Metrics
+    work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+
+    def sweep(self) -> None:
+        """Count sessions that have changed until none are left or the time is used up."""
+        self.work_time.begin()
+        with self.database.read() as connection:
+            owners = organizations.owners(connection)
+
+        def count_some(project_id: int) -> bool:
+            return self.count(project_id) == SESSIONS_AT_ONCE
+
+        if self._turns.serve(owners, count_some, is_over=lambda: self.work_time.is_over):
+            self.work_time.caught_up()
+
+    def count(self, project_id: int) -> int:
+        """Count some sessions of a project; returns how many they were."""
+        with self.database.read() as connection:
+            rows = sessions.uncounted(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            book = self.prices.book(connection, project_id=project_id)
+            listed = _with_facts(connection, project_id, rows)
+            figures_by_key = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
+        if figures_by_key:
+            store = partial(_store, project_id=project_id, found=figures_by_key)
+            self._note(project_id, self.database.background.retrying(store))
+        return len(rows)
+
+    def _note(self, project_id: int, change: Figures) -> None:
+        """Add what is new to the metrics. Metrics never fall, so negative changes are left out."""
+        for metric, labels, by in (
+            (OBSERVED_SESSIONS, (), change.sessions),
+            (OBSERVED_FAILED_SESSIONS, (), change.failed),
+            (OBSERVED_ERRORS, (), change.errors),
+            (OBSERVED_TOKENS, ("input",), change.input_tokens),
+            (OBSERVED_TOKENS, ("output",), change.output_tokens),
+            (OBSERVED_COST, (), round(change.cost_usd * MILLION)),
+        ):
+            if by > 0:
+                self.metrics.count(metric, str(project_id), *labels, by=by)
+
+
+def _counted(row: SessionRow, facts: Iterable[TurnFacts], book: PriceBook) -> Counted:
+    return figures.count(of_unix_ns(row.start_ns).date(), facts, book)
+
+
+def _with_facts(
+    connection: Connection, project_id: int, rows: Sequence[SessionRow]
+) -> Iterator[tuple[SessionRow, Iterable[TurnFacts]]]:
+    """Yield the sessions with the facts of their turns; the turns of short sessions are read together."""
+    of_short: dict[bytes, list[TurnFacts]] = {row.session_key: [] for row in rows if row.turns <= SHORT}
+    for turn in turns.list_turns(connection, project_id=project_id, session_keys=list(of_short)):
+        of_short[turn.session_key].append(load(turn.facts))
+    for row in rows:
+        key = row.session_key
+        yield row, of_short[key] if key in of_short else _facts(connection, project_id, key)
+
+
+def _facts(connection: Connection, project_id: int, session_key: bytes) -> Iterator[TurnFacts]:
+    for piece in turns.turns_in_pieces(connection, project_id=project_id, session_key=session_key):
+        yield from (load(turn.facts) for turn in piece)
+
+
+def _store(connection: Connection, *, project_id: int, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
+    """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
+    marks = {key: row.uncounted for key, (row, _) in found.items()}
+    counted = {key: one for key, (_, one) in found.items()}
+    before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
+    changes: dict[InsightKey, list[Figures]] = defaultdict(list)
+    for key, earlier in before.items():
+        row, now = found[key]
+        changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
+        if earlier:
+            changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
+    added = {key: total(some) for key, some in changes.items()}
+    insight.add(connection, added)
+    return total(added.values())

@@ -1,0 +1,284 @@
+"""Runs online checks: a share of the recorded turns is checked and scored some time after their last span."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+
+from sqlalchemy import Connection
+
+from app.chat import Tokens
+from app.database.transactions import Database
+from app.errors import Invalid, NotFound, ProviderError
+from app.models import online_checks, scores, sessions
+from app.models.language_models import LanguageModel
+from app.models.online_checks import OnlineCheck
+from app.models.queries import first_batch_id, new_batch_id
+from app.models.scores import ScoreRow
+from app.models.turns import TurnRow
+from app.prices.book import NO_PRICES
+from app.providers.types import ModelPort
+from app.replay.checks import TOO_LONG, Checker
+from app.replay.findings import ProducedAnswer
+from app.replay.reader import COMPARED_MAX, Reader
+from app.replay.texts.sources import Sources
+from app.replay.types import Check, CheckedAnswer
+from app.services.accounts.projects import Owners
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.service import ModelService
+from app.services.masking.rules import MaskingRules
+from app.services.replays.ports import MeteredModel
+from app.services.runs.outcome import cost_of
+from app.services.search.turn_sizes import CHECK_BYTES, sizes_of
+from app.services.sessions.service import built_session
+from app.sessions.facts import load
+from app.sessions.types import Turn
+from app.timestamps import Now, ns_of
+from app.values.budget import WorkBudget
+
+SETTLED = timedelta(minutes=1)
+"""Turns are checked once no span has come for them for this time."""
+HELD = timedelta(minutes=20)
+PAUSE = timedelta(minutes=5)
+"""A check pauses for this time after its judge model has failed."""
+WORK_S = 60.0
+TURNS_AT_ONCE = 100
+DUE_MAX = 200
+COMMENT_MAX = 10_000
+PROBLEM_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a check.
+
+    `passed` is None where a judge came to no verdict. `failed` is the error of a judge that could not be asked.
+    """
+
+    passed: bool | None
+    reason: str | None = None
+    failed: str | None = None
+
+
+@dataclass(slots=True)
+class Spending:
+    """The USD that judges have cost on a day; a call begins only if the most that it can cost fits into `most`."""
+
+    most: float
+    spent: float
+    stopped: bool = False
+
+    def add(self, model: LanguageModel, tokens: Tokens) -> None:
+        cost = cost_of(model, tokens)
+        self.spent += float(cost.prompt + cost.completion)
+
+    @contextmanager
+    def call(self, most_usd: Callable[[], float]) -> Iterator[None]:
+        if self.spent + most_usd() > self.most:
+            self.stopped = True
+            raise ProviderError("The daily budget of this check is used up.")
+        yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineCheckRunner:
+    """`call_timeout_s` limits one answer of a judge; `stopping` is true once this process ends."""
+
+    database: Database
+    now: Now
+    models: ModelService
+    owners: Owners
+    credentials: CredentialService
+    providers: ModelPort
+    rules: MaskingRules
+    call_timeout_s: float
+    stopping: Callable[[], bool]
+    settled: timedelta = SETTLED
+    monotonic: Callable[[], float] = time.monotonic
+
+    def due(self) -> dict[int, int]:
+        """Return the organization ids of the checks that have turns to look at, by check id."""
+        now = self.now()
+        before = first_batch_id(now - self.settled)
+        with self.database.read() as connection:
+            return online_checks.due(connection, now=now, before_batch=before, limit=DUE_MAX)
+
+    def run(self, check_id: int) -> None:
+        """Check turns for a minute at most; does nothing while another worker runs the check.
+
+        The queue may deliver the message twice.
+        """
+        now = self.now()
+        until = now + HELD
+        held = self.database.retrying(
+            lambda connection: online_checks.hold(connection, check_id=check_id, now=now, until=until)
+        )
+        if not held:
+            return
+        rest = timedelta()
+        try:
+            with self.database.read() as connection:
+                check = online_checks.find_held(connection, check_id=check_id, until=until)
+            if check is not None and self._work(check):
+                rest = PAUSE
+        finally:
+            self.database.retrying(
+                lambda connection: online_checks.change_held(
+                    connection, check_id=check_id, until=until, held_until=self.now() + rest
+                )
+            )
+
+    def _work(self, check: OnlineCheck) -> bool:
+        """Check turns until there are none or the time is up; returns True when the judge failed."""
+        end = self.monotonic() + WORK_S
+        while not self._is_over(end):
+            before = first_batch_id(self.now() - self.settled)
+            turns = self._turns(check, before)
+            for id_, row in turns:
+                check = replace(check, position=row.batch_id, position_id=id_)
+                check, outcome = self._checked(check, row)
+                if outcome is not None and not self._store(check, row, outcome):
+                    return False
+                if outcome is not None and outcome.failed:
+                    return True
+                if self._is_over(end):
+                    break
+            else:
+                if len(turns) < TURNS_AT_ONCE:
+                    check = replace(check, position=max(before, check.position), position_id=0)
+            if not self._store(check) or len(turns) < TURNS_AT_ONCE:
+                return False
+        return False
+
+    def _is_over(self, end: float) -> bool:
+        return self.stopping() or self.monotonic() >= end
+
+    def _turns(self, check: OnlineCheck, before: int) -> list[tuple[int, TurnRow]]:
+        with self.database.read() as connection:
+            return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_AT_ONCE)
+
+    def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, Outcome | None]:
+        """Return the check with its updated cost, and the outcome; None for a turn that is skipped."""
+        answered = self._answered(check, row) if _is_meant(check, row) else None
+        if answered is None:
+            return check, None
+        today = self.now().date().isoformat()
+        spending = Spending(check.max_cost_per_day, check.spent_usd if check.spent_on == today else 0.0)
+        outcome = answered if isinstance(answered, Outcome) else self._outcome(check, *answered, spending)
+        if spending.stopped:
+            return check, None
+        given = outcome.passed is not None
+        problem = None if given else (outcome.failed or outcome.reason or "")[:PROBLEM_MAX]
+        scored = check.scored + given
+        return replace(check, spent_on=today, spent_usd=spending.spent, problem=problem, scored=scored), outcome
+
+    def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | Outcome | None:
+        """Return the question and the last answer of a turn, or that it is too long to be read.
+
+        Returns None without an answer, or if the check has scored it.
+        """
+        with self.database.read() as connection:
+            if scores.find(connection, project_id=check.project_id, digests=[_digest(check, row)]):
+                return None
+            session = sessions.find_session(connection, project_id=check.project_id, session_key=row.session_key)
+            if session is None:
+                return None
+            if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > CHECK_BYTES:
+                return Outcome(None, TOO_LONG.reason)
+            built = built_session(connection, session, [row], [load(row.facts)], NO_PRICES)
+        return next(map(_answer_of, built.turns), None)
+
+    def _outcome(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:
+        if check.kind == "judge":
+            try:
+                return self._judged(check, question, answer, spending)
+            except (ProviderError, Invalid, NotFound) as error:
+                return Outcome(None, failed=str(error))
+        step = CheckedAnswer(check=Check(answer=check.kind, value=check.value))
+        reader = Reader(WorkBudget(COMPARED_MAX))
+        checker = Checker({}, partial(Sources, reader=reader), reader=reader)
+        comparison = checker.compare(step, ProducedAnswer(text=answer))
+        if comparison is TOO_LONG:
+            return Outcome(None, comparison.reason)
+        return Outcome(comparison.result == "passed", comparison.reason)
+
+    def _judged(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:
+        organization_id = self.owners.of_project(check.project_id)
+        with self.database.read() as connection:
+            model = self.models.read(connection, organization_id=organization_id, model_id=check.judge_model_id or 0)
+        metered = MeteredModel(
+            model,
+            {"temperature": 0},
+            self.providers,
+            self.credentials,
+            spending,
+            spending,
+            self.call_timeout_s,
+            organization_id,
+        )
+        judgement = metered.as_judge().judge(check.value, "", answer, question)
+        if judgement.verdict == "needs_review":
+            return Outcome(None, judgement.reasoning)
+        return Outcome(judgement.verdict == "passed", judgement.reasoning)
+
+    def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: Outcome | None = None) -> bool:
+        """Store the progress of the check, and a score; returns False if another worker holds it or it was removed."""
+        names = ("position", "position_id", "scored", "spent_on", "spent_usd", "problem")
+        values = {name: getattr(check, name) for name in names}
+        score = self._score(check, row, outcome) if row and outcome and outcome.passed is not None else None
+
+        def work(connection: Connection) -> bool:
+            if not online_checks.change_held(connection, check_id=check.id, until=check.held_until, **values):
+                return False
+            if score is not None:
+                given = [(score, check.prompt_id)]
+                scores.put(connection, given, project_id=check.project_id, waiting_since=new_batch_id(self.now()))
+            return True
+
+        return self.database.retrying(work)
+
+    def _score(self, check: OnlineCheck, row: TurnRow, outcome: Outcome) -> ScoreRow:
+        masking = self.rules.of(check.project_id)
+        return ScoreRow(
+            digest=_digest(check, row),
+            score_id=None,
+            session_key=None,
+            trace_id=row.trace_id,
+            span_id=None,
+            run_id=None,
+            time_ns=ns_of(self.now()),
+            name=check.name,
+            value=float(bool(outcome.passed)),
+            label=str(outcome.passed).lower(),
+            comment=masking.text(outcome.reason[:COMMENT_MAX]) if outcome.reason else None,
+            source="check",
+        )
+
+
+def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
+    """Return whether a turn has the check's version and model and is in its share.
+
+    The share depends only on the trace id: checks with equal shares check the same turns.
+    """
+    number = int.from_bytes(blake2b(row.trace_id, digest_size=8).digest())
+    if number >= check.share * 2**64:
+        return False
+    facts = load(row.facts)
+    return (check.version is None or check.version in facts.prompt_versions) and (
+        check.model is None or check.model in facts.models
+    )
+
+
+def _answer_of(turn: Turn) -> tuple[str, str] | None:
+    """Return the question of a turn and its last answer; None without an answer."""
+    answers = [step.text for step in turn.steps if step.kind == "answer" and step.text]
+    return (turn.user or "", answers[-1]) if answers else None
+
+
+def _digest(check: OnlineCheck, row: TurnRow) -> bytes:
+    return blake2b(row.trace_id, digest_size=16, key=str(check.id).encode(), person=b"check").digest()

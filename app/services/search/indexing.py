@@ -1,0 +1,186 @@
+"""Keeps the index of the text search: reads the words of changed turns after the commit that changed them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import UNREADABLE
+from app.models import log_records, queries, search, spans
+from app.models.search import Block, IndexedTurn
+from app.models.spans import StoredSpan, TurnKey
+from app.otlp.logs import events_of
+from app.search.blocks import ALL, with_turns
+from app.search.words import word_set
+from app.services.search.order import BlockOrder
+from app.services.search.turn_sizes import first_spans, last_rows, sizes_of
+from app.sessions.build import build_lone_turn
+from app.sessions.said import LoneTurn, said_in
+from app.work.work_time import WorkTime
+
+log = structlog.get_logger(__name__)
+
+# The clock indexes for `WORK_S` seconds out of `EVERY_S`; the rest of the processor's time is left to ingest.
+WORK_S, EVERY_S = 0.5, 1.5
+TURNS_AT_ONCE, BYTES_AT_ONCE = 8, 256 * 1024
+"""Turns whose spans are in memory at once, and the bytes that they need. A turn that needs more is read by itself."""
+TURN_WORDS, WORDS_AT_ONCE = 50_000, 100_000
+"""Distinct words of a turn, and of the turns that are read before their words are stored."""
+CLEARED_AT_ONCE = 500
+
+
+@dataclass(slots=True)
+class ReadTurns:
+    """The words of the turns of a block that were read, with the sets of read turns and of turns not to index."""
+
+    read: int = 0
+    unindexed: int = 0
+    words: dict[str, int] = field(default_factory=dict)
+
+    def add(self, index: int, words: set[str] | None) -> None:
+        """Add a turn; `words` is None if they are too many."""
+        bit = 1 << index
+        self.read |= bit
+        if words is None:
+            self.unindexed |= bit
+        for word in words or ():
+            self.words[word] = self.words.get(word, 0) | bit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchIndexer:
+    """Updates the index; an indexer that is not `enabled` removes it."""
+
+    database: Database
+    enabled: bool
+    work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
+    order: BlockOrder = field(default_factory=BlockOrder)
+
+    def sweep(self) -> None:
+        """Index waiting turns until none is left or the time is used up."""
+        self.work_time.begin()
+        step = self._next if self.enabled else self._clear
+        while step():
+            if self.work_time.is_over:
+                return
+        self.work_time.caught_up()
+
+    def note_damaged(self, block: Block) -> None:
+        """Note that the words of a block must be read again."""
+        self.database.retrying(partial(search.note_block, block=block))
+
+    def _next(self) -> bool:
+        """Index turns of a block; returns False if none waits."""
+        work: Callable[[Connection], object]
+        with self.database.read() as connection:
+            block = self.order.next(connection)
+            if block is None:
+                return False
+            ids, turns = search.waiting_of(connection, block)
+            if block == search.EVERYTHING:
+                work = partial(search.note_everything, ids=ids)
+            else:
+                work = self._update(connection, block, ids, turns)
+        self.database.background.retrying(work)
+        return True
+
+    def _update(self, connection: Connection, block: Block, ids: list[int], turns: int) -> Callable[[Connection], bool]:
+        """Read turns of a block; returns the function that stores their words."""
+        buckets = search.stored_buckets(connection, block)
+        stored = {bucket: lines for bucket, lines in buckets.items() if lines is not None}
+        if damaged := len(stored) < len(buckets):
+            turns, stored = ALL, {}
+        reading = self._read(connection, block, turns)
+        changed = with_turns(stored, reading.read, reading.words, reading.unindexed)
+        if damaged:
+            changed = dict.fromkeys(buckets, b"") | changed
+        return partial(search.put, block=block, buckets=changed, waiting_ids=ids, left=turns & ~reading.read)
+
+    def _clear(self) -> bool:
+        return self.database.retrying(partial(search.clear, limit=CLEARED_AT_ONCE)) > 0
+
+    def _read(self, connection: Connection, block: Block, turns: int) -> ReadTurns:
+        """Read turns of a block, at least some, until their words are many or the time is used up."""
+        listed = [turn for turn in search.turns_of_block(connection, block) if turns >> turn.place[1] & 1]
+        reading = ReadTurns(read=turns & ~sum(1 << turn.place[1] for turn in listed))
+        for group in in_groups(connection, block[0], listed):
+            for index, words in _readable_words(connection, block[0], group).items():
+                reading.add(index, words)
+            if len(reading.words) >= WORDS_AT_ONCE or self.work_time.is_over:
+                break
+        return reading
+
+
+def in_groups(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> Iterator[Sequence[IndexedTurn]]:
+    """Yield the turns in lists whose spans may be in memory at once."""
+    sizes = sizes_of(connection, project_id=project_id, keys=[turn.key for turn in turns])
+    return queries.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
+
+
+def _readable_words(
+    connection: Connection, project_id: int, turns: Sequence[IndexedTurn]
+) -> dict[int, set[str] | None]:
+    """Return the words of turns by their index in the block.
+
+    Turns that can't be built have no words, so that the other turns can still be indexed.
+    """
+    try:
+        return _words_of(connection, project_id, turns)
+    except UNREADABLE as error:
+        traces = [turn.trace_id.hex() for turn in turns]
+        log.error("turns_unreadable", project=project_id, traces=traces, error=str(error), exc_info=error)
+    if len(turns) == 1:
+        return {turns[0].place[1]: set()}
+    words: dict[int, set[str] | None] = {}
+    for turn in turns:
+        words |= _readable_words(connection, project_id, [turn])
+    return words
+
+
+def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> dict[int, set[str] | None]:
+    built = built_turns(connection, project_id=project_id, listed=turns)
+    return {turn.place[1]: _words_in(built.get(turn.key)) for turn in turns}
+
+
+def _words_in(turn: LoneTurn | None) -> set[str] | None:
+    """Return the words of a turn; None if they are too many."""
+    words = set[str]()
+    for item in said_in(turn) if turn else ():
+        words |= word_set(item.text)
+        if len(words) > TURN_WORDS:
+            return None
+    return words
+
+
+def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
+    """Return turns built from their spans, those that have any spans: see `in_groups`.
+
+    Of one turn, which may be a group because it is large, only what was stored first is read.
+    """
+    traces: dict[int, list[bytes]] = defaultdict(list)
+    for turn in listed:
+        traces[turn.prompt_id].append(turn.trace_id)
+    last_span, last_record = (
+        last_rows(connection, project_id=project_id, key=listed[0].key) if len(listed) == 1 else (None, None)
+    )
+    trace_ids = [turn.trace_id for turn in listed]
+    logged = events_of(
+        log_records.records_of(connection, project_id=project_id, trace_ids=trace_ids, last_id=last_record)
+    )
+    turns: dict[TurnKey, LoneTurn] = {}
+    for prompt_id, trace_ids in traces.items():
+        by_trace: dict[bytes, list[StoredSpan]] = defaultdict(list)
+        for span in spans.spans_of(
+            connection, project_id=project_id, prompt_id=prompt_id, trace_ids=trace_ids, last_id=last_span
+        ):
+            by_trace[span.trace_id].append(span)
+        for trace_id, of_turn in by_trace.items():
+            if read := first_spans(of_turn):
+                turns[prompt_id, trace_id] = build_lone_turn(read, logged)
+    return turns

@@ -1,0 +1,248 @@
+"""The text search in the turns of sessions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
+from operator import and_
+
+from sqlalchemy import Connection
+
+from app.errors import Invalid
+from app.models import queries, search
+from app.models.search import IndexedTurn
+from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
+from app.search.query import Query, Term, parse
+from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
+from app.sessions.said import Kind, LoneTurn, Said, said_in
+
+RARE = 1_000
+"""Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
+FIND_S = 0.25
+FIRST_BLOCKS, BLOCKS_AT_ONCE = 50, 250
+"""Blocks that are read together: the newest first, which show whether a word is frequent, then the others."""
+AROUND = 60
+"""Characters of a hit's text before and after the words, and at most as many of the words themselves."""
+
+Places = tuple[tuple[int, int], ...]
+"""The start and end offsets of words in a text; ends are exclusive."""
+Sets = dict[int, int]
+"""Sets of turns, as bits, by their block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The first text of a session that matches a query: an excerpt, and the places of the words in it.
+
+    `turn` is the turn's number in the session; `span_id` is None for the user's message.
+    """
+
+    turn: int
+    trace_id: str
+    span_id: str | None
+    kind: Kind
+    text: str
+    places: Places
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTurn:
+    """A turn that may match, with its number in its session, and its hit if its texts were read.
+
+    If the turn is `indexed`, the index shows that it has all words of the query and none of the excluded ones.
+    """
+
+    number: int
+    turn: IndexedTurn
+    indexed: bool = True
+    hit: Hit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchService:
+    """`monotonic` returns seconds."""
+
+    indexer: SearchIndexer
+    monotonic: Callable[[], float] = time.monotonic
+
+    def query(self, text: str) -> Query:
+        """Parse a query; raises `Invalid` for a text that can't be searched for."""
+        if not self.indexer.enabled:
+            raise Invalid("q: The search is switched off here.")
+        try:
+            return parse(text)
+        except Invalid as error:
+            raise Invalid(f"q: {error}") from error
+
+    def rare(self, connection: Connection, *, project_id: int, query: Query) -> list[bytes] | None:
+        """Return the keys of all sessions with a turn that may match; None if they are many or slow to find."""
+        until, turn_ids, below = self.monotonic() + FIND_S, list[int](), None
+        limit = FIRST_BLOCKS
+        while True:
+            blocks, below = self._next_blocks(connection, project_id, query, below, limit)
+            limit = BLOCKS_AT_ONCE
+            turn_ids += (block * TURNS + index for block, turns in blocks.items() for index in _indices(turns))
+            if len(turn_ids) > RARE or (below is not None and self.monotonic() >= until):
+                return None
+            if below is None:
+                turns = search.turns_by_id(connection, project_id=project_id, ids=turn_ids)
+                return sorted({turn.session_key for turn in turns})
+
+    def _next_blocks(
+        self, connection: Connection, project_id: int, query: Query, below: int | None, limit: int
+    ) -> tuple[Sets, int | None]:
+        """Return the turns that may match in the next blocks below `below`, and the last of these blocks.
+
+        The block is None at the end.
+        """
+        (bucket, terms), *others = needed(query).items()
+        rows = search.buckets_in(connection, project_id=project_id, bucket=bucket, below=below, limit=limit)
+        last = rows[-1][0] if len(rows) == limit else None
+        self._note_damaged(project_id, rows)
+        sets = {block: turns for block, words in rows if (turns := _meet(terms, words))}
+        for bucket, terms in others:
+            sets = self._narrowed(connection, project_id, sets, bucket, terms)
+        return sets, last
+
+    def first_turns(
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        query: Query,
+        session_keys: Sequence[bytes],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[bytes, FoundTurn | None]:
+        """Return the first turn of each session that matches, None for a session without one.
+
+        Sessions are read in their order, at least the first. Sessions that were not read before `is_over` are missing
+        from the result.
+        """
+        candidates = self._candidates(connection, project_id, query, session_keys)
+        first: dict[bytes, FoundTurn | None] = dict.fromkeys(session_keys)
+        if query.is_exact:
+            first |= {key: turns[0] for key, turns in candidates.items() if turns[0].indexed}
+        undecided = (turn for key in session_keys for turn in candidates.get(key, ()) if first[key] is None)
+        for turn, texts in _read(connection, project_id, undecided):
+            key = turn.turn.session_key
+            if key != session_keys[0] and is_over():
+                decided = session_keys.index(key) + (first[key] is not None)
+                return {item: first[item] for item in session_keys[:decided]}
+            if first[key] is None and query.holds(item.text for item in texts):
+                first[key] = replace(turn, hit=_first_hit(query, turn, texts))
+        return first
+
+    def hits(
+        self,
+        connection: Connection,
+        *,
+        project_id: int,
+        query: Query,
+        first: Sequence[FoundTurn],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[bytes, Hit | None]:
+        """Return the first text of each of these turns that has words of the query, by session key.
+
+        Turns are read in the order of `first`. Turns that were not read before `is_over` are missing from the result.
+        """
+        hits: dict[bytes, Hit | None] = {}
+        unread = _read(connection, project_id, (turn for turn in first if not turn.hit))
+        for turn in first:
+            if hits and is_over():
+                break
+            hits[turn.turn.session_key] = turn.hit or _first_hit(query, *next(unread))
+        return hits
+
+    def _candidates(
+        self, connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
+    ) -> dict[bytes, list[FoundTurn]]:
+        """Return the turns that may have the words of the query, in order, by session key."""
+        listed = search.turns_of_sessions(connection, project_id=project_id, session_keys=session_keys)
+        sets = dict.fromkeys({turn.place[0] for turn in listed}, ALL)
+        unindexed: Sets = defaultdict(int)
+        for bucket, terms in needed(query).items():
+            sets = self._narrowed(connection, project_id, sets, bucket, terms, unindexed)
+        numbers: Counter[bytes] = Counter()
+        candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
+        for turn in listed:
+            numbers[turn.session_key] += 1
+            block, index = turn.place
+            if sets.get(block, 0) >> index & 1:
+                indexed = not unindexed[block] >> index & 1
+                candidates[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
+        return candidates
+
+    def _narrowed(
+        self,
+        connection: Connection,
+        project_id: int,
+        sets: Sets,
+        bucket: int,
+        terms: Iterable[Term],
+        unindexed: Sets | None = None,
+    ) -> Sets:
+        """Return the subset of the turns that may meet the terms of a bucket.
+
+        Turns that are not indexed are added to `unindexed`.
+        """
+        words = dict[int, bytes | None]()
+        for blocks in queries.pieces(sorted(sets)):
+            words.update(search.buckets_in(connection, project_id=project_id, bucket=bucket, blocks=blocks))
+        self._note_damaged(project_id, words.items())
+        if unindexed is not None:
+            for block, lines in words.items():
+                unindexed[block] |= ALL if lines is None else unindexed_in(lines)
+        narrowed = {block: turns & _meet(terms, words.get(block, b"")) for block, turns in sets.items()}
+        return {block: turns for block, turns in narrowed.items() if turns}
+
+    def _note_damaged(self, project_id: int, rows: Iterable[tuple[int, bytes | None]]) -> None:
+        for block in [block for block, words in rows if words is None]:
+            self.indexer.note_damaged((project_id, block))
+
+
+def _read(
+    connection: Connection, project_id: int, turns: Iterator[FoundTurn]
+) -> Iterator[tuple[FoundTurn, list[Said]]]:
+    """Yield turns with what is said in them; so many are in memory at once as `in_groups` allows."""
+    while some := list(islice(turns, TURNS_AT_ONCE)):
+        by_id = {found.turn.id: found for found in some}
+        for group in in_groups(connection, project_id, [found.turn for found in some]):
+            built = built_turns(connection, project_id=project_id, listed=group)
+            for turn in group:
+                yield by_id[turn.id], _texts(built.pop(turn.key, None))
+
+
+def _texts(turn: LoneTurn | None) -> list[Said]:
+    return list(said_in(turn)) if turn else []
+
+
+def _meet(terms: Iterable[Term], words: bytes | None) -> int:
+    """Return the set of turns that may meet the terms of a bucket; all turns if its words are damaged."""
+    return ALL if words is None else reduce(and_, (turns_with(term, words) for term in terms))
+
+
+def _indices(turns: int) -> Iterator[int]:
+    return (index for index in range(TURNS) if turns >> index & 1)
+
+
+def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[Said]) -> Hit | None:
+    return next(filter(None, (_hit(query, turn, text) for text in texts)), None)
+
+
+def _hit(query: Query, turn: FoundTurn, text: Said) -> Hit | None:
+    part = part_with(query, text.text)
+    return part and Hit(turn.number, turn.turn.trace_id.hex(), text.span_id, text.kind, *part)
+
+
+def part_with(query: Query, text: str) -> tuple[str, Places] | None:
+    """Return the excerpt around the first words of a query, and their places in it; None without any."""
+    places = query.places_in(text, reach=2 * AROUND)
+    if not places:
+        return None
+    begin, end = max(0, places[0][0] - AROUND), min(places[0][1], places[0][0] + AROUND) + AROUND
+    cut = ((start, min(stop, end)) for start, stop in places)
+    return text[begin:end], tuple((start - begin, stop - begin) for start, stop in cut if start < stop)

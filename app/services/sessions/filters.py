@@ -1,0 +1,100 @@
+"""The filters of a project's list of sessions, and their conditions on stored sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from sqlalchemy import Connection
+
+from app.models import session_list
+from app.models.scores import ScoreRange
+from app.models.session_list import Conditions, Range
+from app.services.ingest.turns import conversation_key
+from app.timestamps import NS_PER_MS, ns_of
+
+PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+"""The periods before now that `SessionFilter.since` can name."""
+YESTERDAY = "yesterday"
+"""The value of `since` for the UTC day before today; unlike the periods, it has an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Conditions on a project's sessions; None means no condition.
+
+    `words` is a query of the text search; one turn of a session must match all of it. `label` names a label that now
+    points to the version of a session's turns. `score` is a score of the session, or of one of its turns or spans.
+    `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by today's
+    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`.
+    """
+
+    prompt_id: int | None = None
+    version: str | None = None
+    label: str | None = None
+    model: str | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    errors: bool | None = None
+    tool: str | None = None
+    failed_tool: str | None = None
+    score: ScoreRange | None = None
+    tokens: Range = Range()
+    duration_ms: Range = Range()
+    turns: Range = Range()
+    cost: Range = Range()
+    from_at: datetime | None = None
+    to_at: datetime | None = None
+    since: str | None = None
+    words: str | None = None
+
+    def starts(self, now: datetime) -> datetime | None:
+        """Return the time from which sessions are listed, None without a limit."""
+        since = _midnight(now) - timedelta(days=1) if self.since == YESTERDAY else None
+        since = now - PERIODS[self.since] if self.since in PERIODS else since
+        return max((bound for bound in (self.from_at, since) if bound), default=None)
+
+    def ends(self, now: datetime) -> datetime | None:
+        """Return the time before which sessions are listed, None without a limit."""
+        until = _midnight(now) if self.since == YESTERDAY else None
+        return min((bound for bound in (self.to_at, until) if bound), default=None)
+
+
+def _midnight(now: datetime) -> datetime:
+    return datetime.combine(now.astimezone(UTC), time(), UTC)
+
+
+def stored_conditions(connection: Connection, project_id: int, filters: SessionFilter, now: datetime) -> Conditions:
+    prompts = session_list.prompts_with_labels(connection, project_id=project_id) if _asks_prompts(filters) else {}
+    keys, versions, from_at, to_at = None, None, filters.starts(now), filters.ends(now)
+    if filters.conversation_id is not None:
+        keys = [conversation_key(prompt_id, filters.conversation_id) for prompt_id in prompts]
+    if filters.label is not None:
+        pointed = {id_: labels[filters.label] for id_, labels in prompts.items() if filters.label in labels}
+        versions = {
+            id_: [label.commit_hash, *([label.split.commit_hash] if label.split else [])]
+            for id_, label in pointed.items()
+        }
+    return Conditions(
+        project_id=project_id,
+        prompt_id=filters.prompt_id,
+        session_keys=keys,
+        user_id=filters.user_id,
+        from_ns=ns_of(from_at) if from_at else None,
+        to_ns=ns_of(to_at) if to_at else None,
+        version=filters.version,
+        versions=versions,
+        model=filters.model,
+        tool=filters.tool,
+        failed_tool=filters.failed_tool,
+        errors=filters.errors,
+        score=filters.score,
+        tokens=filters.tokens,
+        duration_ns=Range(*(None if ms is None else ms * NS_PER_MS for ms in filters.duration_ms)),
+        turns=filters.turns,
+        cost=filters.cost,
+    )
+
+
+def _asks_prompts(filters: SessionFilter) -> bool:
+    return filters.conversation_id is not None or filters.label is not None

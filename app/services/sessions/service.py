@@ -1,0 +1,180 @@
+"""Sessions as people read them; each request builds them from the stored spans."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import require
+from app.models import log_records, scores, sessions, spans, turns
+from app.models.scores import ScoreRow
+from app.models.sessions import SessionRow
+from app.models.spans import StoredSpan
+from app.models.turns import TurnRow
+from app.otlp.logs import events_of
+from app.prices.book import NO_PRICES, PriceBook
+from app.prices.types import NOTHING, Bill, total
+from app.services.language_models.prices import PriceService
+from app.sessions.build import build_session
+from app.sessions.facts import TurnFacts, load
+from app.sessions.types import Turn, Usage
+
+_SESSION_ID = re.compile(r"[0-9a-f]{32}")
+NO_SESSION = "There is no such session."
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session with its turns, and the scores of the session, its turns and its spans, both in order."""
+
+    id: str
+    prompt_id: int
+    conversation_id: str | None
+    turns: tuple[Turn, ...]
+    scores: tuple[ScoreRow, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        return sum((turn.usage for turn in self.turns), Usage())
+
+    @property
+    def bill(self) -> Bill:
+        """The cost of the model calls of all turns."""
+        return total(turn.bill for turn in self.turns)
+
+    @property
+    def duration_ms(self) -> float:
+        """The milliseconds from the start of the first turn to the end of the last one."""
+        times = [(turn.start_ns, turn.end_ns) for turn in self.turns]
+        return round((max(end for _, end in times) - min(start for start, _ in times)) / 1e6, 3) if times else 0.0
+
+    @property
+    def first_token_ms(self) -> float | None:
+        """The milliseconds until the first token of the first turn that recorded one."""
+        return next((turn.first_token_ms for turn in self.turns if turn.first_token_ms is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session as a log lists it. It is made from the facts of the turns; no span is read."""
+
+    id: str
+    row_id: int
+    conversation_id: str | None
+    start_ns: int
+    last_ns: int
+    turns: int
+    preview: str | None
+    models: tuple[str, ...]
+    prompt_versions: tuple[str, ...]
+    usage: Usage
+    errors: int
+    bill: Bill = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionService:
+    database: Database
+    prices: PriceService
+
+    def get(self, *, project_id: int, session_id: str) -> Session:
+        """Return a session; `NotFound` in another project, or if all of its turns have moved to another session."""
+        with self.database.read() as connection:
+            row = require_session(connection, project_id=project_id, session_id=session_id)
+            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            book = self.prices.book(connection, project_id=project_id)
+            return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
+
+    def beginning(self, *, project_id: int, session_id: str, turns_max: int, spans_max: int) -> tuple[Session, int]:
+        """Return a session with its first turns, and the number of all its turns; `NotFound` as `get`.
+
+        It has at most so many turns, and no more than have so many spans in all.
+        """
+        with self.database.read() as connection:
+            row = require_session(connection, project_id=project_id, session_id=session_id)
+            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            facts = [load(turn.facts) for turn in found]
+            book = self.prices.book(connection, project_id=project_id)
+            sizes = accumulate(turn.span_count for turn in facts[:turns_max])
+            count = sum(1 for size in sizes if size <= spans_max)
+            return built_session(connection, row, found[:count], facts, book), len(found)
+
+
+def built_session(
+    connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts], prices: PriceBook
+) -> Session:
+    """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns."""
+    trace_ids = [turn.trace_id for turn in found]
+    stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
+    return session_of(connection, row, trace_ids, stored, facts, prices)
+
+
+def session_of(
+    connection: Connection,
+    row: SessionRow,
+    trace_ids: Sequence[bytes],
+    stored: Sequence[StoredSpan],
+    facts: Iterable[TurnFacts],
+    prices: PriceBook,
+) -> Session:
+    """Return a session with the turns of `trace_ids`, built from these of their spans; see `built_session`."""
+    logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
+    project_id = row.project_id
+    scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)
+    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+    for span in stored:
+        traces[span.trace_id].append(span)
+    named = frozenset[str]().union(*(each.prompt_versions for each in facts))
+    built = build_session(traces.values(), named, events_of(logged), prices)
+    known_spans = {(span.trace_id, span.span_id) for span in stored}
+    shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
+    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, shown)
+
+
+def session_key_of(session_id: str) -> bytes | None:
+    """Return the key of a session's id, 32 lower-case hex digits; None for any other text."""
+    return bytes.fromhex(session_id) if _SESSION_ID.fullmatch(session_id) else None
+
+
+def require_session(connection: Connection, *, project_id: int, session_id: str) -> SessionRow:
+    """Return the row of a session; `NotFound` if the project does not have it."""
+    key = session_key_of(session_id)
+    found = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+    return require(found, NO_SESSION)
+
+
+def summarise(
+    connection: Connection, rows: Sequence[SessionRow], prices: PriceBook = NO_PRICES
+) -> list[SessionSummary]:
+    """Return the summaries of a project's sessions, in their order, by one query; without `prices` no costs."""
+    if not rows:
+        return []
+    by_session: dict[bytes, list[TurnRow]] = defaultdict(list)
+    keys = [row.session_key for row in rows]
+    for turn in turns.list_turns(connection, project_id=rows[0].project_id, session_keys=keys):
+        by_session[turn.session_key].append(turn)
+    return [summary_of(row, [load(turn.facts) for turn in by_session[row.session_key]], prices) for row in rows]
+
+
+def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -> SessionSummary:
+    """Return the summary of a session from the facts of its turns, in their order."""
+    return SessionSummary(
+        id=row.session_key.hex(),
+        row_id=row.id,
+        conversation_id=row.conversation_id,
+        start_ns=row.start_ns,
+        last_ns=row.last_ns,
+        turns=len(facts),
+        preview=next((one.preview for one in facts if one.preview), None),
+        models=tuple(sorted(frozenset().union(*(one.models for one in facts)))),
+        prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
+        usage=sum((one.usage for one in facts), Usage()),
+        errors=sum(one.errors for one in facts),
+        bill=total(one.bill(prices) for one in facts),
+    )

@@ -1,0 +1,203 @@
+"""Long sessions, one part at a time: the facts of all turns, and turns, or a piece of one, built from spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import require
+from app.models import spans, turns
+from app.models.scores import ScoreRow
+from app.models.sessions import SessionRow
+from app.models.spans import StoredSpan
+from app.models.turns import TurnRow
+from app.prices.book import PriceBook
+from app.services.language_models.prices import PriceService
+from app.services.sessions.service import (
+    Session,
+    SessionSummary,
+    built_session,
+    require_session,
+    session_of,
+    summary_of,
+)
+from app.sessions import pieces
+from app.sessions.facts import TurnFacts, load
+from app.sessions.types import ShownSpan, Turn
+
+# Turns, and spans, of a part; a turn with more spans is a separate part.
+TURNS, SPANS = 10, 120
+READ_MAX = 20_000
+"""Spans of a turn that are read to find those of a piece; of more these that were stored first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPart:
+    """Some turns of a session, and the facts of all of them.
+
+    `session` has only the turns of the part, and of the scores those of its turns and of the whole session. `start` is
+    the index of its first turn among `facts`. A turn of many spans has those of piece number `piece`, of `pieces`.
+    """
+
+    session: Session
+    summary: SessionSummary
+    facts: tuple[TurnFacts, ...]
+    start: int
+    piece: int = 1
+    pieces: int = 1
+
+    @property
+    def end(self) -> int:
+        """The index after the part's last turn."""
+        return self.start + len(self.session.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The rows of a session and of its turns, in order, with the facts of each turn."""
+
+    row: SessionRow
+    turns: Sequence[TurnRow]
+    facts: tuple[TurnFacts, ...]
+    prices: PriceBook
+
+    def is_large(self, index: int) -> bool:
+        """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
+        return self.facts[index].span_count > pieces.SPANS
+
+    def built(self, connection: Connection, start: int, end: int) -> Session:
+        """Return the session with the turns from index `start` up to `end`, none of them large.
+
+        The turns around them are read too, unless they are large: a call of one turn may have its answer in the
+        messages of the next.
+        """
+        read = range(max(0, start - 1), min(end + 1, len(self.turns)))
+        chosen = [self.turns[index] for index in read if not self.is_large(index)]
+        session = built_session(connection, self.row, chosen, self.facts, self.prices)
+        traces = {turn.trace_id for turn in self.turns[start:end]}
+        return replace(
+            session,
+            turns=tuple(turn for turn in session.turns if bytes.fromhex(turn.trace_id) in traces),
+            scores=tuple(score for score in session.scores if score.trace_id is None or score.trace_id in traces),
+        )
+
+    def spans(self, connection: Connection, index: int) -> list[StoredSpan]:
+        """Return the spans of a large turn in the order of their start."""
+        row = self.row
+        stored = spans.spans_of(
+            connection,
+            project_id=row.project_id,
+            prompt_id=row.prompt_id,
+            trace_ids=[self.turns[index].trace_id],
+            limit=READ_MAX,
+        )
+        return pieces.in_start_order(stored)
+
+    def piece(self, connection: Connection, index: int, ordered: Sequence[StoredSpan], number: int) -> Session:
+        """Return the session with a piece of a large turn, of which `ordered` are the spans.
+
+        Its times, tokens and costs are those of the whole turn.
+        """
+        ids = {span.span_id.hex() for span in pieces.piece_of(ordered, number)}
+        require(ids or None, "The turn has no such part.")
+        trace_ids, around = [self.turns[index].trace_id], pieces.around(ordered, number)
+        session = session_of(connection, self.row, trace_ids, around, self.facts, self.prices)
+        facts, turn = self.facts[index], session.turns[0]
+        turn = replace(
+            turn,
+            start_ns=facts.start_ns,
+            end_ns=facts.end_ns,
+            usage=facts.usage,
+            bill=facts.bill(self.prices),
+            steps=tuple(step for step in turn.steps if step.span_id in ids),
+            spans=tuple(span for span in turn.spans if span.span_id in ids),
+        )
+        return replace(session, turns=(turn,), scores=tuple(filter(_is_in(ids), session.scores)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPartService:
+    """Reads a session without building all of it.
+
+    An answer that comes two turns after its call is missed.
+    """
+
+    database: Database
+    prices: PriceService
+
+    def part(self, *, project_id: int, session_id: str, turn: int = 1, piece: int = 1) -> SessionPart:
+        """Return the part that contains turn number `turn`; `NotFound` without such a session, turn or piece."""
+        with self.database.read() as connection:
+            stored = self._stored(connection, project_id, session_id)
+            start, end = _bounds(stored.facts, turn)
+            summary, count = summary_of(stored.row, stored.facts, stored.prices), 1
+            if stored.facts and stored.is_large(start):
+                ordered = stored.spans(connection, start)
+                count = pieces.pieces_of(len(ordered))
+                session = stored.piece(connection, start, ordered, piece)
+            else:
+                session = stored.built(connection, start, end)
+        return SessionPart(session, summary, stored.facts, start, piece, count)
+
+    def turn(self, *, project_id: int, session_id: str, turn: int, piece: int = 1) -> Turn:
+        """Return turn number `turn` of a session, or a piece of it; `NotFound` without any such."""
+        with self.database.read() as connection:
+            stored = self._stored(connection, project_id, session_id)
+            require(0 < turn <= len(stored.turns) or None, "The session has no such turn.")
+            if stored.is_large(turn - 1):
+                session = stored.piece(connection, turn - 1, stored.spans(connection, turn - 1), piece)
+            else:
+                session = stored.built(connection, turn - 1, turn)
+        return require(next(iter(session.turns), None), "The session has no such turn.")
+
+    def span(self, *, project_id: int, session_id: str, span_id: str) -> ShownSpan:
+        """Return a span of a session, from the first turn with this id; `NotFound` without one."""
+        with self.database.read() as connection:
+            stored = self._stored(connection, project_id, session_id)
+            places = {turn.trace_id: index for index, turn in enumerate(stored.turns)}
+            found = spans.traces_with(
+                connection,
+                project_id=project_id,
+                prompt_id=stored.row.prompt_id,
+                trace_ids=list(places),
+                span_id=span_id,
+            )
+            index = require(min(map(places.__getitem__, found), default=None), "The session has no such span.")
+            session = self._with_span(connection, stored, index, span_id)
+        shown = (span for turn in session.turns for span in turn.spans if span.span_id == span_id)
+        return require(next(shown, None), "The session has no such span.")
+
+    def _with_span(self, connection: Connection, stored: _Stored, index: int, span_id: str) -> Session:
+        """Return the session with a turn, of a large one with the piece that has the span."""
+        if not stored.is_large(index):
+            return stored.built(connection, index, index + 1)
+        ordered = stored.spans(connection, index)
+        place = next((place for place, span in enumerate(ordered) if span.span_id.hex() == span_id), len(ordered))
+        return stored.piece(connection, index, ordered, place // pieces.SPANS + 1)
+
+    def _stored(self, connection: Connection, project_id: int, session_id: str) -> _Stored:
+        row = require_session(connection, project_id=project_id, session_id=session_id)
+        found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+        prices = self.prices.book(connection, project_id=project_id)
+        return _Stored(row, found, tuple(load(turn.facts) for turn in found), prices)
+
+
+def _bounds(facts: Sequence[TurnFacts], turn: int) -> tuple[int, int]:
+    """Return the indices of the part with turn number `turn`, the last one exclusive; (0, 0) without any turns."""
+    start = count = 0
+    for index, each in enumerate(facts):
+        if index > start and (index - start == TURNS or count + each.span_count > SPANS):
+            if index >= turn:
+                return start, index
+            start, count = index, 0
+        count += each.span_count
+    require(turn <= max(1, len(facts)) or None, "The session has no such turn.")
+    return start, len(facts)
+
+
+def _is_in(span_ids: Collection[str]) -> Callable[[ScoreRow], bool]:
+    """Return whether a score is of one of the spans, of the whole turn, or of the session."""
+    return lambda score: score.span_id is None or score.span_id.hex() in span_ids

@@ -1,1 +1,0 @@
-"""Trace batches, sessions and logs."""

@@ -1,0 +1,86 @@
+"""Changes texts and JSON from outside, as little as possible, so that databases and JSON writers accept them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from app.values.json import too_deep
+
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+_DIGITS_MAX = len(str(INTEGER_MAX))
+# Long texts are converted in pieces, because a text of only surrogates is slow and other threads must run in between.
+PIECE = 64 * 1024
+
+
+def storable_text(text: str) -> str:
+    """Return the text with surrogate pairs joined; lone surrogates and NUL become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = "".join([_with_whole_pairs(piece) for piece in _pieces(text)])
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _with_whole_pairs(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield pieces of about `PIECE` characters that do not begin with the second half of a surrogate pair."""
+    start = 0
+    while start < len(text):
+        end = start + PIECE
+        end += "\udc00" <= text[end : end + 1] <= "\udfff"
+        yield text[start:end]
+        start = end
+
+
+def decode_json(text: str) -> Any:
+    """Return the JSON value in `text`; raise `ValueError` for invalid JSON, and JSON nested deeper than `MAX_DEPTH`.
+
+    Texts and keys are changed by `storable_text`. Numbers that no column can store (integers beyond 64 bits, overflows
+    of a float) become the text of the number. Of equal keys the last one counts. NaN is not valid. For `MAX_DEPTH` see
+    app/otlp/values.py.
+    """
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    if too_deep(value):
+        raise ValueError("it nests too deeply")
+    return _storable(value)
+
+
+def _integer(digits: str) -> int | str:
+    if len(digits) > _DIGITS_MAX:
+        return digits
+    number = int(digits)
+    return number if INTEGER_MIN <= number <= INTEGER_MAX else digits
+
+
+def _number(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+# Made once: making a decoder is slower than decoding most texts.
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse)
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return storable_text(value)
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {storable_text(key): _storable(item) for key, item in value.items()}
+        case _:
+            return value

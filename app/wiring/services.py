@@ -1,0 +1,288 @@
+"""Builds the services once, from their shared backends.
+
+The types in a constructor identify a service's dependencies, so only values that have no type of that kind are passed
+here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, is_dataclass
+from typing import Any, TypeVar, get_type_hints
+
+import redis
+
+from app.concurrency.quotas import Quota, Turns
+from app.database.transactions import Database
+from app.encryption import ContentCipher
+from app.metrics import Metrics
+from app.metrics.registry import SHARE_REFUSED
+from app.models.compression import as_they_are, compress_all
+from app.models.span_bodies import as_sent, by_turn
+from app.network.proxies import parse_networks
+from app.prices.book import PriceList
+from app.providers.catalogue import Catalogue
+from app.providers.router import Providers
+from app.providers.types import ModelPort
+from app.redis_store.batches import Mailbox
+from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED, WakingBroker
+from app.redis_store.clients import RedisClients
+from app.redis_store.epochs import Epochs
+from app.redis_store.metric_store import MetricStore
+from app.redis_store.rate import TryLimiter
+from app.services.accounts.keys import KeyService
+from app.services.accounts.passwords import TryLimits
+from app.services.accounts.projects import AuditService, Owners, ProjectService
+from app.services.accounts.service import AccountService
+from app.services.accounts.sign_in_attempts import KnownOrigins
+from app.services.accounts.sign_ins import SignInService
+from app.services.data.compression import CompressionService
+from app.services.data.export import ExportService
+from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
+from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.following import ExperimentFollower
+from app.services.experiments.service import ExperimentService
+from app.services.ingest.log_records import LogRecordService
+from app.services.ingest.observed import ObservedService
+from app.services.ingest.openings import OpeningService
+from app.services.ingest.service import IngestService
+from app.services.ingest.storer import Storer
+from app.services.insight import sums as insight_sums
+from app.services.insight.service import InsightService
+from app.services.insight.sums import InsightCounter
+from app.services.language_models.credentials import CredentialService
+from app.services.language_models.prices import PriceService
+from app.services.language_models.service import ModelService, OwnModelService
+from app.services.masking.rules import MaskingRules
+from app.services.operations.metrics import MetricsService
+from app.services.operations.overview import OverviewService
+from app.services.operations.readiness import Doctor, Readiness
+from app.services.operations.setup import SetupService
+from app.services.prompt_log.service import LogService
+from app.services.prompts.editor import PromptEditor, VersionService
+from app.services.prompts.labels import LabelService
+from app.services.prompts.service import PromptService
+from app.services.replays.acceptance import AcceptanceService
+from app.services.replays.calibrations import CalibrationService
+from app.services.replays.cases import TestCaseService
+from app.services.replays.claims import ReplaySweeper
+from app.services.replays.history import ReplayHistory
+from app.services.replays.player import ReplayPlayer
+from app.services.replays.service import ReplayService
+from app.services.runs.beginning import ACCEPTED_AT_ONCE
+from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
+from app.services.runs.execution import Caller
+from app.services.runs.service import RunService
+from app.services.runs.usage import UsageService
+from app.services.scores.checking import OnlineCheckRunner
+from app.services.scores.online_checks import OnlineCheckService
+from app.services.scores.service import ScoreService
+from app.services.search import indexing as search_index
+from app.services.search.indexing import SearchIndexer
+from app.services.sessions.listing import SessionListService
+from app.services.sessions.saved_filters import SavedFilterService
+from app.services.sessions.service import SessionService
+from app.services.sessions.sums import SessionSumService
+from app.services.sessions.turn_listing import SessionPartService
+from app.services.webhooks.alerts import AlertService
+from app.services.webhooks.deliveries import WebhookDeliverer
+from app.services.webhooks.rejections import RejectionNotifier
+from app.services.webhooks.service import WebhookService
+from app.timestamps import Now
+from app.webhooks.sender import WebhookSender
+from app.work.heartbeat import Heartbeat
+from app.work.work_time import WorkTime
+from config.settings import Settings
+
+T = TypeVar("T")
+
+# Wrong passwords per minute: enough for people, too few for guessing.
+TRIES_OF_ACCOUNT_AND_ORIGIN = 10
+TRIES_OF_ORIGIN = 200
+TRIES_OF_ACCOUNT = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backends:
+    """The dependencies of the services; tests replace some of them by fakes.
+
+    `storer` stores batches of spans in other processes, if there are any.
+    """
+
+    settings: Settings
+    now: Now
+    database: Database
+    redis: RedisClients
+    broker: WakingBroker
+    mailbox: Mailbox
+    metrics: Metrics
+    metric_store: MetricStore
+    catalogue: Catalogue
+    price_list: PriceList
+    providers: Providers
+    storer: Storer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The use cases; each opens its own transactions."""
+
+    acceptance: AcceptanceService
+    accounts: AccountService
+    alerts: AlertService
+    audit: AuditService
+    calibrations: CalibrationService
+    compression: CompressionService
+    credentials: CredentialService
+    data_policies: DataPolicyService
+    deletion: DeletionService
+    doctor: Doctor
+    experiment_advancer: ExperimentAdvancer
+    experiment_follower: ExperimentFollower
+    experiments: ExperimentService
+    export: ExportService
+    ingest: IngestService
+    insight: InsightService
+    insight_counter: InsightCounter
+    keys: KeyService
+    labels: LabelService
+    log_records: LogRecordService
+    logs: LogService
+    masking: MaskingRules
+    metrics: MetricsService
+    models: ModelService
+    observed: ObservedService
+    online_check_runner: OnlineCheckRunner
+    online_checks: OnlineCheckService
+    overview: OverviewService
+    own_models: OwnModelService
+    owners: Owners
+    prices: PriceService
+    projects: ProjectService
+    prompt_editor: PromptEditor
+    prompts: PromptService
+    readiness: Readiness
+    replay_history: ReplayHistory
+    replay_player: ReplayPlayer
+    replay_sweeper: ReplaySweeper
+    replays: ReplayService
+    retention: RetentionService
+    runs: RunService
+    saved_filters: SavedFilterService
+    scores: ScoreService
+    search_indexer: SearchIndexer
+    session_parts: SessionPartService
+    session_list: SessionListService
+    session_sums: SessionSumService
+    sessions: SessionService
+    setup: SetupService
+    sign_ins: SignInService
+    test_cases: TestCaseService
+    usage: UsageService
+    versions: VersionService
+    rejection_teller: RejectionNotifier
+    webhook_deliverer: WebhookDeliverer
+    webhook_sender: WebhookSender
+    webhooks: WebhookService
+
+
+class Parts:
+    """The objects that constructors may ask for, one of each type; missing ones are created when needed."""
+
+    def __init__(self, made: dict[object, object]) -> None:
+        self._made = made
+
+    def make(self, kind: type[T], **values: object) -> T:
+        """Create the only object of its type: with `values`, and a part for each other parameter without a default."""
+        hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)
+        for name, parameter in inspect.signature(kind).parameters.items():
+            if parameter.default is parameter.empty and name not in values:
+                values[name] = self._of(hints[name])
+        made = self._made[kind] = kind(**values)
+        return made
+
+    def _of(self, kind: Any) -> object:
+        """Return the part of a type; raises `KeyError` for a missing type from outside the app, such as a number."""
+        if kind not in self._made and kind.__module__.startswith("app."):
+            self.make(kind)
+        return self._made[kind]
+
+
+def build(backends: Backends) -> Services:
+    """Build every service, so that no request has to create one."""
+    made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
+    epochs = Epochs(backends.redis.quick, backends.redis.own)
+    parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})
+    _add_accounts(parts, backends)
+    _add_data(parts, backends)
+    _add_calls(parts, backends)
+    _add_webhooks(parts, backends.settings)
+    _add_operations(parts, backends)
+    return parts.make(Services)
+
+
+def _add_accounts(parts: Parts, backends: Backends) -> None:
+    client, secret_key = backends.redis.quick, backends.settings.secret_key
+    parts.make(
+        TryLimits,
+        account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
+        origin=TryLimiter(client, TRIES_OF_ORIGIN),
+        account=TryLimiter(client, TRIES_OF_ACCOUNT),
+    )
+    parts.make(KnownOrigins, secret_key=secret_key)
+    parts.make(CredentialService, secret_key=secret_key, from_settings=backends.settings.vendor_credentials)
+
+
+def _add_data(parts: Parts, backends: Backends) -> None:
+    settings = backends.settings
+    parts.make(ContentCipher, secret_key=settings.secret_key)
+    parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
+    compressed = settings.compression == "on"
+    searchable = settings.search == "on"
+    busy = backends.mailbox.is_busy
+    parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
+    parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
+    parts.make(OpeningService, searchable=searchable)
+    parts.make(
+        LogRecordService,
+        record_bytes=settings.span_bytes,
+        to_stored=compress_all if compressed else as_they_are,
+    )
+    parts.make(
+        IngestService,
+        batch_bytes=settings.trace_bytes,
+        span_bytes=settings.span_bytes,
+        to_stored=by_turn if compressed else as_sent,
+        searchable=searchable,
+        elsewhere=backends.storer,
+    )
+
+
+def _add_calls(parts: Parts, backends: Backends) -> None:
+    settings = backends.settings
+    parts.make(
+        Turns,
+        quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share),
+        on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
+    )
+    parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
+    parts.make(Caller, timeout_s=settings.run_call_s)
+    for player in (ReplayPlayer, OnlineCheckRunner):
+        parts.make(
+            player,
+            database=backends.database.background,
+            call_timeout_s=settings.run_call_s,
+            stopping=lambda: backends.broker.stopping,
+        )
+
+
+def _add_webhooks(parts: Parts, settings: Settings) -> None:
+    parts.make(WebhookSender, networks=parse_networks(settings.webhook_networks))
+    parts.make(WebhookService, secret_key=settings.secret_key)
+    parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))
+
+
+def _add_operations(parts: Parts, backends: Backends) -> None:
+    queues = QUEUES_EMBEDDED if backends.settings.embedded else QUEUES
+    parts.make(Readiness, queues=queues, storer=backends.storer)
+    parts.make(MetricsService, queues=queues)

@@ -1,0 +1,47 @@
+"""Constructors get their dependencies by type."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from app.wiring.services import Parts
+
+
+@dataclass
+class Engine:
+    power: int
+
+
+@dataclass
+class Car:
+    engine: Engine
+    seats: int = 5
+
+
+@dataclass
+class Garage:
+    car: Car
+    engine: Engine
+
+
+Engine.__module__ = Car.__module__ = Garage.__module__ = "app.cars"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "app.cars", sys.modules[__name__])
+
+
+def test_all_that_ask_for_a_type_get_the_same_object() -> None:
+    parts = Parts({})
+    engine = parts.make(Engine, power=3)
+    garage = parts.make(Garage)
+    assert garage.engine is engine is garage.car.engine
+
+
+def test_a_value_that_nobody_gave_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        Parts({}).make(Garage)

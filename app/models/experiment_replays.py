@@ -33,7 +33,7 @@ from app.models.queries import KEYS_PER_STATEMENT, columns_of, count_rows, id_pa
 from app.models.replays import UNFINISHED, replays
 
 # The statuses of replays that count as a result of the candidate.
-COUNTED = ("passed", "failed", "needs_review")
+COUNTED = ("passed", "failed", "needs_review", "void")
 ERROR_CHARACTERS = 1000
 # Of one content and test case: more than any experiment needs.
 REUSABLE_MAX = 200

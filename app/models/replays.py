@@ -28,8 +28,8 @@ from app.models.organizations import projects
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import changes_row, columns_of, find_row, insert_row, list_rows, newest_first
 
-Status = Literal["queued", "running", "passed", "failed", "needs_review", "error", "cancelled"]
-STATUSES = ("queued", "running", "passed", "failed", "needs_review", "error", "cancelled")
+Status = Literal["queued", "running", "passed", "failed", "needs_review", "void", "error", "cancelled"]
+STATUSES = ("queued", "running", "passed", "failed", "needs_review", "void", "error", "cancelled")
 UNFINISHED = ("queued", "running")
 CandidateKind = Literal["draft", "version", "overlay"]
 

@@ -14,7 +14,7 @@ from app.replay.types import Effect
 
 StepKind = Literal["tool_call", "answer"]
 StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
-ReplayStatus = Literal["passed", "failed", "needs_review", "error", "cancelled"]
+ReplayStatus = Literal["passed", "failed", "needs_review", "void", "error", "cancelled"]
 StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
 AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "none"]
 # What answers a call with something that the turn's own recording does not hold.
@@ -124,7 +124,8 @@ class ReplayResult(_ResultDocument, frozen=True):
     """A whole replay; `stop_reason` and `error` are those of the first turn that has one.
 
     `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered;
-    `no_tools_defined` is true if the recording has none either.
+    `no_tools_defined` is true if the recording has none either. `void` is the reason for which the replay shows nothing
+    of what the recorded model saw, None if it shows all of it.
     """
 
     status: ReplayStatus
@@ -138,3 +139,4 @@ class ReplayResult(_ResultDocument, frozen=True):
     tools: dict[str, ToolEffect] = {}
     offered_from: Literal["prompt", "recording"] = "prompt"
     no_tools_defined: bool = False
+    void: str | None = None

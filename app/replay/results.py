@@ -116,8 +116,13 @@ def unplayed(turn: CaseTurn, explanation: str, reason: StopReason | None = None)
     return TurnResult(turn.user, tuple(not_run(step, explanation) for step in turn.steps), stop_reason=reason)
 
 
-def conclude(case: TestCase, played: Mapping[int, TurnResult], tools: Mapping[str, Tool]) -> ReplayResult:
-    """Return the replay's result from its turns by index; a turn that is missing was not reached."""
+def conclude(
+    case: TestCase, played: Mapping[int, TurnResult], tools: Mapping[str, Tool], *, void: str | None = None
+) -> ReplayResult:
+    """Return the replay's result from its turns by index; a turn that is missing was not reached.
+
+    `void` is the reason for which a replay of the test case shows nothing, None if there is none.
+    """
     count = len(case.played)
     turns = tuple(
         played.get(index) or unplayed(turn, CUT_OFF if index >= count else NOT_REACHED)
@@ -125,7 +130,7 @@ def conclude(case: TestCase, played: Mapping[int, TurnResult], tools: Mapping[st
     )
     violations = tuple(islice(first_of_each_tool(each for turn in turns for each in turn.violations), MOST_VIOLATIONS))
     return ReplayResult(
-        status=_status(turns, violations, complete=all(index in played for index in range(count))),
+        status=_status(turns, violations, void, complete=all(index in played for index in range(count))),
         turns=turns,
         stop_reason=next((turn.stop_reason for turn in turns if turn.stop_reason), None),
         drift=_drift(turns),
@@ -134,6 +139,7 @@ def conclude(case: TestCase, played: Mapping[int, TurnResult], tools: Mapping[st
         error=next((turn.error for turn in turns if turn.error), None),
         violations=violations,
         tools={name: ToolEffect(tool.effect, tool.effect_from) for name, tool in tools.items()},
+        void=void,
     )
 
 
@@ -158,8 +164,8 @@ def with_verdict(result: ReplayResult, n: int, verdict: Literal["passed", "faile
     for index, turn in enumerate(result.turns):
         if first <= n < first + len(turn.steps):
             turns = (*result.turns[:index], _decide(turn, n - first, verdict), *result.turns[index + 1 :])
-            ended = result.status in ("error", "cancelled")
-            status = result.status if ended else _status(turns, result.violations)
+            is_cancelled = result.status == "cancelled"
+            status = result.status if is_cancelled else _status(turns, result.violations, result.void)
             return structs.replace(result, turns=turns, status=status)
         first += len(turn.steps)
     raise Invalid(f"n: there is no step {n}")
@@ -179,16 +185,26 @@ def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> 
     return structs.replace(turn, steps=(*turn.steps[:at], decided, *turn.steps[at + 1 :]))
 
 
-def _status(turns: Sequence[TurnResult], violations: Sequence[Violation], *, complete: bool = True) -> ReplayStatus:
+def _status(
+    turns: Sequence[TurnResult], violations: Sequence[Violation], void: str | None, *, complete: bool = True
+) -> ReplayStatus:
+    """Return the worst of failed, void, error, needs_review and passed.
+
+    A vendor's failure shows nothing about the draft, so it does not hide a violation or a failed step that came before.
+    """
     stops = {turn.stop_reason for turn in turns if turn.stop_reason}
-    found = counts(turns)
+    number = counts(turns)
     if "cancelled" in stops:
         return "cancelled"
+    if violations or number["failed"] or stops - {"provider_error"}:
+        return "failed"
+    if void:
+        return "void"
     if "provider_error" in stops:
         return "error"
-    if stops or violations or found["failed"] or not complete:
+    if not complete:
         return "failed"
-    return "needs_review" if found["needs_review"] else "passed"
+    return "needs_review" if number["needs_review"] else "passed"
 
 
 def _drift(turns: Sequence[TurnResult]) -> Drift:

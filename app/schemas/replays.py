@@ -186,13 +186,17 @@ def _found(name: str, default: Any = None) -> Callable[[ReplayView], Any]:
 
 
 class Replay(ReplaySummary):
-    """A whole replay. `turns` are present once it has ended. `tokens` include `judgeTokens`."""
+    """A whole replay. `turns` are present once it has ended. `tokens` include `judgeTokens`.
+
+    `void` is the reason for which it shows nothing of what the recorded model saw, null if it shows all of it.
+    """
 
     turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
     stop_reason = choice(*get_args(StopReason), allow_none=True, get=_found("stopReason"))
     drift = one(Drift, get=_found("drift", NO_DRIFT))
     tools = mapping(one(answer_of(findings.ToolEffect)), get=_found("tools", {}))
     offered_from = choice("prompt", "recording", get=_found("offeredFrom", "prompt"))
+    void = text(allow_none=True, get=_found("void"))
     judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
 
 

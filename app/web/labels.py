@@ -40,6 +40,7 @@ REPLAYS: dict[str, Badge] = {
     "passed": ("passed", "ok"),
     "failed": ("failed", "bad"),
     "needs_review": ("needs review", "warn"),
+    "void": ("void", "warn"),
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }

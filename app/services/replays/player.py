@@ -96,7 +96,7 @@ class ReplayPlayer:
         ):
             budget = self._budget(prepared, claim, progress, heartbeat)
             result = replay(prepared.case, self._ports(prepared, progress, budget, heartbeat), pool.map)
-            if budget.stopped:
+            if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process is ending; another one will play the replay again.")

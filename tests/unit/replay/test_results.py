@@ -111,6 +111,58 @@ def test_a_person_s_verdict_does_not_mend_a_replay_that_was_cancelled() -> None:
     assert with_verdict(waiting, 0, "passed").status == "cancelled"
 
 
+VIOLATION = Violation("extra_write", "pay", 0, {}, "Turn 1: pay was called")
+VENDOR_FAILED: dict[str, Any] = {"stop_reason": "provider_error", "error": "overloaded"}
+
+
+def ended(*steps: Any, void: str | None = None, **values: Any) -> ReplayResult:
+    """A replay of one turn with these steps."""
+    return conclude(
+        TestCase(turns=(turn("?"),)), {0: TurnResult("?", tuple(map(verdict, steps)), **values)}, {}, void=void
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (ended("passed", "failed", **VENDOR_FAILED), "failed"),
+        (ended("not_run", **VENDOR_FAILED, violations=(VIOLATION,)), "failed"),
+        (ended("failed", void="An image is missing."), "failed"),
+        (ended("passed", violations=(VIOLATION,), void="An image is missing."), "failed"),
+        (ended("passed", stop_reason="step_limit", void="An image is missing."), "failed"),
+        (ended("passed", void="An image is missing.", **VENDOR_FAILED), "void"),
+        (ended("needs_review", void="An image is missing."), "void"),
+        (ended("passed", void="An image is missing."), "void"),
+        (ended("passed", "not_run", **VENDOR_FAILED), "error"),
+        (ended("needs_review", **VENDOR_FAILED), "error"),
+        (ended("needs_review", "passed"), "needs_review"),
+        (ended("failed", stop_reason="cancelled"), "cancelled"),
+    ],
+)
+def test_a_failure_outweighs_void_and_void_a_vendor_s_failure_and_that_a_review(
+    result: ReplayResult, status: str
+) -> None:
+    assert result.status == status
+
+
+def test_a_vendor_s_failure_in_a_later_turn_does_not_hide_the_failed_step_of_an_earlier_one() -> None:
+    case = TestCase(turns=(turn("a"), turn("b"), turn("c")))
+    played = {0: TurnResult("a", (verdict("failed"),)), 1: TurnResult("b", (verdict("not_run"),), **VENDOR_FAILED)}
+
+    result = conclude(case, played, {})
+
+    assert (result.status, result.stop_reason, result.error) == ("failed", "provider_error", "overloaded")
+
+
+def test_a_person_s_verdict_leaves_a_replay_void_or_ended_by_the_vendor_unless_the_step_fails() -> None:
+    for waiting, status in (
+        (ended("needs_review", void="An image is missing."), "void"),
+        (ended("needs_review", **VENDOR_FAILED), "error"),
+    ):
+        assert with_verdict(waiting, 0, "passed").status == status
+        assert with_verdict(waiting, 0, "failed").status == "failed"
+
+
 def test_a_person_may_overrule_a_judge_whose_verdict_is_kept() -> None:
     step = replace(verdict("failed"), decided_by="judge")
     case = TestCase(turns=(turn("?"),))

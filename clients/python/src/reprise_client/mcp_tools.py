@@ -108,7 +108,7 @@ class Tools:
         gates = self.instance.get(f"{path}/experiments", verdict="failed", limit=PAGE)["experiments"]
         replays = [
             replay
-            for status in ("failed", "needs_review", "error")
+            for status in ("failed", "void", "needs_review", "error")
             for replay in self.instance.get(f"{path}/replays", status=status, limit=PAGE)["replays"]
         ]
         found = [*map(texts.gate_line, gates), *map(texts.replay_line, replays)]

@@ -45,12 +45,20 @@ UNSTARTED = Outcome(1, "Heat", None, "the instance is gone")
         ([PASSED, FAILED], 1),
         ([outcome("needs_review")], 1),
         ([FAILED, outcome("error")], 2),
+        ([PASSED, outcome("void")], 2),
         ([outcome("cancelled")], 2),
         ([PASSED, UNSTARTED], 2),
     ],
 )
 def test_the_exit_code_says_whether_the_draft_holds(outcomes: list[Outcome], code: int) -> None:
     assert exit_code(outcomes) == code
+
+
+def test_a_void_replay_is_reported_with_its_reason_and_as_an_error_of_junit() -> None:
+    void = outcome("void", void="An image of turn 1 is not recorded.")
+
+    assert "  void: An image of turn 1 is not recorded." in list(details(void))
+    assert ElementTree.fromstring(junit(3, [void])).find(".//error[@type='void']") is not None
 
 
 def test_the_line_of_a_replay_says_what_it_found_and_took() -> None:

@@ -217,7 +217,8 @@ class Outcome:
 
     @property
     def could_not_run(self) -> bool:
-        return self.status in ("error", "cancelled")
+        """Whether the replay shows nothing about the draft."""
+        return self.status in ("void", "error", "cancelled")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

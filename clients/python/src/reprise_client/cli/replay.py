@@ -52,7 +52,7 @@ def replay(
 ) -> None:
     """Replay a prompt's test cases against its draft.
 
-    Exit code 0: all passed. 1: some failed or need a person's review. 2: some could not run, or nothing did.
+    Exit code 0: all passed. 1: some failed or need a person's review. 2: some are void or could not run, or none did.
     """
     from reprise_client.cli import remote, replay_report
 

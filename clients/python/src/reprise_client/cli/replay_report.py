@@ -44,10 +44,7 @@ def details(outcome: Outcome) -> Iterator[str]:
     replay = outcome.replay or {}
     for violation in _violations(outcome):
         yield f"  violation, {violation['kind']}: {violation['message']}"
-    if problem := outcome.problem or replay.get("error"):
-        yield f"  {problem}"
-    elif replay.get("stopReason"):
-        yield f"  stopped: {replay['stopReason']}"
+    yield from _endings(outcome, replay)
     for name, value in replay.get("drift", {}).get("placeholders", {}).items():
         yield f"  the draft has no value {value!r} for the placeholder {name!r} any more"
     for name in replay.get("drift", {}).get("tools", ()):
@@ -58,6 +55,15 @@ def details(outcome: Outcome) -> Iterator[str]:
                 yield from _step(index, number, step)
         for extra in turn["extra"]:
             yield f"  turn {index}, beyond the recording: {_extra(extra)}"
+
+
+def _endings(outcome: Outcome, replay: dict[str, Any]) -> Iterator[str]:
+    if problem := outcome.problem or replay.get("error"):
+        yield f"  {problem}"
+    elif replay.get("stopReason"):
+        yield f"  stopped: {replay['stopReason']}"
+    if void := replay.get("void"):
+        yield f"  void: {void}"
 
 
 def seconds(outcome: Outcome) -> float:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from app.chat import Tokens
 from app.replay.effects import EffectFrom
+from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
 from app.replay.types import Effect
 
@@ -19,7 +20,7 @@ StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_e
 AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "none"]
 # What answers a call with something that the turn's own recording does not hold.
 FROM_ELSEWHERE: frozenset[AnsweredBy] = frozenset({"borrowed", "static", "simulate"})
-DecidedBy = Literal["text", "facts", "guard", "judge", "person", "check"]
+DecidedBy = Literal["text", "rule", "known", "facts", "guard", "judge", "person", "check"]
 ViolationKind = Literal["extra_write", "extra_read", "never", "order", "lost_tool", "max_calls", "unanswered_write"]
 
 
@@ -61,7 +62,7 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
 
     For a tool call `expected` is `{name, arguments}` and `actual` the fields of `ProducedCall`; for an answer they are
     the text with which it is compared and the text that came. `actual` is None when no step of the draft was paired
-    with the step. `judged` is the verdict of a judge that a person replaced.
+    with the step. `judged` is the verdict of a judge that a person replaced, `findings` are the judge's reasons.
     """
 
     kind: StepKind
@@ -73,6 +74,7 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
     facts: Facts | None = None
     decided_by: DecidedBy | None = None
     judged: Literal["passed", "failed"] | None = None
+    findings: tuple[JudgeFinding, ...] = ()
 
 
 class Violation(_ResultDocument, frozen=True):

@@ -12,8 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
 from app.errors import ProviderError
+from app.replay.judge_question import Part, fitting, parts, question
+from app.replay.judge_replies import needs_review, read_reply
+from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
+from app.replay.rubric import instruction
 from app.replay.types import CheckedCall, Judgement, ModelPort, Simulation
 from app.values.storable import decode_json, storable_text
 
@@ -54,6 +58,40 @@ class ModelJudge:
     model: ModelPort
     nonce: Callable[[], str]
     name: str
+
+    def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
+        """As `JudgePort.judge_turn`. Raises `ProviderError`."""
+        fits = fitting(turn.steps)
+        asked, tokens = self._judged(turn, fits) if fits else ([], Tokens())
+        if doubted := [step for step, judgement in zip(fits, asked, strict=True) if _disagrees(step, judgement)]:
+            again, more = self._judged(turn, doubted, again=True)
+            tokens += more
+            second = {judgement.step: judgement for judgement in again}
+            asked = [_of_one_mind(first, second.get(first.step, first), self.name) for first in asked]
+        by_step = {judgement.step: judgement for judgement in asked}
+        too_long = "the texts are too long for a question to the judge"
+        return TurnJudgement(
+            tuple(by_step.get(step.step) or needs_review(step, too_long) for step in turn.steps), tokens
+        )
+
+    def _judged(
+        self, turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False
+    ) -> tuple[list[StepJudgement], Tokens]:
+        shown = parts(turn, steps, again=again)
+        nonce = self._nonce(shown)
+        if nonce is None:
+            reason = f"the judge {self.name} could not be asked: the texts hold its delimiters"
+            return [needs_review(step, reason) for step in steps], Tokens()
+        try:
+            answer = self.model.answer(instruction(nonce), [Message("user", question(shown, steps, nonce))], ())
+        except ProviderError as problem:
+            raise ProviderError(f"{self.name}: {problem}") from problem
+        return read_reply(answer.text, steps, self.name), answer.tokens
+
+    def _nonce(self, shown: Sequence[Part]) -> str | None:
+        """Return a nonce that no part holds; None if every one that is drawn occurs."""
+        drawn = (self.nonce() for _ in range(ATTEMPTS))
+        return next((nonce for nonce in drawn if not any(nonce in part.text for part in shown)), None)
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         """As `JudgePort.judge`. Raises `ProviderError`."""
@@ -124,3 +162,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key is there twice")
     return found
+
+
+def _disagrees(step: OpenStep, judgement: StepJudgement) -> bool:
+    """Return whether the values of the texts speak against the verdict, so that the judge should look again."""
+    changed = bool(step.evidence.lost or step.evidence.invented)
+    if judgement.verdict == "passed":
+        return changed and not step.assertion
+    return judgement.verdict == "failed" and bool(step.evidence.kept) and not changed
+
+
+def _of_one_mind(first: StepJudgement, second: StepJudgement, judge: str) -> StepJudgement:
+    """Return the verdict of both looks; two different ones need review."""
+    if first.verdict == second.verdict:
+        return first
+    reason = f"the judge {judge} is not of one mind"
+    if explained := first.reason or second.reason:
+        reason += f": {explained}"
+    return StepJudgement(first.step, "needs_review", first.findings or second.findings, reason)

@@ -11,6 +11,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.replay.judging import JudgedTurn, TurnJudgement
 from app.replay.matchers import normalized
 from app.values.json_pointer import parse_pointer
 from app.values.regex import compile_pattern
@@ -226,6 +227,9 @@ class JudgePort(Protocol):
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         """Decide if `actual` satisfies the assertion. A `ProviderError` makes the step `needs_review`."""
+
+    def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
+        """Decide all open steps of a turn. A `ProviderError` makes them `needs_review`."""
 
     def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
         """Return the result that the tool could have given. Raises `ProviderError`."""

@@ -12,6 +12,7 @@ from app import chat
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import findings
 from app.replay.findings import StepKind, StepResult, StopReason
+from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
 from app.schemas.answer import (
     Answer,
@@ -100,7 +101,10 @@ class ProducedStep(Answer):
 
 
 class StepVerdict(Answer):
-    """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced."""
+    """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced.
+
+    `findings` are what a judge found different, with quotes of both texts.
+    """
 
     kind = choice(*get_args(StepKind))
     result = choice(*get_args(StepResult))
@@ -111,6 +115,7 @@ class StepVerdict(Answer):
     facts = one(answer_of(Facts), allow_none=True)
     decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
     judged = choice("passed", "failed", required=False)
+    findings = many(answer_of(JudgeFinding), required=False)
 
 
 class AcceptableStep(Answer):

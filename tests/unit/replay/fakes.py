@@ -12,6 +12,7 @@ from app.replay import pairing
 from app.replay.checks import Checker, Comparison
 from app.replay.effects import resolve
 from app.replay.findings import ProducedStep
+from app.replay.judging import JudgedTurn, JudgeFinding, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
 from app.replay.recording import RecordedCalls, Recording
 from app.replay.texts.sources import Sources
 from app.replay.types import (
@@ -62,12 +63,25 @@ class FakeDraft:
 
 @dataclass
 class FakeJudge:
-    verdict: Callable[[str, str], str] = lambda expected, actual: "passed" if expected == actual else "failed"
+    verdict: Callable[[str, str], JudgeVerdict] = lambda expected, actual: "passed" if expected == actual else "failed"
     asked: list[tuple[str, str, str, str]] = field(default_factory=list)
+    turns: list[JudgedTurn] = field(default_factory=list)
 
     def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
         self.asked.append((assertion, expected, actual, question))
         return Judgement(self.verdict(expected, actual), "because", Tokens(3, 1))
+
+    def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
+        """Give the `verdict` on the texts of each step, with a finding for each failure."""
+        self.turns.append(turn)
+        return TurnJudgement(tuple(map(self._judged, turn.steps)), Tokens(3, 1))
+
+    def _judged(self, step: OpenStep) -> StepJudgement:
+        verdict = self.verdict(step.recorded, step.produced)
+        if verdict == "passed":
+            return StepJudgement(step.step, "passed")
+        finding = JudgeFinding("other", "", "", True, "because")
+        return StepJudgement(step.step, verdict, (finding,), "because")
 
     def simulate(self, call: ToolCall, tool: ToolDefinition | None, examples: Sequence[CheckedCall]) -> Simulation:
         return Simulation({"imagined": len(examples)}, Tokens(3, 1))

@@ -20,21 +20,32 @@ _MESSAGE_LIMIT = 2_000
 _REFUSED_KEY = frozenset({401, 403})
 # Google answers 400 to an unknown key; only the details name the reason.
 _GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
+_UNACCEPTED = frozenset({400, 422})
 _WORTH_ANOTHER_TRY = frozenset({408, 429})
 _OUT_OF_FUNDS = "insufficient_quota"
 _ON_THE_LINE = (HTTPError, HTTPException, OSError)
 
 
 class ProviderFailure(ProviderError):
-    """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker."""
+    """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker.
+
+    `unaccepted` is true if the vendor accepts no such request, whatever the key.
+    """
 
     def __init__(
-        self, message: str, *, retryable: bool = False, outage: bool = False, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        outage: bool = False,
+        retry_after_s: float | None = None,
+        unaccepted: bool = False,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.outage = outage
         self.retry_after_s = retry_after_s
+        self.unaccepted = unaccepted
 
 
 def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFailure:
@@ -64,6 +75,7 @@ def refused(
         retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not out_of_funds),
         outage=status >= 500,
         retry_after_s=_retry_delay_s(details) if retry_after is None else retry_after,
+        unaccepted=status in _UNACCEPTED and not refuses_key,
     )
 
 

@@ -78,8 +78,8 @@ def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | No
     formats = VENDORS[vendor].formats
     match config.response_format:
         case "json_schema" if "json_schema" in formats:
-            schema = config.json_schema or {"type": "object"}
-            return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+            schema = {"name": "answer", "schema": config.json_schema or {"type": "object"}, "strict": config.strict}
+            return {"type": "json_schema", "json_schema": encoding.given(schema)}
         case "json_schema" | "json_object" if "json_object" in formats:
             return {"type": "json_object"}
         case _:

@@ -25,13 +25,18 @@ class ModelRef:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The parameters of a call. None leaves a value to the model's default; `json_schema` is a bare JSON Schema."""
+    """The parameters of a call. None leaves a value to the model's default; `json_schema` is a bare JSON Schema.
+
+    With `strict` the model is held to the schema by vendors that have a parameter for that; it must then require every
+    property and allow no other.
+    """
 
     tools: tuple[ToolDefinition, ...] = ()
     max_tokens: int | None = None
     temperature: float | None = None
     response_format: ResponseFormat | None = None
     json_schema: dict[str, Any] | None = None
+    strict: bool | None = None
     reasoning_effort: str | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()

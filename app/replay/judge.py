@@ -17,8 +17,8 @@ from app.errors import ProviderError
 from app.replay.judge_question import Part, fitting, parts, question
 from app.replay.judge_replies import needs_review, read_reply
 from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
-from app.replay.rubric import instruction
-from app.replay.types import CheckedCall, Judgement, ModelPort, Simulation
+from app.replay.rubric import SCHEMA, instruction
+from app.replay.types import CheckedCall, Judgement, JudgeModelPort, Simulation
 from app.values.storable import decode_json, storable_text
 
 INSTRUCTION = """\
@@ -55,7 +55,7 @@ ATTEMPTS = 3  # to find a nonce that the data does not hold
 class ModelJudge:
     """A `JudgePort` over a model called `name`; `nonce()` gives at least 16 characters that can't be guessed."""
 
-    model: ModelPort
+    model: JudgeModelPort
     nonce: Callable[[], str]
     name: str
 
@@ -83,10 +83,10 @@ class ModelJudge:
             reason = f"the judge {self.name} could not be asked: the texts hold its delimiters"
             return [needs_review(step, reason) for step in steps], Tokens()
         try:
-            answer = self.model.answer(instruction(nonce), [Message("user", question(shown, steps, nonce))], ())
+            answer = self.model.structured(instruction(nonce), question(shown, steps, nonce), SCHEMA)
         except ProviderError as problem:
             raise ProviderError(f"{self.name}: {problem}") from problem
-        return read_reply(answer.text, steps, self.name), answer.tokens
+        return read_reply(answer, steps, self.name), answer.tokens
 
     def _nonce(self, shown: Sequence[Part]) -> str | None:
         """Return a nonce that no part holds; None if every one that is drawn occurs."""

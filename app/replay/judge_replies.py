@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from app.chat import Answer
 from app.replay.judging import JudgeFinding, JudgeVerdict, OpenStep, StepJudgement
 from app.replay.rubric import VERDICTS
 from app.values.storable import storable_text
@@ -25,10 +26,10 @@ class _Unreadable(Exception):
     """The reply, or the part of it on a step, is not as the rubric wants it; the message is for people."""
 
 
-def read_reply(text: str, steps: Sequence[OpenStep], judge: str) -> list[StepJudgement]:
+def read_reply(answer: Answer, steps: Sequence[OpenStep], judge: str) -> list[StepJudgement]:
     """Return the judgements of a reply on all of `steps`, in their order."""
     try:
-        replies = _steps_of(text, {step.step for step in steps})
+        replies = _steps_of(_whole(answer), {step.step for step in steps})
     except _Unreadable as problem:
         return [needs_review(step, f"the judge {judge} {problem}") for step in steps]
     return [_read_step(replies, step, judge) for step in steps]
@@ -36,6 +37,14 @@ def read_reply(text: str, steps: Sequence[OpenStep], judge: str) -> list[StepJud
 
 def needs_review(step: OpenStep, reason: str, findings: tuple[JudgeFinding, ...] = ()) -> StepJudgement:
     return StepJudgement(step.step, "needs_review", findings, reason)
+
+
+def _whole(answer: Answer) -> str:
+    if answer.finish_reason == "length":
+        raise _Unreadable("gave a reply that was cut off")
+    if answer.finish_reason == "refused":
+        raise _Unreadable(f"refused to judge: {storable_text((answer.refusal or answer.text)[:SHOWN])}")
+    return answer.text
 
 
 def _steps_of(text: str, asked: set[int]) -> dict[int, Mapping[str, Any]]:

@@ -179,6 +179,16 @@ class ModelPort(Protocol):
         """Return the model's next message. Raises `ProviderError` after the provider's own retries."""
 
 
+class JudgeModelPort(ModelPort, Protocol):
+    """A language model that can be held to a JSON Schema."""
+
+    def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:
+        """Return the answer to a question, as JSON of the schema where the model's vendor can guarantee that.
+
+        Elsewhere the answer may be any text. Raises `ProviderError` after the provider's own retries.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class RenderedDraft:
     """The draft's instruction; `ignored` are the keys of placeholders that were not applied."""

@@ -17,6 +17,7 @@ from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
+from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelPort, ModelRequest
 from app.rendering.render import render
 from app.replay.findings import TurnResult
@@ -85,11 +86,24 @@ class MeteredModel:
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """Call the model; a request that the model rejects raises `ProviderError`, like a failure of its provider."""
         whole = (Message("system", instruction), *messages)
+        return self._answered(whole, tools=tuple(tools))
+
+    def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:
+        """As `JudgeModelPort.structured`: a request that the vendor does not accept is sent again without a schema."""
+        messages = Message("system", instruction), Message("user", question)
+        try:
+            return self._answered(messages, response_format="json_schema", json_schema=schema, strict=True)
+        except ProviderFailure as failure:
+            if not failure.unaccepted:
+                raise
+        return self._answered(messages)
+
+    def _answered(self, messages: tuple[Message, ...], **config: Any) -> Answer:
         try:
             request = model_request(
-                self.model, self.config, whole, self.credential, self.timeout_s, self.organization_id
+                self.model, self.config, messages, self.credential, self.timeout_s, self.organization_id
             )
-            request = replace(request, config=replace(request.config, tools=tuple(tools)), background=True)
+            request = replace(request, config=replace(request.config, **config), background=True)
             with self.budget.call(partial(most_cost, self.model, request)):
                 answer = self.providers.complete(request)
                 self.progress.add(self.model, answer.tokens)
@@ -108,7 +122,7 @@ class MeteredModel:
 
 def most_cost(model: LanguageModel, request: ModelRequest) -> float:
     """Return the most that a call can cost, in USD, counting one token for each byte sent."""
-    sent = len(msgspec.json.encode((request.messages, request.config.tools)))
+    sent = len(msgspec.json.encode((request.messages, request.config.tools, request.config.json_schema)))
     written = request.config.max_tokens or model.completion_tokens_max
     cost = cost_of(model, Tokens(min(sent, model.context_tokens_max), written))
     return float(cost.prompt + cost.completion)

@@ -37,10 +37,15 @@ class FakeModel:
 
     script: Callable[[int, Sequence[Message]], Answer]
     asked: list[tuple[str, tuple[Message, ...], tuple[ToolDefinition, ...]]] = field(default_factory=list)
+    schemas: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         self.asked.append((instruction, tuple(messages), tuple(tools)))
         return self.script(len(self.asked) - 1, messages)
+
+    def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:
+        self.schemas.append(schema)
+        return self.answer(instruction, [Message("user", question)], ())
 
 
 @dataclass

@@ -107,7 +107,8 @@ def _verdict(reply: Mapping[str, Any], findings: Sequence[JudgeFinding]) -> tupl
     if verdict == "unsure":
         return "needs_review", "is unsure" + "".join(f": {finding.why}" for finding in findings[:1])
     if verdict == "passed":
-        return ("needs_review", f"passed the step although: {reasons[0]}") if reasons else ("passed", "")
+        explained = " ".join(finding.why for finding in findings)
+        return ("needs_review", f"passed the step although: {reasons[0]}") if reasons else ("passed", explained)
     return ("failed", " ".join(reasons)) if reasons else ("needs_review", "failed the step without a reason")
 
 

@@ -94,7 +94,7 @@ class JudgeFinding(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StepJudgement:
-    """A judge's verdict on a step. `reason` explains a verdict that is not "passed"."""
+    """A judge's verdict on a step. `reason` explains it; it may be "" for one that has passed."""
 
     step: int
     verdict: JudgeVerdict

@@ -25,6 +25,7 @@ from app.prices.book import NO_PRICES
 from app.providers.types import ModelPort
 from app.replay.checks import TOO_LONG, Checker
 from app.replay.findings import ProducedAnswer
+from app.replay.judging import JudgedTurn, OpenStep
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
@@ -221,10 +222,11 @@ class OnlineCheckRunner:
             self.call_timeout_s,
             organization_id,
         )
-        judgement = metered.as_judge().judge(check.value, "", answer, question)
+        step = OpenStep(0, "answer", None, "", answer, assertion=check.value)
+        (judgement,) = metered.as_judge().judge_turn(JudgedTurn("", (), question, (), (step,))).steps
         if judgement.verdict == "needs_review":
-            return Outcome(None, judgement.reasoning)
-        return Outcome(judgement.verdict == "passed", judgement.reasoning)
+            return Outcome(None, judgement.reason)
+        return Outcome(judgement.verdict == "passed", judgement.reason or None)
 
     def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: Outcome | None = None) -> bool:
         """Store the progress of the check, and a score; returns False if another worker holds it or it was removed."""

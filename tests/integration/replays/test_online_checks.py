@@ -13,10 +13,10 @@ from sqlalchemy import text
 
 from app.models import online_checks, spans
 from app.services.search.turn_sizes import CHECK_BYTES
+from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, prompt, record
-from tests.integration.replays.shop import JUDGED, JUDGED_WRONG
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.conversations import RecordedTurn
 from tests.support.exports import export, span
@@ -24,6 +24,8 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 
 JUDGE = {"name": "polite", "kind": "judge", "value": "It is polite.", "judgeModelName": "gpt-4o-mini"}
+JUDGED = judged("passed", findings=[finding("It says so.", matters=False)])
+JUDGED_WRONG = judged("failed")
 TEXT = {"name": "says it", "kind": "contains", "value": "you are"}
 
 
@@ -261,7 +263,7 @@ def test_a_judge_that_fails_leaves_its_turn_and_rests(world: World, upstream: Up
     assert len(upstream.requests) == 1
 
 
-def test_a_judge_without_a_verdict_says_so_and_goes_on(world: World, upstream: Upstream) -> None:
+def test_a_judge_without_a_verdict_gives_no_score_and_goes_on(world: World, upstream: Upstream) -> None:
     check = add(world, recorded(world), JUDGE)
     settle(world)
     upstream.script(JUDGED, Reply(text="Perhaps."), JUDGED)

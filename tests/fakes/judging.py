@@ -1,0 +1,49 @@
+"""Replies of a judge, and a judge that a test scripts by the parts of its question."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tests.fakes.wire import Reply
+
+_PART = re.compile(r"^\[begin (.+) (\S+)\]\n(.*?)\n\[end \1 \2\]$", re.DOTALL | re.MULTILINE)
+
+
+def finding(why: str = "It does not.", **more: Any) -> dict[str, Any]:
+    return {"kind": "other", "recorded": "", "produced": "", "matters": True, "why": why} | more
+
+
+def judged(verdict: str, *steps: int, findings: list[dict[str, Any]] | None = None) -> Reply:
+    """Return the reply with one verdict on all `steps` of a turn, by default on step 0."""
+    given = findings if findings is not None else [finding()] if verdict == "failed" else []
+    replies = [{"step": step, "findings": given, "verdict": verdict} for step in steps or (0,)]
+    return Reply(text=json.dumps({"steps": replies}))
+
+
+def is_question(body: dict[str, Any]) -> bool:
+    """Return whether a request of the wire of OpenAI asks a judge."""
+    return str(body["messages"][0]["content"]).startswith("You judge")
+
+
+def parts_of(question: str) -> dict[str, str]:
+    """Return the text of each part of a question, by its name, such as `produced 3`."""
+    return {part[1]: part[3] for part in _PART.finditer(question)}
+
+
+def judging(decide: Callable[[str, str], str]) -> Callable[[dict[str, Any]], Reply]:
+    """Return a judge that decides each step by its recorded and its produced text."""
+
+    def reply(body: dict[str, Any]) -> Reply:
+        parts = parts_of(body["messages"][-1]["content"])
+        steps = sorted(int(name.split()[1]) for name in parts if name.startswith("produced "))
+        verdicts = [(step, decide(parts[f"recorded {step}"], parts[f"produced {step}"])) for step in steps]
+        replies = [
+            {"step": step, "findings": [finding()] if verdict == "failed" else [], "verdict": verdict}
+            for step, verdict in verdicts
+        ]
+        return Reply(text=json.dumps({"steps": replies}))
+
+    return reply

@@ -39,7 +39,7 @@ class Sorted:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """`next_cursor` is None on the last page. `sorted` is None when an index has the list's order."""
 
     entries: list[T]
@@ -47,11 +47,11 @@ class Page(Generic[T]):
     sorted: Sorted | None = None
 
 
-def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> Page[Row]:
+def page_by_id(read: ReadPage[Row], *, limit: int, cursor: str | None) -> ListPage[Row]:
     """Return the page of at most `limit` rows from the cursor on; raise `Invalid` for a cursor of another list."""
     before_id = int(decode(cursor, int)[0]) if cursor else None
     rows = read(before_id=before_id, limit=limit + 1)
-    return Page(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)
+    return ListPage(list(rows[:limit]), encode(rows[limit - 1].id) if len(rows) > limit else None)
 
 
 # A page has at most this many bytes of entries, or a single larger entry.
@@ -59,7 +59,7 @@ PAGE_BYTES = 4 * 1024 * 1024
 _FIRST_READ = 2
 
 
-def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int, cursor: str | None) -> Page[Row]:
+def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int, cursor: str | None) -> ListPage[Row]:
     """Return a page like `page_by_id`, but with at most `PAGE_BYTES` of rows, which `size` measures.
 
     Rows are read in pieces that double in length, so that not much more than the page is read.
@@ -73,10 +73,10 @@ def page_by_size(read: ReadPage[Row], *, size: Callable[[Row], int], limit: int,
         for row in rows:
             spent += size(row)
             if len(shown) == limit or (shown and spent > PAGE_BYTES):
-                return Page(shown, encode(shown[-1].id))
+                return ListPage(shown, encode(shown[-1].id))
             shown.append(row)
         if len(rows) < asked:
-            return Page(shown, None)
+            return ListPage(shown, None)
         before_id, piece = rows[-1].id, 2 * piece
 
 

@@ -34,7 +34,7 @@ SELECT = "SELECT id FROM bench_rows WHERE id = 1"
 INSERT = "INSERT INTO bench_rows (said) VALUES ('The forecast for tomorrow says sun in the morning.')"
 
 
-class Instance:
+class GaleraInstance:
     """A deployment with a prompt, and its measurements."""
 
     def __init__(self, deployment: Deployment, mysql_url: str) -> None:
@@ -87,7 +87,7 @@ def deployed(folder: Path, mysql_url: str, redis_url: str) -> Deployment:
     )
 
 
-def show(rounds: int, waiting: Instance, others: Mapping[str, Instance], batches: int) -> None:
+def show(rounds: int, waiting: GaleraInstance, others: Mapping[str, GaleraInstance], batches: int) -> None:
     """Print what each instance reached, and the ratio of the one that waits to each of the others."""
     found: dict[str, list[list[float]]] = defaultdict(list)
     for _ in range(rounds):
@@ -123,8 +123,8 @@ def main() -> None:
             deployed(Path(name) / "without", one_node, redis.url(1)) as without,
             deployed(Path(name) / "alone", alone, redis.url(2)) as on_one,
         ):
-            others = {"without": Instance(without, one_node), "one MariaDB": Instance(on_one, alone)}
-            show(parsed.rounds, Instance(waiting, all_nodes), others, parsed.batches)
+            others = {"without": GaleraInstance(without, one_node), "one MariaDB": GaleraInstance(on_one, alone)}
+            show(parsed.rounds, GaleraInstance(waiting, all_nodes), others, parsed.batches)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from sqlalchemy import insert, select
 from app.models import language_models
 from app.models.prompts import prompts
 from app.process.application import build_app
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.web.cookies import SESSION_COOKIE
 from app.wiring.container import Container
 from bench.scale_rows import Maker
@@ -58,7 +58,7 @@ def container(*, mariadb: bool) -> Iterator[Container]:
 
 
 @dataclass(frozen=True)
-class Reader:
+class PageReader:
     """Signed in, without a browser."""
 
     client: TestClient
@@ -119,7 +119,11 @@ def fill(world: World, spans: int) -> dict[str, str]:
 def sign_in(world: World) -> dict[str, str]:
     services = world.container.services
     services.accounts.ensure_admin(organization_id=world.organization_id, email=EMAIL, password=PASSWORD, name="Ada")
-    return {SESSION_COOKIE: services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, origin=Origin("127.0.0.1")).token}
+    return {
+        SESSION_COOKIE: services.sign_ins.sign_in(
+            email=EMAIL, password=PASSWORD, origin=SignInOrigin("127.0.0.1")
+        ).token
+    }
 
 
 class Server(ThreadingMixIn, WSGIServer):
@@ -159,7 +163,7 @@ def main(spans: int, repeats: int, profile: str, *, mariadb: bool, browser: bool
         made = stack.enter_context(container(mariadb=mariadb))
         world = new_world(made)
         app, cookies = build_app(made), sign_in(world)
-        reader = Reader(TestClient(app), cookies)
+        reader = PageReader(TestClient(app), cookies)
         pages = fill(world, spans)
         visited = stack.enter_context(window(app, cookies)) if browser else None
         for name, path in pages.items():

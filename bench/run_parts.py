@@ -23,7 +23,7 @@ from app.chat import Message
 from app.concurrency.quotas import Quota
 from app.database.transactions import build_database
 from app.models.base import BigInt
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from app.models.queries import insert_row
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 from app.providers.vendor_models import VendorModels
@@ -50,7 +50,7 @@ _SUMS = Table("part_sums", _TABLES, Column("id", Integer, primary_key=True), Col
 _ROW, _TOKEN, _C = _ROWS.c.id == bindparam("row"), bindparam("token"), _ROWS.c
 _CLAIM = update(_ROWS).where(_ROW, _C.status == "queued").values(status="running", claim=_TOKEN)
 _CLAIMED = select(_ROWS).where(_ROW, _C.claim == _TOKEN)
-_END = Prepared(
+_END = PreparedStatement(
     update(_ROWS)
     .where(_ROW, _C.claim == _TOKEN, _SUMS.c.id == 1)
     .values({_C.status: "done", _C.answer: bindparam("said"), _SUMS.c.runs: _SUMS.c.runs + 1})
@@ -58,7 +58,7 @@ _END = Prepared(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunPart:
     """The median milliseconds from a part's begin to its end, and its processor time in all processes.
 
     Simultaneous runs share some parts; for example, they are claimed in one transaction.
@@ -69,7 +69,7 @@ class Part:
     processor_ms: float
 
 
-def measure_parts(env: dict[str, str], base_url: str, bare: Request, servers: Iterable[int]) -> list[Part]:
+def measure_parts(env: dict[str, str], base_url: str, bare: Request, servers: Iterable[int]) -> list[RunPart]:
     """Measure each part; `bare` is the call made without Reprise, `servers` are the groups of database and Redis."""
     groups = list(servers)
     with tempfile.TemporaryDirectory() as name:
@@ -83,7 +83,7 @@ def measure_parts(env: dict[str, str], base_url: str, bare: Request, servers: It
         ]
 
 
-def _request(folder: Path, redis_url: str, bare: Request, groups: list[int]) -> Part:
+def _request(folder: Path, redis_url: str, bare: Request, groups: list[int]) -> RunPart:
     body = orjson.dumps({"id": 1, "question": orjson.loads(bare.body)["messages"][-1]["content"]})
     request = Request("POST", "/run", bare.api_key, body)
     with empty_server(folder, redis_url) as (url, group):
@@ -91,10 +91,10 @@ def _request(folder: Path, redis_url: str, bare: Request, groups: list[int]) -> 
         used = sum(map(cpu_s, [*groups, group]))
         wall_ms = percentile_ms(one_by_one(url, request, count=TIMES), 50)
         used = sum(map(cpu_s, [*groups, group])) - used
-    return Part("the request: limit and schema, nothing else", wall_ms, used * 1000 / TIMES)
+    return RunPart("the request: limit and schema, nothing else", wall_ms, used * 1000 / TIMES)
 
 
-def _statements(url: str, groups: list[int]) -> list[Part]:
+def _statements(url: str, groups: list[int]) -> list[RunPart]:
     """Those of a run, in their transactions, with short texts and on tables without indexes."""
     database = build_database(url, pool_size=4, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
     _TABLES.create_all(database.engine)
@@ -123,7 +123,7 @@ def _statements(url: str, groups: list[int]) -> list[Part]:
     return found
 
 
-def _slot(url: str, groups: list[int]) -> Part:
+def _slot(url: str, groups: list[int]) -> RunPart:
     slots = ModelSlots(connect(url, waiters=1, longest_wait_s=1).commands, quota=Quota.of(100, 25))
 
     def held() -> None:
@@ -133,7 +133,7 @@ def _slot(url: str, groups: list[int]) -> Part:
     return _here("a slot of the model, held and given back", held, groups)
 
 
-def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
+def _message(folder: Path, env: dict[str, str], groups: list[int]) -> RunPart:
     """A message to a worker process through the broker of runs, and the worker's reply through Redis."""
     broker = empty_actor.connect(env["REDIS_URL"])
     begun = empty_actor.declare(broker)
@@ -153,10 +153,10 @@ def _message(folder: Path, env: dict[str, str], groups: list[int]) -> Part:
     with ChildProcess("actor", argv, log=folder / "actor.log", env={**env, "BENCH_WORKER": "1"}, cwd=ROOT) as worker:
         sent_and_begun()
         part = _here("to an actor, and word of it", sent_and_begun, [*groups, worker.pid])
-    return Part(part.name, statistics.median(taken) * 1000, part.processor_ms)
+    return RunPart(part.name, statistics.median(taken) * 1000, part.processor_ms)
 
 
-def _client(base_url: str, bare: Request) -> Part:
+def _client(base_url: str, bare: Request) -> RunPart:
     models, asked = VendorModels(), orjson.loads(bare.body)
     request = ModelRequest(
         model=ModelRef("OPENAI", asked["model"]),
@@ -169,10 +169,10 @@ def _client(base_url: str, bare: Request) -> Part:
     through = _here("the model's call, beyond the bare one", lambda: models.complete(request), [])
     models.close()
     bare_ms = percentile_ms(one_by_one(base_url, bare, count=TIMES), 50)
-    return Part(through.name, through.wall_ms - bare_ms, through.processor_ms)
+    return RunPart(through.name, through.wall_ms - bare_ms, through.processor_ms)
 
 
-def _here(name: str, do: Callable[[], object], groups: list[int]) -> Part:
+def _here(name: str, do: Callable[[], object], groups: list[int]) -> RunPart:
     """Measure what this process does with the help of `groups`."""
     taken = []
     used = time.process_time() + sum(map(cpu_s, groups))
@@ -181,4 +181,4 @@ def _here(name: str, do: Callable[[], object], groups: list[int]) -> Part:
         do()
         taken.append(time.perf_counter() - started)
     used = time.process_time() + sum(map(cpu_s, groups)) - used
-    return Part(name, statistics.median(taken) * 1000, used * 1000 / TIMES)
+    return RunPart(name, statistics.median(taken) * 1000, used * 1000 / TIMES)

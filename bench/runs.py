@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from bench.load import Request, Took, burst, cpu_s, memory_mb, one_by_one, percentile_ms, statuses
-from bench.run_parts import Part, measure_parts
+from bench.run_parts import RunPart, measure_parts
 from bench.spans import batch
 from tests.support.deployment import Deployment, environment
 from tests.support.http_client import Client
@@ -139,7 +139,7 @@ def added(rounds: int) -> None:
         show_parts(measure_parts(deployment.env, bench.base_url, bare, servers))
 
 
-def show_parts(parts: list[Part]) -> None:
+def show_parts(parts: list[RunPart]) -> None:
     wall_ms, processor_ms = sum(part.wall_ms for part in parts), sum(part.processor_ms for part in parts)
     print(f"  its parts alone, one at a time: {wall_ms:.1f} ms at p50, {processor_ms:.1f} ms of a processor")
     for part in parts:

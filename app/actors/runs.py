@@ -19,7 +19,7 @@ from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
 from app.redis_store.runs import Announcement
 from app.services.accounts.projects import Owners
-from app.services.runs import RunService, Started
+from app.services.runs import RunService, StartedRun
 from app.services.runs.following import shortened, still_in_work
 from app.services.runs.outcome import NOT_SENT
 from app.services.runs.records import read_record
@@ -60,7 +60,7 @@ class RunDelivery:
     owners: Owners
     wait_s: float
 
-    def send(self, started: Started) -> None:
+    def send(self, started: StartedRun) -> None:
         """Send the run's message. Raises `Unavailable` when Redis is away; the run is then never executed."""
         if started.joined:
             return
@@ -72,7 +72,7 @@ class RunDelivery:
             if self.runs.ending.give_up(started.run_id, NOT_SENT):
                 raise Unavailable(NOT_SENT) from error
 
-    def finished(self, started: Started) -> RunRow:
+    def finished(self, started: StartedRun) -> RunRow:
         """Wait until the run has ended and return it. Raises `WaitTimeout` when that takes too long; the run goes on.
 
         The caller that began the run gets the answer unmasked. A caller that repeats the request gets it as stored.
@@ -88,7 +88,7 @@ class RunDelivery:
             end = completions.wait(row.id, min(shortened(LOOK_S), until - time.monotonic()))
         return row if started.joined else self.runs.masking.as_said(row)
 
-    def _row(self, started: Started, end: Announcement | None) -> RunRow:
+    def _row(self, started: StartedRun, end: Announcement | None) -> RunRow:
         """Return the run that the announcement contains, or the stored one."""
         announced = read_record(end.record) if end else None
         return announced or self.runs.get(project_id=started.project_id, run_id=started.run_id)

@@ -17,7 +17,7 @@ class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
     @operation(
         f"Make an alert rule; a project has at most {RULES_MAX}",
         body=schemas.NewAlertRuleSchema,
-        answers={201: schemas.AlertRule},
+        answers={201: schemas.AlertRuleSchema},
         location="/api/v1/alert-rules/{id}",
         errors=(404,),
     )
@@ -25,15 +25,15 @@ class AlertRules(Resource, tag="Webhooks", GET="admin", POST="admin"):
         return self.services.alerts.create(project_id=key.project_id, new=command, actor=key.actor)
 
 
-class AlertRule(Resource, tag="Webhooks", GET="admin", PATCH="admin", DELETE="admin"):
-    @operation("One alert rule", answers={200: schemas.AlertRule})
+class AlertRuleResource(Resource, tag="Webhooks", GET="admin", PATCH="admin", DELETE="admin"):
+    @operation("One alert rule", answers={200: schemas.AlertRuleSchema})
     def on_get(self, key: ApiKey, rule_id: int) -> models.AlertRule:
         return self.services.alerts.get(project_id=key.project_id, rule_id=rule_id)
 
     @operation(
         "Change or pause an alert rule; it starts again",
         body=schemas.AlertRuleChangeSchema,
-        answers={200: schemas.AlertRule},
+        answers={200: schemas.AlertRuleSchema},
     )
     def on_patch(self, key: ApiKey, rule_id: int, command: Command) -> models.AlertRule:
         return self.services.alerts.change(project_id=key.project_id, rule_id=rule_id, values=command, actor=key.actor)

@@ -9,7 +9,7 @@ from typing import assert_never
 import falcon
 
 from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
-from app.http.access import ByKey, ByMetricsToken, ByRole, Public, SignedIn, access_of
+from app.http.access import ByKey, ByMetricsToken, ByRole, BySession, Public, access_of
 from app.models.api_keys import ApiKey
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.rate import Allowance, RateLimiter
@@ -37,7 +37,7 @@ class Authentication:
                 self._check_key(req, resp, access)
             case ByMetricsToken():
                 self._check_metrics_token(req)
-            case ByRole() | SignedIn() | Public():
+            case ByRole() | BySession() | Public():
                 pass
             case never:
                 assert_never(never)

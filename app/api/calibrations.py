@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.api.operation import Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.schemas import calibrations as schemas
-from app.schemas.cases import TestCase
+from app.schemas.cases import TestCaseSchema
 from app.services.replays.calibrations import CalibrationView
 from app.services.replays.cases import CaseView
 
@@ -26,7 +26,7 @@ class TestCaseCalibrations(Resource, POST="run"):
 
 
 class CalibrationResource(Resource, GET="read"):
-    @operation("One calibration with the rate of each step", answers={200: schemas.Calibration})
+    @operation("One calibration with the rate of each step", answers={200: schemas.CalibrationSchema})
     def on_get(self, key: ApiKey, calibration_id: int) -> CalibrationView:
         view = self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
         self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
@@ -38,7 +38,7 @@ class AcceptedProposals(Resource, POST="write"):
         "Accept a calibration's proposals for the checks of the test case's steps",
         body=schemas.AcceptSchema,
         body_optional=True,
-        answers={200: TestCase},
+        answers={200: TestCaseSchema},
         errors=(409,),
     )
     def on_post(self, key: ApiKey, calibration_id: int, command: Command) -> CaseView:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from app.api.operation import Command, Reply, Resource, operation
+from app.api.operation import ApiReply, Command, Resource, operation
 from app.models.api_keys import ApiKey
-from app.pagination import Page
+from app.pagination import ListPage
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.cases import CaseView
-from app.services.replays.proposals import Proposal
+from app.services.replays.proposals import CaseProposal
 from app.services.replays.stored_cases import DOCUMENT_BYTES
 
 # A file is the document with indentation and little else.
@@ -22,7 +22,7 @@ class SessionTestCases(Resource, POST="write"):
         "Make a test case of a session",
         body=schemas.CaseChangeSchema,
         body_optional=True,
-        answers={201: schemas.TestCase},
+        answers={201: schemas.TestCaseSchema},
         location=LOCATION,
     )
     def on_post(self, key: ApiKey, session_id: str, command: CaseChange) -> CaseView:
@@ -32,22 +32,26 @@ class SessionTestCases(Resource, POST="write"):
         return self.services.test_cases.view(row)
 
 
-class TestCaseProposal(Resource, GET="read"):
+class TestCaseProposalResource(Resource, GET="read"):
     @operation(
-        "Preview the test case of a session without changes; nothing is stored", answers={200: schemas.TestCaseProposal}
+        "Preview the test case of a session without changes; nothing is stored",
+        answers={200: schemas.TestCaseProposalSchema},
     )
-    def on_get(self, key: ApiKey, session_id: str) -> Proposal:
+    def on_get(self, key: ApiKey, session_id: str) -> CaseProposal:
         return self.services.test_cases.proposed(project_id=key.project_id, session_id=session_id)
 
 
 class PromptTestCases(Resource, GET="read", POST="write"):
     @operation("The prompt's test cases, newest first", query=PageQuerySchema, answers={200: schemas.TestCases})
-    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[CaseView]:
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> ListPage[CaseView]:
         page = self.services.test_cases.list(project_id=key.project_id, prompt_id=prompt_id, **command)
-        return Page([*self.services.test_cases.views(page.entries)], page.next_cursor)
+        return ListPage([*self.services.test_cases.views(page.entries)], page.next_cursor)
 
     @operation(
-        "Write a test case by hand", body=schemas.WrittenCaseSchema, answers={201: schemas.TestCase}, location=LOCATION
+        "Write a test case by hand",
+        body=schemas.WrittenCaseSchema,
+        answers={201: schemas.TestCaseSchema},
+        location=LOCATION,
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: WrittenCase) -> CaseView:
         row = self.services.test_cases.by_hand(
@@ -63,11 +67,11 @@ class ImportedTestCases(Resource, POST="write"):
         "Import a test case",
         body=schemas.ImportSchema,
         limit="import",
-        answers={200: schemas.TestCase, 201: schemas.TestCase},
+        answers={200: schemas.TestCaseSchema, 201: schemas.TestCaseSchema},
         answer_headers=("Location",),
         location=LOCATION,
     )
-    def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> Reply:
+    def on_post(self, key: ApiKey, prompt_id: int, command: Command) -> ApiReply:
         imported = self.services.test_cases.import_case(
             project_id=key.project_id,
             prompt_id=prompt_id,
@@ -75,16 +79,16 @@ class ImportedTestCases(Resource, POST="write"):
             document=command["test_case"],
             actor=key.actor,
         )
-        return Reply(201 if imported.created else 200, self.services.test_cases.view(imported.row))
+        return ApiReply(201 if imported.created else 200, self.services.test_cases.view(imported.row))
 
 
 class TestCaseResource(Resource, GET="read", PATCH="write", DELETE="write"):
-    @operation("One test case", answers={200: schemas.TestCase})
+    @operation("One test case", answers={200: schemas.TestCaseSchema})
     def on_get(self, key: ApiKey, test_case_id: int) -> CaseView:
         row = self.services.test_cases.get(project_id=key.project_id, test_case_id=test_case_id)
         return self.services.test_cases.view(row)
 
-    @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCase})
+    @operation("Change what a test case checks", body=schemas.CaseChangeSchema, answers={200: schemas.TestCaseSchema})
     def on_patch(self, key: ApiKey, test_case_id: int, command: CaseChange) -> CaseView:
         row = self.services.test_cases.change(
             project_id=key.project_id, test_case_id=test_case_id, change=command, actor=key.actor
@@ -101,7 +105,7 @@ class TestCaseCopy(Resource, POST="write"):
         "Copy a test case",
         body=schemas.CopySchema,
         body_optional=True,
-        answers={201: schemas.TestCase},
+        answers={201: schemas.TestCaseSchema},
         location=LOCATION,
     )
     def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> CaseView:
@@ -111,7 +115,7 @@ class TestCaseCopy(Resource, POST="write"):
         return self.services.test_cases.view(row)
 
 
-class TestCaseExport(Resource, GET="read"):
-    @operation("A test case as a file for a repository", answers={200: schemas.TestCaseExport})
+class TestCaseExportResource(Resource, GET="read"):
+    @operation("A test case as a file for a repository", answers={200: schemas.TestCaseExportSchema})
     def on_get(self, key: ApiKey, test_case_id: int) -> CaseView:
         return self.services.test_cases.exported(project_id=key.project_id, test_case_id=test_case_id)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.api.operation import Call, Command, Resource, operation
+from app.api.operation import ApiCall, Command, Resource, operation
 from app.http import event_stream
 from app.models.api_keys import ApiKey
 from app.models.experiments import ExperimentRow
-from app.pagination import Page
+from app.pagination import ListPage
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.services.experiments.service import ExperimentView, NewExperiment
@@ -23,10 +23,10 @@ class PromptExperiments(Resource, GET="read", POST="run"):
         query=schemas.ExperimentsQuerySchema,
         answers={200: schemas.Experiments},
     )
-    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[schemas.Shown]:
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> ListPage[schemas.Shown]:
         page = self.services.experiments.list(project_id=key.project_id, prompt_id=prompt_id, **command)
         base = self.container.settings.public_url
-        return Page([schemas.Shown.at(base, row) for row in page.entries], page.next_cursor)
+        return ListPage([schemas.Shown.at(base, row) for row in page.entries], page.next_cursor)
 
     @operation(
         "Replay a candidate and a baseline until their difference is decided",
@@ -69,7 +69,7 @@ class ExperimentEvents(Resource, GET="read"):
         answers={200: None, 204: None},
         texts=(event_stream.EVENT_STREAM,),
     )
-    def on_get(self, key: ApiKey, call: Call, experiment_id: int) -> None:
+    def on_get(self, key: ApiKey, call: ApiCall, experiment_id: int) -> None:
         owner = {"project_id": key.project_id, "experiment_id": experiment_id}
         self.services.experiments.row(**owner)
         if call.req.get_header("Last-Event-ID") == event_stream.LAST_ID:

@@ -7,11 +7,11 @@ from app.models.api_keys import ApiKey
 from app.schemas import insight as schemas
 
 
-class PromptInsight(Resource, tag="Insight", GET="read"):
+class PromptInsightResource(Resource, tag="Insight", GET="read"):
     @operation(
         "Figures of sessions, runs, replays and scores by version, label, model or day",
         query=schemas.InsightQuery,
-        answers={200: schemas.PromptInsight},
+        answers={200: schemas.PromptInsightSchema},
     )
     def on_get(self, key: ApiKey, command: schemas.InsightQuestion, prompt_id: int) -> schemas.InsightReport:
         filters = command.filters(self.container.now().date())
@@ -20,11 +20,11 @@ class PromptInsight(Resource, tag="Insight", GET="read"):
         return schemas.InsightReport(groups, filters, command.group_by)
 
 
-class InsightComparison(Resource, tag="Insight", GET="read"):
+class InsightComparisonResource(Resource, tag="Insight", GET="read"):
     @operation(
         "Compare two versions, with intervals, and whether the later one got better",
         query=schemas.ComparisonQuery,
-        answers={200: schemas.InsightComparison},
+        answers={200: schemas.InsightComparisonSchema},
     )
     def on_get(self, key: ApiKey, command: schemas.ComparisonQuestion, prompt_id: int) -> schemas.ComparedReport:
         filters = command.filters(self.container.now().date())

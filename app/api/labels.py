@@ -19,15 +19,15 @@ class Labels(Resource, GET="read"):
         return self.services.labels.list(project_id=key.project_id, prompt_id=prompt_id)
 
 
-class Label(Resource, GET="read", PUT="write", DELETE="write"):
-    @operation("One label", answers={200: schemas.Label})
+class LabelResource(Resource, GET="read", PUT="write", DELETE="write"):
+    @operation("One label", answers={200: schemas.LabelSchema})
     def on_get(self, key: ApiKey, prompt_id: int, label: str) -> labels.Label:
         return self.services.labels.get(project_id=key.project_id, prompt_id=prompt_id, name=_name(label))
 
     @operation(
         "Point a label to a version, or only for a share of the callers",
         body=schemas.LabelMoveSchema,
-        answers={200: schemas.Label},
+        answers={200: schemas.LabelSchema},
         errors=(409,),
     )
     def on_put(self, key: ApiKey, command: LabelMove, prompt_id: int, label: str) -> labels.Label:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api.operation import Command, Reply, Resource, operation
+from app.api.operation import ApiReply, Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.models.language_models import LanguageModel
 from app.schemas import language_models as schemas
@@ -12,7 +12,7 @@ from app.services.language_models.credentials import StoredCredential
 from app.services.language_models.service import OwnModel
 
 
-class Models(Resource, tag="Models", GET="read", POST="admin"):
+class ModelsResource(Resource, tag="Models", GET="read", POST="admin"):
     """The base URL of a custom model is shown only to keys with the scope `admin`."""
 
     @operation("The models of the organization, including disabled ones", answers={200: schemas.Models})
@@ -23,27 +23,27 @@ class Models(Resource, tag="Models", GET="read", POST="admin"):
     @operation(
         "Add a custom model, or change the one with this name (200)",
         body=schemas.OwnModelSchema,
-        answers={200: schemas.Model, 201: schemas.Model},
+        answers={200: schemas.ModelSchema, 201: schemas.ModelSchema},
         location="/api/v1/models/{id}",
         answer_headers=("Location",),
     )
-    def on_post(self, key: ApiKey, command: OwnModel) -> Reply:
+    def on_post(self, key: ApiKey, command: OwnModel) -> ApiReply:
         model_id, added = self.services.own_models.put(
             organization_id=key.organization_id, model=command, actor=key.actor
         )
         model = self.services.models.get(organization_id=key.organization_id, model_id=model_id)
-        return Reply(201 if added else 200, model)
+        return ApiReply(201 if added else 200, model)
 
 
-class Model(Resource, tag="Models", GET="read", PATCH="admin", DELETE="admin"):
-    @operation("One model", answers={200: schemas.Model})
+class ModelResource(Resource, tag="Models", GET="read", PATCH="admin", DELETE="admin"):
+    @operation("One model", answers={200: schemas.ModelSchema})
     def on_get(self, key: ApiKey, model_id: int) -> Json:
         return _shown(self.services.models.get(organization_id=key.organization_id, model_id=model_id), key)
 
     @operation(
         "Enable or disable a model, or make it the default",
         body=schemas.ModelChangeSchema,
-        answers={200: schemas.Model},
+        answers={200: schemas.ModelSchema},
         errors=(409,),
     )
     def on_patch(self, key: ApiKey, command: Command, model_id: int) -> Json:
@@ -57,11 +57,11 @@ class Model(Resource, tag="Models", GET="read", PATCH="admin", DELETE="admin"):
 
 def _shown(model: LanguageModel, key: ApiKey) -> Json:
     """Return the model's JSON, without its base URL unless the key may change models."""
-    shown = dump(schemas.Model, model)
+    shown = dump(schemas.ModelSchema, model)
     return shown if ADMIN in key.scopes else {name: value for name, value in shown.items() if name != "baseUrl"}
 
 
-class Credentials(Resource, tag="Credentials", GET="admin"):
+class CredentialsResource(Resource, tag="Credentials", GET="admin"):
     """`source` is `instance` for a key from the instance's settings. Nothing else of such a key is shown."""
 
     @operation("The vendors that can be called", answers={200: schemas.Credentials})
@@ -69,14 +69,16 @@ class Credentials(Resource, tag="Credentials", GET="admin"):
         return self.services.credentials.list(key.organization_id)
 
 
-class Credential(Resource, tag="Credentials", GET="admin", PUT="admin", DELETE="admin"):
+class CredentialResource(Resource, tag="Credentials", GET="admin", PUT="admin", DELETE="admin"):
     """All projects of the organization use the credential."""
 
-    @operation("A vendor's credential", answers={200: schemas.StoredCredential})
+    @operation("A vendor's credential", answers={200: schemas.StoredCredentialSchema})
     def on_get(self, key: ApiKey, vendor: str) -> StoredCredential:
         return self.services.credentials.get(key.organization_id, vendor)
 
-    @operation("Store a vendor's credential", body=schemas.CredentialSchema, answers={200: schemas.StoredCredential})
+    @operation(
+        "Store a vendor's credential", body=schemas.CredentialSchema, answers={200: schemas.StoredCredentialSchema}
+    )
     def on_put(self, key: ApiKey, command: Command, vendor: str) -> StoredCredential:
         self.services.credentials.set(key.organization_id, vendor, **command, actor=key.actor)
         return self.services.credentials.get(key.organization_id, vendor)

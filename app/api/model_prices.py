@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from app.api.operation import Reply, Resource, operation
+from app.api.operation import ApiReply, Resource, operation
 from app.models import model_prices
 from app.models.api_keys import ApiKey
 from app.schemas import model_prices as schemas
 from app.services.language_models.prices import OwnPrice
 
 
-class ModelPrices(Resource, tag="Models", GET="read", POST="admin"):
+class ModelPricesResource(Resource, tag="Models", GET="read", POST="admin"):
     @operation(
         "The prices that the organization has set, and models of the last 30 days without a price",
-        answers={200: schemas.ModelPrices},
+        answers={200: schemas.ModelPricesSchema},
     )
     def on_get(self, key: ApiKey) -> schemas.Priced:
         own = self.services.prices.list(organization_id=key.organization_id)
@@ -21,17 +21,17 @@ class ModelPrices(Resource, tag="Models", GET="read", POST="admin"):
     @operation(
         "Set the price of a model in traces, or change it (200)",
         body=schemas.ModelPriceSchema,
-        answers={200: schemas.ModelPrice, 201: schemas.ModelPrice},
+        answers={200: schemas.ModelPriceAnswerSchema, 201: schemas.ModelPriceAnswerSchema},
         location="/api/v1/model-prices/{id}",
         answer_headers=("Location",),
     )
-    def on_post(self, key: ApiKey, command: OwnPrice) -> Reply:
+    def on_post(self, key: ApiKey, command: OwnPrice) -> ApiReply:
         price, added = self.services.prices.put(organization_id=key.organization_id, price=command, actor=key.actor)
-        return Reply(201 if added else 200, price)
+        return ApiReply(201 if added else 200, price)
 
 
-class ModelPrice(Resource, tag="Models", GET="read", DELETE="admin"):
-    @operation("A price that the organization has set", answers={200: schemas.ModelPrice})
+class ModelPriceResource(Resource, tag="Models", GET="read", DELETE="admin"):
+    @operation("A price that the organization has set", answers={200: schemas.ModelPriceAnswerSchema})
     def on_get(self, key: ApiKey, price_id: int) -> model_prices.ModelPrice:
         return self.services.prices.get(organization_id=key.organization_id, price_id=price_id)
 

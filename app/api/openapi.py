@@ -17,11 +17,11 @@ from apispec.ext.marshmallow.common import resolve_schema_cls
 from marshmallow import Schema
 
 from app import __version__
-from app.api.operation import Call, Operation, operation, operation_of
+from app.api.operation import ApiCall, Operation, operation, operation_of
 from app.http.access import ByKey, Public
 from app.http.route_table import Route, RoutedApp
 from app.otlp.answers import PROTOBUF, base_address
-from app.schemas.answer import Answer, Json, anything, integer, text
+from app.schemas.answer import AnswerSchema, Json, anything, integer, text
 from app.schemas.base import BIGINT_MAX
 
 API = "/api/"
@@ -65,7 +65,7 @@ RATE_HEADERS = ("RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "R
 STATUS_HEADERS = {201: ("Location",), 202: ("Location",), 401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 
-class Error(Answer):
+class Error(AnswerSchema):
     error = text()
 
 
@@ -74,7 +74,7 @@ class TraceError(Error):
     code = integer()
 
 
-class Document(Answer):
+class Document(AnswerSchema):
     openapi = anything()
     info = anything()
     paths = anything()
@@ -153,14 +153,19 @@ def _namer(routes: Sequence[Route]) -> Callable[[Any], str]:
     """Return a function that names a schema by its class; with `Request` appended if an answer has the same name."""
     described = (operation_of(method) for route in routes for method in route.responders.values())
     answers = [schema for about in described if about for schema in about.answers.values() if schema]
-    answered = {each.__name__ for schema in answers for each in (schema, *getattr(schema, "alternatives", ()))}
+    answered = {_plain_name(kind) for schema in answers for kind in (schema, *getattr(schema, "alternatives", ()))}
 
     def name(schema: Any) -> str:
-        found: Any = resolve_schema_cls(schema)
-        plain = str(found.__name__).removesuffix("Schema")
-        return f"{plain}Request" if plain in answered and not issubclass(found, Answer) else plain
+        kind: Any = resolve_schema_cls(schema)
+        plain = _plain_name(kind)
+        return f"{plain}Request" if plain in answered and not issubclass(kind, AnswerSchema) else plain
 
     return name
+
+
+def _plain_name(kind: type[Any]) -> str:
+    """Return a schema's name without the suffixes that distinguish the classes of one noun."""
+    return kind.__name__.removesuffix("AnswerSchema").removesuffix("Schema")
 
 
 def _path_parameters(route: Route) -> Iterator[Json]:
@@ -252,6 +257,6 @@ class ApiDocsPage:
         return self.page(self.openapi.document)
 
     @operation("The document as a page", answers={200: None}, texts=("text/html",))
-    def on_get(self, call: Call) -> None:
+    def on_get(self, call: ApiCall) -> None:
         call.resp.content_type = falcon.MEDIA_HTML
         call.resp.text = self.html

@@ -5,9 +5,9 @@
         def on_post(self, key: ApiKey, command: Command) -> ProjectRow: ...
 
 The method declares the arguments that it needs: `key`, the caller's API key; `command`, loaded by the schema of `body`
-or `query`; `call` (a `Call`), if it reads headers or its answer is not JSON; and parameters of the path. The schema of
-the first status in `answers` dumps the returned object. A `Reply` chooses another status. A method that returns None
-answers without a body, or has answered through its `call`.
+or `query`; `call` (an `ApiCall`), if it reads headers or its answer is not JSON; and parameters of the path. The schema
+of the first status in `answers` dumps the returned object. An `ApiReply` chooses another status. A method that returns
+None answers without a body, or has answered through its `call`.
 
 `app/api/routes.py` registers the `Responder` of each method with Falcon.
 """
@@ -82,7 +82,7 @@ def operation_of(method: object) -> Operation | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ApiReply:
     """A result with one of several success statuses. `location` replaces the operation's."""
 
     status: int
@@ -91,7 +91,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A request and its answer, for methods that need more than key, command and path."""
 
     req: falcon.Request
@@ -166,13 +166,13 @@ class Responder:
         if "command" in self._takes:
             arguments["command"] = self._read_command(req)
         if "call" in self._takes:
-            arguments["call"] = Call(req, resp, self._body_bytes)
+            arguments["call"] = ApiCall(req, resp, self._body_bytes)
         result = self._method(**arguments)
-        reply = result if isinstance(result, Reply) else Reply(self._success, result)
+        reply = result if isinstance(result, ApiReply) else ApiReply(self._success, result)
         if reply.result is not None:
             self._answer(req, resp, reply, path)
 
-    def _answer(self, req: falcon.Request, resp: falcon.Response, reply: Reply, path: Mapping[str, Any]) -> None:
+    def _answer(self, req: falcon.Request, resp: falcon.Response, reply: ApiReply, path: Mapping[str, Any]) -> None:
         answer = self._dumpers[reply.status](reply.result)
         resp.status = self._statuses[reply.status]
         if self.operation.location:

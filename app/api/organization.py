@@ -7,7 +7,7 @@ from app.models import organizations
 from app.models.api_keys import ApiKey
 from app.models.audit_log import AuditEntry
 from app.models.data_policies import DataPolicy
-from app.pagination import Page
+from app.pagination import ListPage
 from app.schemas import organization as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.accounts.projects import PROJECTS_OF_ORGANIZATION
@@ -21,7 +21,7 @@ class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
     @operation(
         f"Make a project; an organization has at most {PROJECTS_OF_ORGANIZATION}",
         body=schemas.ProjectSchema,
-        answers={201: schemas.Project},
+        answers={201: schemas.ProjectAnswerSchema},
         location="/api/v1/projects/{id}",
     )
     def on_post(self, key: ApiKey, command: Command) -> organizations.Project:
@@ -29,12 +29,12 @@ class Projects(Resource, tag="Projects", GET="admin", POST="admin"):
         return self.services.projects.get(organization_id=key.organization_id, project_id=project_id)
 
 
-class Project(Resource, tag="Projects", GET="admin", PATCH="admin"):
-    @operation("One project", answers={200: schemas.Project})
+class ProjectResource(Resource, tag="Projects", GET="admin", PATCH="admin"):
+    @operation("One project", answers={200: schemas.ProjectAnswerSchema})
     def on_get(self, key: ApiKey, project_id: int) -> organizations.Project:
         return self.services.projects.get(organization_id=key.organization_id, project_id=project_id)
 
-    @operation("Rename a project", body=schemas.ProjectSchema, answers={200: schemas.Project})
+    @operation("Rename a project", body=schemas.ProjectSchema, answers={200: schemas.ProjectAnswerSchema})
     def on_patch(self, key: ApiKey, command: Command, project_id: int) -> organizations.Project:
         self.on_get(key, project_id)  # raises NotFound for a project of another organization
         self.services.projects.rename(project_id=project_id, actor=key.actor, **command)
@@ -75,7 +75,7 @@ class ApiKeys(Resource, tag="Keys", GET="write", POST="write"):
 
 
 class ApiKeyResource(Resource, tag="Keys", GET="write", DELETE="write"):
-    @operation("One API key", answers={200: schemas.ApiKey})
+    @operation("One API key", answers={200: schemas.ApiKeySchema})
     def on_get(self, key: ApiKey, key_id: int) -> ApiKey:
         return self.services.keys.get(project_id=key.project_id, key_id=key_id)
 
@@ -84,20 +84,20 @@ class ApiKeyResource(Resource, tag="Keys", GET="write", DELETE="write"):
         self.services.keys.revoke_with(key, key_id=key_id)
 
 
-class Members(Resource, tag="Members", GET="admin"):
+class MembersResource(Resource, tag="Members", GET="admin"):
     @operation("The organization's members, in the order they joined", answers={200: schemas.Members})
     def on_get(self, key: ApiKey) -> list[organizations.Member]:
         return self.services.accounts.members(organization_id=key.organization_id)
 
 
-class Member(Resource, tag="Members", GET="admin", PATCH="admin", DELETE="admin"):
+class MemberResource(Resource, tag="Members", GET="admin", PATCH="admin", DELETE="admin"):
     """An organization keeps at least one admin. Removing the last one or their role answers 409."""
 
-    @operation("One member", answers={200: schemas.Member})
+    @operation("One member", answers={200: schemas.MemberSchema})
     def on_get(self, key: ApiKey, user_id: int) -> organizations.Member:
         return self.services.accounts.member(organization_id=key.organization_id, user_id=user_id)
 
-    @operation("Change a member's role", body=schemas.RoleSchema, answers={200: schemas.Member}, errors=(409,))
+    @operation("Change a member's role", body=schemas.RoleSchema, answers={200: schemas.MemberSchema}, errors=(409,))
     def on_patch(self, key: ApiKey, command: Command, user_id: int) -> organizations.Member:
         organization_id = key.organization_id
         self.services.accounts.change_role(organization_id=organization_id, user_id=user_id, actor=key.actor, **command)
@@ -124,8 +124,8 @@ class Invitations(Resource, tag="Members", GET="admin", POST="admin"):
         return schemas.NewInvitation(self.services.accounts.invitation(token), token)
 
 
-class Invitation(Resource, tag="Members", GET="admin", DELETE="admin"):
-    @operation("One open invitation", answers={200: schemas.Invitation})
+class InvitationResource(Resource, tag="Members", GET="admin", DELETE="admin"):
+    @operation("One open invitation", answers={200: schemas.InvitationSchema})
     def on_get(self, key: ApiKey, invitation_id: int) -> organizations.Invitation:
         return self.services.accounts.open_invitation(organization_id=key.organization_id, invitation_id=invitation_id)
 
@@ -140,19 +140,22 @@ class AuditLog(Resource, tag="Audit log", GET="admin"):
     """Requires the scope `admin`, because it names members and covers all projects."""
 
     @operation("The organization's audit log, newest first", query=PageQuerySchema, answers={200: schemas.AuditLog})
-    def on_get(self, key: ApiKey, command: Command) -> Page[AuditEntry]:
+    def on_get(self, key: ApiKey, command: Command) -> ListPage[AuditEntry]:
         return self.services.audit.page(organization_id=key.organization_id, **command)
 
 
 class DataPolicyResource(Resource, tag="Data policy", GET="read", PUT="write"):
-    @operation("The data policy: how long the project keeps data, and what it masks", answers={200: schemas.DataPolicy})
+    @operation(
+        "The data policy: how long the project keeps data, and what it masks",
+        answers={200: schemas.DataPolicyAnswerSchema},
+    )
     def on_get(self, key: ApiKey) -> DataPolicy:
         return self.services.data_policies.get(project_id=key.project_id)
 
     @operation(
         "Set the data policy: how long the project keeps data, and what it masks",
         body=schemas.DataPolicySchema,
-        answers={200: schemas.DataPolicy},
+        answers={200: schemas.DataPolicyAnswerSchema},
     )
     def on_put(self, key: ApiKey, command: DataPolicy) -> DataPolicy:
         self.services.data_policies.put(project_id=key.project_id, policy=command, actor=key.actor)

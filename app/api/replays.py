@@ -6,9 +6,9 @@ from app.api.operation import Command, Resource, operation
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
 from app.models.replays import ReplayFilter, ReplayRow
-from app.pagination import Page
+from app.pagination import ListPage
 from app.schemas import replays as schemas
-from app.schemas.cases import TestCase
+from app.schemas.cases import TestCaseSchema
 from app.services.replays.acceptance import AcceptableStep
 from app.services.replays.cases import CaseView
 from app.services.replays.history import DraftHistory
@@ -32,7 +32,7 @@ class TestCaseReplays(Resource, POST="run"):
 
 class PromptReplays(Resource, GET="read", POST="run"):
     @operation("The prompt's replays, newest first", query=schemas.ReplayQuerySchema, answers={200: schemas.Replays})
-    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> Page[ReplayView]:
+    def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> ListPage[ReplayView]:
         test_case_id, status = command.pop("test_case_id", None), command.pop("status", None)
         fingerprint = command.pop("fingerprint", None)
         filters = ReplayFilter(test_case_id, status, [fingerprint] if fingerprint else None)
@@ -84,7 +84,7 @@ class ReplayStep(Resource, PATCH="write"):
 class AcceptedStep(Resource, POST="write"):
     """Changes the test case: it expects what the draft produced. The replay keeps its verdict."""
 
-    @operation("Accept a step's outcome as expected", answers={200: TestCase})
+    @operation("Accept a step's outcome as expected", answers={200: TestCaseSchema})
     def on_post(self, key: ApiKey, replay_id: int, step: str) -> CaseView:
         produced = self.services.replays.produced(project_id=key.project_id, replay_id=replay_id, step=_number(step))
         row = self.services.test_cases.accept(
@@ -124,7 +124,7 @@ def _number(step: str) -> int:
 class JudgeAgreementResource(Resource, GET="read"):
     @operation(
         "The number of steps that both a judge and a person decided, and on how many they agree",
-        answers={200: schemas.JudgeAgreement},
+        answers={200: schemas.JudgeAgreementSchema},
     )
     def on_get(self, key: ApiKey, prompt_id: int) -> JudgeAgreement:
         return self.services.replays.judge_agreement(project_id=key.project_id, prompt_id=prompt_id)
@@ -134,7 +134,7 @@ class ReplayHistoryResource(Resource, GET="read"):
     @operation(
         "How often the replays of each draft and version passed",
         query=schemas.HistoryQuerySchema,
-        answers={200: schemas.ReplayHistory},
+        answers={200: schemas.ReplayHistorySchema},
     )
     def on_get(self, key: ApiKey, prompt_id: int, command: Command) -> list[DraftHistory]:
         return self.services.replay_history.of_prompt(project_id=key.project_id, prompt_id=prompt_id, **command)

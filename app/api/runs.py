@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 import orjson
 
-from app.api.operation import Call, Reply, Resource, operation
+from app.api.operation import ApiCall, ApiReply, Resource, operation
 from app.errors import Invalid
 from app.http.event_stream import EVENT_STREAM
 from app.http.run_events import last_seen, send_run_events
@@ -17,7 +17,7 @@ from app.models.runs import RunRow
 from app.schemas import runs as schemas
 from app.schemas import usage as usage_schemas
 from app.schemas.base import load
-from app.services.runs import Idempotency, Started
+from app.services.runs import Idempotency, StartedRun
 from app.services.runs.outcome import raise_failure
 from app.wiring.container import Container
 
@@ -41,7 +41,7 @@ class RunPrompt(Resource, POST="run"):
         errors=(404, 409, 502, 504),
         texts=(EVENT_STREAM,),
     )
-    def on_post(self, key: ApiKey, call: Call) -> RunRow | Reply | None:
+    def on_post(self, key: ApiKey, call: ApiCall) -> RunRow | ApiReply | None:
         req, resp = call.req, call.resp
         started = self._start(key, call)
         resp.set_header("X-Run-Id", str(started.run_id))
@@ -49,7 +49,7 @@ class RunPrompt(Resource, POST="run"):
         if _prefers_async(req):
             resp.location = f"/api/v1/runs/{started.run_id}"
             resp.set_header("Preference-Applied", "respond-async")
-            return Reply(202, self.services.runs.get(project_id=started.project_id, run_id=started.run_id))
+            return ApiReply(202, self.services.runs.get(project_id=started.project_id, run_id=started.run_id))
         if wants_events(req):
             # Last-Event-ID belongs to another run if this request begins a new run.
             _send_events(self.container, key, call, started.run_id, last_seen(req) if started.joined else None)
@@ -58,7 +58,7 @@ class RunPrompt(Resource, POST="run"):
         raise_failure(row)
         return row
 
-    def _start(self, key: ApiKey, call: Call) -> Started:
+    def _start(self, key: ApiKey, call: ApiCall) -> StartedRun:
         """Read the body and start the run.
 
         This is a separate method, so that no frame keeps the files in memory while a caller waits. Decoded files are
@@ -80,7 +80,7 @@ class RunResource(Resource, GET="read"):
         return self.services.runs.get(project_id=key.project_id, run_id=run_id)
 
 
-class RunEvents(Resource, GET="read"):
+class RunEventsResource(Resource, GET="read"):
     """The events of a run that an earlier request started."""
 
     waits = frozenset({"GET"})
@@ -92,7 +92,7 @@ class RunEvents(Resource, GET="read"):
         texts=(EVENT_STREAM,),
         answer_headers=("X-Run-Id",),
     )
-    def on_get(self, key: ApiKey, call: Call, run_id: int) -> None:
+    def on_get(self, key: ApiKey, call: ApiCall, run_id: int) -> None:
         row = self.services.runs.get(project_id=key.project_id, run_id=run_id)
         call.resp.set_header("X-Run-Id", str(row.id))
         _send_events(self.container, key, call, row.id, last_seen(call.req))
@@ -118,16 +118,16 @@ def wants_events(req: falcon.Request) -> bool:
     return req.client_prefers((falcon.MEDIA_JSON, EVENT_STREAM)) == EVENT_STREAM
 
 
-def _send_events(container: Container, key: ApiKey, call: Call, run_id: int, after: str | None) -> None:
+def _send_events(container: Container, key: ApiKey, call: ApiCall, run_id: int, after: str | None) -> None:
     owner = {"project_id": key.project_id, "api_key_id": key.id}
     send_run_events(call.req, call.resp, container.run_follower, **owner, run_id=run_id, after=after)
 
 
-class ObservedUsage(Resource, tag="Usage", GET="read"):
+class ObservedUsageResource(Resource, tag="Usage", GET="read"):
     @operation(
         "The model calls of traces by day, prompt and model, which usage does not include",
         query=usage_schemas.ObservedQuery,
-        answers={200: usage_schemas.ObservedUsage},
+        answers={200: usage_schemas.ObservedUsageSchema},
     )
     def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion) -> usage_schemas.UsageReport:
         days = command.days(self.container.now().date())
@@ -135,14 +135,16 @@ class ObservedUsage(Resource, tag="Usage", GET="read"):
         return usage_schemas.UsageReport(groups, days, command.group_by)
 
 
-class Usage(Resource, tag="Usage", GET="read"):
+class UsageResource(Resource, tag="Usage", GET="read"):
     @operation(
         "Usage by day, prompt, version, model, key or source",
         query=usage_schemas.UsageQuery,
-        answers={200: usage_schemas.Usage},
+        answers={200: usage_schemas.UsageSchema},
         texts=(CSV,),
     )
-    def on_get(self, key: ApiKey, command: usage_schemas.UsageQuestion, call: Call) -> usage_schemas.UsageReport | None:
+    def on_get(
+        self, key: ApiKey, command: usage_schemas.UsageQuestion, call: ApiCall
+    ) -> usage_schemas.UsageReport | None:
         days = command.days(self.container.now().date())
         rows = self.services.usage.read(project_id=key.project_id, filters=days, group_by=command.group_by)
         if call.req.client_prefers((falcon.MEDIA_JSON, CSV)) != CSV:

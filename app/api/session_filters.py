@@ -17,7 +17,7 @@ class SessionFilters(Resource, tag="Sessions", GET="read", POST="write"):
     @operation(
         "Save a filter of the project's sessions",
         body=schemas.SavedFilterSchema,
-        answers={201: schemas.SavedFilter},
+        answers={201: schemas.SavedFilterAnswerSchema},
         location="/api/v1/session-filters/{id}",
         errors=(404, 409),
     )
@@ -25,8 +25,8 @@ class SessionFilters(Resource, tag="Sessions", GET="read", POST="write"):
         return self.services.saved_filters.save(project_id=key.project_id, new=command, actor=key.actor)
 
 
-class SessionFilter(Resource, tag="Sessions", GET="read", DELETE="write"):
-    @operation("One saved filter", answers={200: schemas.SavedFilter})
+class SessionFilterResource(Resource, tag="Sessions", GET="read", DELETE="write"):
+    @operation("One saved filter", answers={200: schemas.SavedFilterAnswerSchema})
     def on_get(self, key: ApiKey, filter_id: int) -> models.SavedFilter:
         return self.services.saved_filters.get(project_id=key.project_id, filter_id=filter_id)
 

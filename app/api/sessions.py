@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.api.operation import Call, Command, Resource, operation
+from app.api.operation import ApiCall, Command, Resource, operation
 from app.http.exports import CSV, NDJSON, send_sessions
 from app.models.api_keys import ApiKey
 from app.schemas import sessions as schemas
 
 
-class Sessions(Resource, tag="Sessions", GET="read"):
+class SessionsResource(Resource, tag="Sessions", GET="read"):
     @operation(
         "The project's sessions; a slow search ends its page early: continue with nextCursor",
         query=schemas.SessionQuerySchema,
-        answers={200: schemas.Sessions},
+        answers={200: schemas.SessionsSchema},
     )
     def on_get(self, key: ApiKey, command: Command) -> schemas.SessionPage:
         query: dict[str, Any] = dict(command)
@@ -36,6 +36,6 @@ class SessionExport(Resource, tag="Sessions", GET="read"):
         answers={200: None},
         texts=(NDJSON, CSV),
     )
-    def on_get(self, key: ApiKey, command: Command, call: Call) -> None:
+    def on_get(self, key: ApiKey, command: Command, call: ApiCall) -> None:
         found = self.services.session_list.all(project_id=key.project_id, **command)
         send_sessions(call.req, call.resp, found, as_csv=call.req.client_prefers((NDJSON, CSV)) == CSV)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import falcon
 
-from app.api.operation import Call, Command, Resource, operation
-from app.errors import Invalid, RepriseError, TooLarge, Unavailable, UnsupportedMediaType
+from app.api.operation import ApiCall, Command, Resource, operation
+from app.errors import Invalid, ServiceError, TooLarge, Unavailable, UnsupportedMediaType
 from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
 from app.models.api_keys import ApiKey
 from app.models.spans import RejectedSpan
 from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
-from app.pagination import Page
+from app.pagination import ListPage
 from app.schemas import prompt_log
 from app.schemas import traces as schemas
 from app.services.ingest.batch import BatchForm, Receipt, Signal
 from app.services.prompt_log.query import Entry
 from app.wiring.container import Container
 
-ERRORS: dict[str, type[RepriseError]] = {
+ERRORS: dict[str, type[ServiceError]] = {
     "invalid": Invalid,
     "too_large": TooLarge,
     "unsupported": UnsupportedMediaType,
@@ -41,7 +41,7 @@ class Traces(Resource, POST="ingest"):
         limit="traces",
         answers={200: schemas.TracesStored},
     )
-    def on_post(self, key: ApiKey, call: Call) -> Receipt:
+    def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "traces"))
 
 
@@ -56,7 +56,7 @@ class Logs(Resource, POST="ingest"):
         limit="traces",
         answers={200: schemas.LogsStored},
     )
-    def on_post(self, key: ApiKey, call: Call) -> Receipt:
+    def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "logs"))
 
 
@@ -76,7 +76,7 @@ class PromptTraces(Resource, POST="ingest"):
         answers={200: schemas.TracesStored},
         protobuf=True,
     )
-    def on_post(self, key: ApiKey, call: Call, prompt_id: int) -> Receipt | None:
+    def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "traces")
 
 
@@ -92,11 +92,13 @@ class PromptOtelLogs(Resource, POST="ingest"):
         answers={200: schemas.LogsStored},
         protobuf=True,
     )
-    def on_post(self, key: ApiKey, call: Call, prompt_id: int) -> Receipt | None:
+    def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
 
 
-def _deliver_to_prompt(container: Container, key: ApiKey, call: Call, prompt_id: int, signal: Signal) -> Receipt | None:
+def _deliver_to_prompt(
+    container: Container, key: ApiKey, call: ApiCall, prompt_id: int, signal: Signal
+) -> Receipt | None:
     """Return the receipt of a JSON batch. Answer a protobuf batch in protobuf and return None."""
     container.services.ingest.known_prompts.check(key.project_id, prompt_id)
     form = _form(call.req, prompt_id, signal)
@@ -108,7 +110,7 @@ def _deliver_to_prompt(container: Container, key: ApiKey, call: Call, prompt_id:
     return None
 
 
-def _deliver(container: Container, key: ApiKey, call: Call, form: BatchForm) -> Receipt:
+def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm) -> Receipt:
     """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
     receipt = container.batch_delivery.deliver(key.project_id, call.read_bytes(), form)
     if error := ERRORS.get(receipt.outcome):
@@ -144,8 +146,8 @@ def _encoding(req: falcon.Request) -> str:
 
 
 class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
-    @operation("One session with its turns, steps and spans", answers={200: schemas.Session})
-    def on_get(self, key: ApiKey, call: Call, session_id: str) -> None:
+    @operation("One session with its turns, steps and spans", answers={200: schemas.SessionSchema})
+    def on_get(self, key: ApiKey, call: ApiCall, session_id: str) -> None:
         session = self.services.sessions.get(project_id=key.project_id, session_id=session_id)
         send_json(call.req, call.resp, schemas.session_pieces(session))
 
@@ -154,21 +156,21 @@ class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
         self.services.deletion.delete_session(project_id=key.project_id, session_id=session_id, actor=key.actor)
 
 
-class PromptLogs(Resource, tag="Logs", GET="read"):
+class PromptLogsResource(Resource, tag="Logs", GET="read"):
     @operation(
         "The prompt's log; a slow search ends its page early: continue with nextCursor",
         query=prompt_log.LogQuerySchema,
-        answers={200: prompt_log.Log},
+        answers={200: prompt_log.LogSchema},
     )
-    def on_get(self, key: ApiKey, command: Command, prompt_id: int) -> Page[Entry]:
+    def on_get(self, key: ApiKey, command: Command, prompt_id: int) -> ListPage[Entry]:
         return self.services.logs.page(project_id=key.project_id, prompt_id=prompt_id, **command)
 
 
-class RejectedSpans(Resource, tag="Logs", GET="read"):
+class RejectedSpansResource(Resource, tag="Logs", GET="read"):
     @operation(
         "Spans that were not stored, and why", query=schemas.RejectedQuerySchema, answers={200: schemas.RejectedSpans}
     )
-    def on_get(self, key: ApiKey, command: Command) -> Page[RejectedSpan]:
+    def on_get(self, key: ApiKey, command: Command) -> ListPage[RejectedSpan]:
         return self.services.logs.rejected(project_id=key.project_id, **command)
 
 
@@ -184,6 +186,6 @@ class Exports(Resource, tag="Exports", GET="read"):
     @operation(
         "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
     )
-    def on_get(self, key: ApiKey, command: Command, call: Call, prompt_id: int, kind: str) -> None:
+    def on_get(self, key: ApiKey, command: Command, call: ApiCall, prompt_id: int, kind: str) -> None:
         found = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, **command)
         send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")

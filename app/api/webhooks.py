@@ -8,8 +8,8 @@ from __future__ import annotations
 from app.api.operation import Command, Resource, operation
 from app.models import webhooks as models
 from app.models.api_keys import ApiKey
-from app.models.webhook_deliveries import Delivery
-from app.pagination import Page
+from app.models.webhook_deliveries import DeliveryRow
+from app.pagination import ListPage
 from app.schemas import webhooks as schemas
 from app.schemas.base import PageQuerySchema
 from app.services.webhooks.service import WEBHOOKS_MAX, KnownSecret, NewWebhook
@@ -17,7 +17,7 @@ from app.services.webhooks.service import WEBHOOKS_MAX, KnownSecret, NewWebhook
 DELIVERY = "/api/v1/webhooks/{webhook_id}/deliveries/{id}"
 
 
-class Webhooks(Resource, GET="admin", POST="admin"):
+class WebhooksResource(Resource, GET="admin", POST="admin"):
     @operation("The project's webhooks", answers={200: schemas.Webhooks})
     def on_get(self, key: ApiKey) -> list[models.Webhook]:
         return self.services.webhooks.list(project_id=key.project_id)
@@ -25,19 +25,19 @@ class Webhooks(Resource, GET="admin", POST="admin"):
     @operation(
         f"Make a webhook; a project has at most {WEBHOOKS_MAX}; its secret is shown only once",
         body=schemas.NewWebhookSchema,
-        answers={201: schemas.KnownSecret},
+        answers={201: schemas.KnownSecretSchema},
         location="/api/v1/webhooks/{id}",
     )
     def on_post(self, key: ApiKey, command: NewWebhook) -> KnownSecret:
         return self.services.webhooks.create(project_id=key.project_id, new=command, actor=key.actor)
 
 
-class Webhook(Resource, GET="admin", PATCH="admin", DELETE="admin"):
-    @operation("One webhook", answers={200: schemas.Webhook})
+class WebhookResource(Resource, GET="admin", PATCH="admin", DELETE="admin"):
+    @operation("One webhook", answers={200: schemas.WebhookAnswerSchema})
     def on_get(self, key: ApiKey, webhook_id: int) -> models.Webhook:
         return self.services.webhooks.get(project_id=key.project_id, webhook_id=webhook_id)
 
-    @operation("Change a webhook", body=schemas.WebhookChangeSchema, answers={200: schemas.Webhook})
+    @operation("Change a webhook", body=schemas.WebhookChangeSchema, answers={200: schemas.WebhookAnswerSchema})
     def on_patch(self, key: ApiKey, webhook_id: int, command: Command) -> models.Webhook:
         return self.services.webhooks.change(
             project_id=key.project_id, webhook_id=webhook_id, values=command, actor=key.actor
@@ -51,7 +51,7 @@ class Webhook(Resource, GET="admin", PATCH="admin", DELETE="admin"):
 class WebhookSecret(Resource, POST="admin"):
     @operation(
         "Rotate the secret; the new one is shown only once; for 24 hours the old one signs, too",
-        answers={200: schemas.KnownSecret},
+        answers={200: schemas.KnownSecretSchema},
     )
     def on_post(self, key: ApiKey, webhook_id: int) -> KnownSecret:
         return self.services.webhooks.rotate_secret(project_id=key.project_id, webhook_id=webhook_id, actor=key.actor)
@@ -60,11 +60,11 @@ class WebhookSecret(Resource, POST="admin"):
 class WebhookTest(Resource, POST="admin"):
     @operation(
         "Send an event of the type `webhook.test`",
-        answers={202: schemas.WebhookDelivery},
+        answers={202: schemas.WebhookDeliverySchema},
         location=DELIVERY,
         errors=(409,),
     )
-    def on_post(self, key: ApiKey, webhook_id: int) -> Delivery:
+    def on_post(self, key: ApiKey, webhook_id: int) -> DeliveryRow:
         return self.services.webhooks.test(project_id=key.project_id, webhook_id=webhook_id, actor=key.actor)
 
 
@@ -72,21 +72,21 @@ class WebhookDeliveries(Resource, GET="admin"):
     @operation(
         "The webhook's deliveries, newest first", query=PageQuerySchema, answers={200: schemas.WebhookDeliveries}
     )
-    def on_get(self, key: ApiKey, webhook_id: int, command: Command) -> Page[Delivery]:
+    def on_get(self, key: ApiKey, webhook_id: int, command: Command) -> ListPage[DeliveryRow]:
         return self.services.webhooks.deliveries(project_id=key.project_id, webhook_id=webhook_id, **command)
 
 
-class WebhookDelivery(Resource, GET="admin"):
-    @operation("One delivery", answers={200: schemas.WebhookDelivery})
-    def on_get(self, key: ApiKey, webhook_id: int, delivery_id: int) -> Delivery:
+class WebhookDeliveryResource(Resource, GET="admin"):
+    @operation("One delivery", answers={200: schemas.WebhookDeliverySchema})
+    def on_get(self, key: ApiKey, webhook_id: int, delivery_id: int) -> DeliveryRow:
         return self.services.webhooks.delivery(
             project_id=key.project_id, webhook_id=webhook_id, delivery_id=delivery_id
         )
 
 
 class Redelivery(Resource, POST="admin"):
-    @operation("Repeat a delivery with the same event", answers={202: schemas.WebhookDelivery}, location=DELIVERY)
-    def on_post(self, key: ApiKey, webhook_id: int, delivery_id: int) -> Delivery:
+    @operation("Repeat a delivery with the same event", answers={202: schemas.WebhookDeliverySchema}, location=DELIVERY)
+    def on_post(self, key: ApiKey, webhook_id: int, delivery_id: int) -> DeliveryRow:
         return self.services.webhooks.deliver_again(
             project_id=key.project_id, webhook_id=webhook_id, delivery_id=delivery_id
         )

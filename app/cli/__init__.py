@@ -7,12 +7,12 @@ from reprise_client.cli import Commands
 from app.cli.backup import backup, restore
 from app.cli.data import compress, data_policy, erase, keys
 from app.cli.instance import db, doctor, init, serve, sign_in_link
-from app.errors import RepriseError
+from app.errors import ServiceError
 from config.environment import SettingsError
 
 
 def extend(main: Commands) -> None:
     """Add the commands to the client's. Settings are read from the environment (see docs/configuration.md)."""
-    main.shown = (*main.shown, RepriseError, SettingsError)
+    main.shown = (*main.shown, ServiceError, SettingsError)
     for command in (serve, init, db, keys, doctor, backup, restore, erase, compress, data_policy, sign_in_link):
         main.add_command(command)

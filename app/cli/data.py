@@ -156,11 +156,11 @@ def data_policy() -> None:
 def show(project_id: int | None) -> None:
     """Print the policy as JSON."""
     from app.schemas.answer import dump
-    from app.schemas.organization import DataPolicy
+    from app.schemas.organization import DataPolicyAnswerSchema
 
     built = context.container()
     policy = built.services.data_policies.get(project_id=context.project_or_oldest(built, project_id))
-    terminal.document(json.dumps(dump(DataPolicy, policy), indent=2, ensure_ascii=False) + "\n")
+    terminal.document(json.dumps(dump(DataPolicyAnswerSchema, policy), indent=2, ensure_ascii=False) + "\n")
 
 
 @data_policy.command("set")

@@ -17,7 +17,7 @@ GRACE_S = 0.5
 """For this long after its deadline a request may still clean up, for example end a run that was not sent."""
 
 
-class Unanswered(Exception):
+class ServerTimeout(Exception):
     """A server did not answer in time. A driver's error with this meaning also inherits from this class."""
 
 

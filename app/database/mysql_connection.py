@@ -14,11 +14,11 @@ from typing import Any
 from MySQLdb import Error, OperationalError, ProgrammingError
 from MySQLdb.connections import Connection
 
-from app.concurrency.deadline import Unanswered
+from app.concurrency.deadline import ServerTimeout
 from app.concurrency.socket_watch import WATCH, Wait
 
 
-class UnansweredConnection(OperationalError, Unanswered):  # type: ignore[misc]
+class UnansweredConnection(OperationalError, ServerTimeout):  # type: ignore[misc]
     """The server did not accept a connection in time."""
 
 

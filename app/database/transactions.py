@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.concurrency.breaker import OutageBreaker
-from app.concurrency.deadline import Unanswered, is_over, left_s
+from app.concurrency.deadline import ServerTimeout, is_over, left_s
 from app.database.engines import (
     BEGIN,
     COMMITTED,
@@ -159,7 +159,7 @@ class Database:
                 self._on_pool_timeout()
                 raise _unavailable("All database connections are in use; try again.", began) from error
             except OperationalError as error:
-                if isinstance(error.orig, Unanswered):
+                if isinstance(error.orig, ServerTimeout):
                     raise _unavailable("The database does not answer; try again.", began) from error
                 raise
 

@@ -49,7 +49,7 @@ class ByRole(_ByMethod[Role]):
     of_operators: bool = False
 
 
-class SignedIn(_Callers):
+class BySession(_Callers):
     """Any signed-in user, for paths without a project."""
 
 
@@ -61,7 +61,7 @@ class Public(_Callers):
     """Anybody."""
 
 
-Access = ByKey | ByRole | SignedIn | ByMetricsToken | Public
+Access = ByKey | ByRole | BySession | ByMetricsToken | Public
 
 
 def access_of(resource: object) -> Access:
@@ -80,6 +80,6 @@ def check_declared(path: str, resource: object, *, responders: Collection[str], 
     access = access_of(resource)
     if set(access.methods) != set(responders):
         raise UndeclaredAccess(f"{path} answers {sorted(responders)} and declares {sorted(access.methods)}.")
-    if isinstance(access, ByRole | SignedIn) and isinstance(access, ByRole) != ("project_id" in parameters):
+    if isinstance(access, ByRole | BySession) and isinstance(access, ByRole) != ("project_id" in parameters):
         raise UndeclaredAccess(f"{path} takes ByRole with a project in its path, and SignedIn without one.")
     return access

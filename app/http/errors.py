@@ -17,7 +17,7 @@ from app.otlp.answers import PROTOBUF, base_address, is_of_prompt, status
 
 log = structlog.get_logger(__name__)
 
-STATUS: dict[type[errors.RepriseError], str] = {
+STATUS: dict[type[errors.ServiceError], str] = {
     errors.Invalid: falcon.HTTP_400,
     errors.Unauthorized: falcon.HTTP_401,
     errors.Forbidden: falcon.HTTP_403,
@@ -43,11 +43,11 @@ RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 50
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _http_error)
-    app.add_error_handler(errors.RepriseError, _typed)
+    app.add_error_handler(errors.ServiceError, _typed)
     app.add_error_handler(redis.RedisError, _redis_away)
 
 
-def status_of(error: errors.RepriseError) -> str:
+def status_of(error: errors.ServiceError) -> str:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
@@ -58,7 +58,7 @@ def bug_message(error: Exception, path: str) -> str:
     return f"Something is broken on our side. The log has more under the id {error_id}."
 
 
-def _typed(req: falcon.Request, resp: falcon.Response, error: errors.RepriseError, _params: object) -> None:
+def _typed(req: falcon.Request, resp: falcon.Response, error: errors.ServiceError, _params: object) -> None:
     resp.status = status_of(error)
     if isinstance(error, errors.Unauthorized):
         resp.set_header("WWW-Authenticate", "Bearer")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.errors import RepriseError
+from app.errors import ServiceError
 from app.http.errors import bug_message, status_of
 
 EVENT_STREAM = "text/event-stream"
@@ -47,7 +47,7 @@ def comment(text: str) -> bytes:
 
 def failure(error: Exception, path: str, event_id: str | None = None) -> bytes:
     """Return the event of an error after the headers were sent, with the status that it would have had."""
-    if isinstance(error, RepriseError):
+    if isinstance(error, ServiceError):
         return _error(status_of(error), str(error), event_id)
     return _error(falcon.HTTP_500, bug_message(error, path), event_id)
 

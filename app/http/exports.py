@@ -14,7 +14,7 @@ import orjson
 from app.errors import Invalid, NotFound
 from app.schemas.answer import Dump, dumper
 from app.schemas.base import Moment, StrictSchema
-from app.schemas.cases import TestCase
+from app.schemas.cases import TestCaseSchema
 from app.schemas.runs import Run
 from app.schemas.sessions import session_csv, session_lines
 from app.schemas.traces import session_pieces
@@ -60,7 +60,7 @@ def records(
     if kind == "test-cases":
         if since or until:
             raise Invalid("since, until: These are for sessions and runs: test cases have no time.")
-        return _lines(dumper(TestCase), exports.of_test_cases(prompt_id=prompt_id))
+        return _lines(dumper(TestCaseSchema), exports.of_test_cases(prompt_id=prompt_id))
     chosen: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id, "since": since, "until": until}
     if kind == "runs":
         return _lines(dumper(Run), exports.of_runs(**chosen))

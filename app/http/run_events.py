@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from app.errors import Invalid, RepriseError
+from app.errors import Invalid, ServiceError
 from app.http import event_stream
 from app.http.event_stream import LAST_ID
 from app.models.runs import RunRow
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
-from app.services.runs.following import BEGINNING, Follower, Piece, Seen
+from app.services.runs.following import BEGINNING, AnswerFollower, AnswerPiece, Seen
 from app.services.runs.outcome import raise_failure
 
 _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
@@ -31,7 +31,7 @@ def last_seen(req: falcon.Request) -> str | None:
 def send_run_events(
     req: falcon.Request,
     resp: falcon.Response,
-    follower: Follower,
+    follower: AnswerFollower,
     *,
     project_id: int,
     run_id: int,
@@ -51,7 +51,7 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     for one in seen:
         if one is None:
             yield event_stream.comment("still in work")
-        elif isinstance(one, Piece):
+        elif isinstance(one, AnswerPiece):
             yield event_stream.event(one.kind, one.data, one.id)
         else:
             yield _end(one, path)
@@ -60,6 +60,6 @@ def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
 def _end(row: RunRow, path: str) -> bytes:
     try:
         raise_failure(row)
-    except (RepriseError, RuntimeError) as error:
+    except (ServiceError, RuntimeError) as error:
         return event_stream.failure(error, path, LAST_ID)
     return event_stream.event("done", orjson.dumps(dump(RunAnswer, row)), LAST_ID)

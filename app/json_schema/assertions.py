@@ -6,9 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from app.json_schema.checker import Breach, Checker, Evaluated, Rule, canonical, is_type, shown
+from app.json_schema.checker import Breach, Evaluated, Rule, SchemaChecker, canonical, is_type, shown
 
-Holds = Callable[[Checker, Any, Any], bool]
+Holds = Callable[[SchemaChecker, Any, Any], bool]
 Message = Callable[[Any, Any], str]
 
 
@@ -18,7 +18,7 @@ def _assertion(keyword: str, type_name: str | None, holds: Holds, message: Messa
     `holds` and `message` are called with the keyword's value and the checked value.
     """
 
-    def apply(check: Checker, rule: Any, value: Any, schema: dict[str, Any], _seen: Evaluated) -> list[Breach]:
+    def apply(check: SchemaChecker, rule: Any, value: Any, schema: dict[str, Any], _seen: Evaluated) -> list[Breach]:
         if (type_name is not None and not is_type(value, type_name)) or holds(check, rule, value):
             return []
         return [Breach(keyword, schema, value, lambda: message(rule, value))]
@@ -30,7 +30,7 @@ def _says(predicate: str) -> Message:
     return lambda rule, value: f"{shown(value)} {predicate.format(shown(rule))}"
 
 
-def _has_type(_check: Checker, types: str | list[str], value: Any) -> bool:
+def _has_type(_check: SchemaChecker, types: str | list[str], value: Any) -> bool:
     return any(is_type(value, name) for name in _names(types))
 
 
@@ -38,11 +38,11 @@ def _names(types: str | list[str]) -> list[str]:
     return [types] if isinstance(types, str) else types
 
 
-def _is_unique(check: Checker, required: bool, value: list[Any]) -> bool:
+def _is_unique(check: SchemaChecker, required: bool, value: list[Any]) -> bool:
     return not required or len({canonical(each, check.budget) for each in value}) == len(value)
 
 
-def _is_multiple(_check: Checker, factor: Any, value: Any) -> bool:
+def _is_multiple(_check: SchemaChecker, factor: Any, value: Any) -> bool:
     if isinstance(factor, int):
         return not value % factor
     try:
@@ -60,11 +60,11 @@ def _too_large(message: str) -> Message:
     return lambda most, value: f"{shown(value)} {'is expected to be empty' if most == 0 else message}"
 
 
-def _no_fewer(_check: Checker, least: int, value: Any) -> bool:
+def _no_fewer(_check: SchemaChecker, least: int, value: Any) -> bool:
     return len(value) >= least
 
 
-def _no_more(_check: Checker, most: int, value: Any) -> bool:
+def _no_more(_check: SchemaChecker, most: int, value: Any) -> bool:
     return len(value) <= most
 
 

@@ -9,28 +9,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from app.json_schema.assertions import ASSERTIONS
-from app.json_schema.checker import Breach, Checker, Evaluated, Rule, Rules, best_match, shown
+from app.json_schema.checker import Breach, Evaluated, Rule, Rules, SchemaChecker, best_match, shown
 from app.values.budget import WorkBudget
 
 Schema = dict[str, Any]
 
 
-def _reference(check: Checker, target: str, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _reference(check: SchemaChecker, target: str, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     return check.check(check.references.resolve(schema, target), value, seen)
 
 
-def _all_of(check: Checker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
+def _all_of(check: SchemaChecker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
     return [breach for each in inner for breach in check.check(each, value, seen)]
 
 
-def _any_of(check: Checker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _any_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     found = [check.check(each, value, seen) for each in inner]
     if not all(found):
         return []
     return [_none_of("anyOf", found, value, schema)]
 
 
-def _one_of(check: Checker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _one_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     found = [check.check(each, value, seen) for each in inner]
     valid = [each for each, breaches in zip(inner, found, strict=True) if not breaches]
     if not valid:
@@ -50,18 +50,18 @@ def _none_of(keyword: str, found: list[list[Breach]], value: Any, schema: Schema
     )
 
 
-def _not(check: Checker, inner: Any, value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
+def _not(check: SchemaChecker, inner: Any, value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
     if check.check(inner, value):
         return []
     return [Breach("not", schema, value, lambda: f"{shown(value)} should not be valid under {shown(inner)}")]
 
 
-def _if(check: Checker, condition: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _if(check: SchemaChecker, condition: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     branch = "else" if check.check(condition, value, seen) else "then"
     return check.check(schema[branch], value, seen) if branch in schema else []
 
 
-def _properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
+def _properties(check: SchemaChecker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
     few, many = (inner, value) if len(inner) < len(value) else (value, inner)
     check.budget.spend(len(few))
     names = [name for name in few if name in many]
@@ -69,7 +69,9 @@ def _properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen
     return [breach for name in names for breach in check.inside(inner[name], value[name], name)]
 
 
-def _pattern_properties(check: Checker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
+def _pattern_properties(
+    check: SchemaChecker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated
+) -> list[Breach]:
     found: list[Breach] = []
     for pattern in inner:
         names = [name for name in value if check.patterns.match(pattern, name)]
@@ -79,7 +81,9 @@ def _pattern_properties(check: Checker, inner: Schema, value: Any, _schema: Sche
     return found
 
 
-def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _additional_properties(
+    check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated
+) -> list[Breach]:
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     check.budget.spend(len(value))
     others = [
@@ -91,7 +95,9 @@ def _additional_properties(check: Checker, inner: Any, value: Any, schema: Schem
     return _others(check, inner, value, schema, others, "additionalProperties")
 
 
-def _unevaluated_properties(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _unevaluated_properties(
+    check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated
+) -> list[Breach]:
     check.budget.spend(len(value))
     others = [name for name in value if name not in seen]
     seen.update(others)
@@ -99,7 +105,7 @@ def _unevaluated_properties(check: Checker, inner: Any, value: Any, schema: Sche
 
 
 def _others(
-    check: Checker, inner: Any, value: dict[str, Any], schema: Schema, names: list[str], keyword: str
+    check: SchemaChecker, inner: Any, value: dict[str, Any], schema: Schema, names: list[str], keyword: str
 ) -> list[Breach]:
     if inner is False and names:
         kind = "Additional" if keyword.startswith("additional") else "Unevaluated"
@@ -107,11 +113,11 @@ def _others(
     return check.each(inner, value, names)
 
 
-def _property_names(check: Checker, inner: Any, value: Any, _schema: Schema, _seen: Evaluated) -> list[Breach]:
+def _property_names(check: SchemaChecker, inner: Any, value: Any, _schema: Schema, _seen: Evaluated) -> list[Breach]:
     return [breach for name in value for breach in check.check(inner, name)]
 
 
-def _required(check: Checker, names: list[str], value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
+def _required(check: SchemaChecker, names: list[str], value: Any, schema: Schema, _seen: Evaluated) -> list[Breach]:
     check.budget.spend(len(names))
     return [_missing("required", name, value, schema) for name in names if name not in value]
 
@@ -120,7 +126,7 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
     return Breach(keyword, schema, value, lambda: f"{shown(name)} is a required property")
 
 
-def _dependencies(check: Checker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _dependencies(check: SchemaChecker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     """Check names that need other names, and schemas that apply if a name is there: one keyword in draft 7."""
     found: list[Breach] = []
     check.budget.spend(len(inner))
@@ -137,25 +143,25 @@ def _dependent(name: str, of: str, value: Any, schema: Schema) -> Breach:
     return Breach("dependentRequired", schema, value, lambda: f"{shown(name)} is a dependency of {shown(of)}")
 
 
-def _prefix_items(check: Checker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
+def _prefix_items(check: SchemaChecker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
     indexes = range(min(len(inner), len(value)))
     seen.update(indexes)
     return [breach for index in indexes for breach in check.inside(inner[index], value[index], index)]
 
 
-def _items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _items(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     """Check items. In draft 7 a list of schemas is what later drafts call prefixItems."""
     if isinstance(inner, list):
         return _prefix_items(check, inner, value, schema, seen)
     return _rest(check, inner, value, schema, seen, len(schema.get("prefixItems", ())))
 
 
-def _additional_items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _additional_items(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     first = schema.get("items")
     return _rest(check, inner, value, schema, seen, len(first)) if isinstance(first, list) else []
 
 
-def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated, first: int) -> list[Breach]:
+def _rest(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated, first: int) -> list[Breach]:
     if len(value) <= first:
         return []
     if inner is False:
@@ -166,7 +172,7 @@ def _rest(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluate
     return check.each(inner, value, indexes)
 
 
-def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _unevaluated_items(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     check.budget.spend(len(value))
     others = [index for index in range(len(value)) if index not in seen]
     seen.update(others)
@@ -176,7 +182,7 @@ def _unevaluated_items(check: Checker, inner: Any, value: Any, schema: Schema, s
     return check.each(inner, value, others)
 
 
-def _contains(check: Checker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
+def _contains(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     matching = [index for index, each in enumerate(value) if not check.check(inner, each)]
     seen.update(matching)
     least, most, count = schema.get("minContains", 1), schema.get("maxContains", len(value)), len(matching)
@@ -280,7 +286,7 @@ def breach_of(schema: Any, value: Any, budget: WorkBudget) -> Breach | None:
     Raises `OverBudget` when the budget is used up, `Unresolvable` for a reference to nothing and RecursionError for a
     reference to itself.
     """
-    return best_match(Checker(schema, budget, KEYWORDS).check(schema, value))
+    return best_match(SchemaChecker(schema, budget, KEYWORDS).check(schema, value))
 
 
 def schema_breach(schema: Any, budget: WorkBudget) -> Breach | None:

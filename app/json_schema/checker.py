@@ -48,12 +48,12 @@ class Breach:
         return "".join(["$", *map(_json_path_step, islice(self.path, 50))])[:SHOWN]
 
 
-Rule = Callable[["Checker", Any, Any, dict[str, Any], Evaluated], list[Breach]]
+Rule = Callable[["SchemaChecker", Any, Any, dict[str, Any], Evaluated], list[Breach]]
 Rules = dict[str, tuple[type, Rule]]
 """The rule of each keyword, and the Python type of the values that it applies to."""
 
 
-class Checker:
+class SchemaChecker:
     """Checks values against one document, `root`; `check.breach_of` documents the exceptions."""
 
     def __init__(self, root: Any, budget: WorkBudget, rules: Rules) -> None:

@@ -159,7 +159,7 @@ def change_experiment(connection: Connection, *, experiment_id: int, values: dic
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ExperimentEvidence:
     """An outcome, with the content hashes of both sides, for guarded labels; `baseline` is None without one.
 
     `design` and `cases` are the JSON of the experiment's columns.
@@ -177,7 +177,7 @@ class Evidence:
         return (self.status, self.verdict) == ("finished", "passed")
 
 
-def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> Evidence | None:
+def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> ExperimentEvidence | None:
     baseline = draft_snapshots.alias()
     statement = (
         select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint, _E.design, _E.cases)
@@ -185,4 +185,4 @@ def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int)
         .outerjoin(baseline, _is_snapshot(baseline, _E.baseline_snapshot_id))
         .where(_E.id == experiment_id, _E.prompt_id == prompt_id)
     )
-    return find_row(connection, Evidence, statement)
+    return find_row(connection, ExperimentEvidence, statement)

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, Index, LargeBinary, UniqueConstraint,
 from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed, raw_of
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from app.models.span_bodies import HEAD_BYTES, SpanKey, readable_size_of
 
 # Without foreign keys, like spans. `prompt_id` is NULL if neither the record nor its address named a prompt. For
@@ -39,7 +39,7 @@ NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 _C = log_records.c
 
 
-_ANY = Prepared(select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1))
+_ANY = PreparedStatement(select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1))
 
 
 def has_any(connection: Connection, *, project_id: int) -> bool:

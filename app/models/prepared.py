@@ -35,7 +35,7 @@ class _Compiled:
 _PREPARED = "reprise_prepared"
 
 
-class Prepared:
+class PreparedStatement:
     """An INSERT, UPDATE or SELECT that is compiled once for each engine and each set of parameters.
 
     `Connection.execute` needs twice as long, as it looks up the statement by its parts. It is used for statements with

@@ -194,7 +194,7 @@ def list_replays(
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class DraftTally:
     """The number of replays of one draft with one status."""
 
     fingerprint: str
@@ -204,7 +204,7 @@ class Tally:
     last_at: datetime
 
 
-def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = None) -> list[Tally]:
+def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = None) -> list[DraftTally]:
     """Count all of a prompt's replays, or those of one test case, by draft and status."""
     c = replays.c
     fingerprint = draft_snapshots.c.fingerprint
@@ -216,7 +216,7 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
     )
     if test_case_id is not None:
         statement = statement.where(c.test_case_id == test_case_id)
-    return list_rows(connection, Tally, statement)
+    return list_rows(connection, DraftTally, statement)
 
 
 def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:

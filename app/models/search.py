@@ -35,7 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from app.models import queries
 from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
 from app.models.compression import Compressed, compress_all, decompress, raw_of
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from app.models.spans import TurnKey
 from app.models.turns import turns
 from app.search.blocks import ALL, BUCKETS, TURNS
@@ -115,7 +115,7 @@ def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
 
 
 _OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
-_NOTE_BATCH = Prepared(
+_NOTE_BATCH = PreparedStatement(
     insert(search_waiting).from_select(
         ["project_id", "block", "turns"],
         select(_T.project_id, _BLOCK, _SetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),

@@ -42,7 +42,7 @@ SpanKey = tuple[bytes, bytes]
 """Trace id and span id."""
 
 
-class Sent(Protocol):
+class SentSpan(Protocol):
     """A span with its instrumentation scope and its body."""
 
     @property
@@ -67,18 +67,18 @@ class Bodied(NamedTuple):
     raw: bytes
 
 
-ToStored = Callable[[Sequence[Sent]], dict[SpanKey, bytes]]
+ToStored = Callable[[Sequence[SentSpan]], dict[SpanKey, bytes]]
 """Makes the stored forms of the bodies of spans that have one key each: `by_turn`, or `as_sent`."""
 
 
-def as_sent(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
+def as_sent(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
     """Return the bodies of spans unchanged, as releases without compression stored them."""
     return dict(zip(map(_key, spans), as_they_are([span.raw for span in spans]), strict=True))
 
 
-def by_turn(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
+def by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
     """Return the stored forms of the bodies of spans, in order of the spans. A turn's bodies are stored together."""
-    turns: dict[tuple[bytes, int], list[Sent]] = defaultdict(list)
+    turns: dict[tuple[bytes, int], list[SentSpan]] = defaultdict(list)
     for span in spans:
         turns[span.trace_id, span.prompt_id].append(span)
     groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, TOGETHER_BYTES)]
@@ -90,19 +90,19 @@ def by_turn(spans: Sequence[Sent]) -> dict[SpanKey, bytes]:
     return stored
 
 
-def _key(span: Sent) -> SpanKey:
+def _key(span: SentSpan) -> SpanKey:
     return span.trace_id, span.span_id
 
 
-def _size(span: Sent) -> int:
+def _size(span: SentSpan) -> int:
     return len(span.raw)
 
 
-def _join(group: Sequence[Sent]) -> Body:
+def _join(group: Sequence[SentSpan]) -> Body:
     return group[0].raw if len(group) == 1 else b"".join([span.raw for span in group])
 
 
-def _forms(group: Sequence[Sent], joined: bytes) -> Sequence[bytes]:
+def _forms(group: Sequence[SentSpan], joined: bytes) -> Sequence[bytes]:
     """Return the stored forms of the bodies of a group; `joined` is the stored form of all of them."""
     if len(group) == 1:
         return [joined]

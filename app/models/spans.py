@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from app.models import queries, span_bodies
 from app.models.base import BigInt, MediumBlob, Timestamp, beside, binary, exact, new_table
-from app.models.span_bodies import Sent, SpanKey
+from app.models.span_bodies import SentSpan, SpanKey
 
 # Without foreign keys: their check for each row would slow ingest down. Prompts are checked once per batch.
 spans = new_table(
@@ -61,7 +61,7 @@ TurnKey = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredSpan:
+class StoredSpanRow:
     """A span's JSON, and its instrumentation scope."""
 
     trace_id: bytes
@@ -70,7 +70,7 @@ class StoredSpan:
     raw: bytes
 
 
-def row_of(project_id: int, batch_id: int, span: Sent, stored: bytes) -> NewSpan:
+def row_of(project_id: int, batch_id: int, span: SentSpan, stored: bytes) -> NewSpan:
     """Return the row of a span; `stored` is the stored form of its body."""
     scope = span_bodies.own_scope(span.scope, stored)
     return (project_id, span.trace_id, span.span_id, span.prompt_id, batch_id, scope, stored)
@@ -121,12 +121,12 @@ def rows_by_key(
 
 def spans_by_key(
     connection: Connection, *, project_id: int, keys: Collection[SpanKey]
-) -> dict[TurnKey, list[StoredSpan]]:
+) -> dict[TurnKey, list[StoredSpanRow]]:
     """Return the stored spans that have the keys, by their turns."""
     c = spans.c
     # In one statement with the holder: between two statements another span might become the holder.
     columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
-    found: dict[TurnKey, list[StoredSpan]] = defaultdict(list)
+    found: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
     for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
         rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
         holders = {
@@ -145,7 +145,7 @@ def spans_of(
     trace_ids: Sequence[bytes],
     limit: int | None = None,
     last_id: int | None = None,
-) -> list[StoredSpan]:
+) -> list[StoredSpanRow]:
     """List the stored spans of a prompt's turns, in no order.
 
     With a `limit` these are those that were stored first, and with `last_id` those that were stored until this row.
@@ -156,7 +156,7 @@ def spans_of(
         of_prompt = of_prompt.where(c.id <= last_id)
     if limit is not None:
         of_prompt = of_prompt.order_by(c.id).limit(limit)
-    found: list[StoredSpan] = []
+    found: list[StoredSpanRow] = []
     for some in queries.pieces(trace_ids):
         rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()
         found += [span for _, span in _read(rows, {})]
@@ -176,7 +176,7 @@ _IS_HOLDER_OF = and_(
 
 def _read(
     rows: Iterable[Sequence[Any]], holders: Mapping[SpanKey, tuple[str, bytes]]
-) -> Iterator[tuple[int, StoredSpan]]:
+) -> Iterator[tuple[int, StoredSpanRow]]:
     """Yield the spans of rows of _WITH_BODIES with their prompts; `holders` have the scopes and bodies of others."""
     prompt_ids: dict[SpanKey, int] = {}
     stored: dict[SpanKey, bytes] = {}
@@ -185,7 +185,7 @@ def _read(
         key = (trace_id, span_id)
         prompt_ids[key], scopes[key], stored[key] = prompt_id, scope, body
     for key, body in span_bodies.read(stored, {key: held for key, (_, held) in holders.items()}):
-        yield prompt_ids[key], StoredSpan(*key, span_bodies.scope_of(key, stored[key], scopes), body)
+        yield prompt_ids[key], StoredSpanRow(*key, span_bodies.scope_of(key, stored[key], scopes), body)
 
 
 def traces_with(

@@ -12,14 +12,14 @@ from sqlalchemy import Column, Connection, Index, Integer, String, delete, or_, 
 
 from app.models import organizations, prompts, queries, webhooks
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 
 Status = Literal["waiting", "delivered", "failed"]
 ERROR_MAX, ANSWER_MAX = 500, 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveryRow:
     """An event for one webhook, and the outcome of the last attempt to deliver it.
 
     `attempts` counts the attempts that began. The next one begins at `due_at` while the status is `waiting`. `error` is
@@ -46,7 +46,7 @@ class Delivery:
 # Without foreign keys: prompts and webhooks are erased without waiting for deliveries in progress.
 webhook_deliveries = new_table(
     "webhook_deliveries",
-    Delivery,
+    DeliveryRow,
     Column("prompt_id", BigInt, nullable=True),
     Index("ix_webhook_deliveries_webhook_id_id", "webhook_id", "id"),
     Index("ix_webhook_deliveries_webhook_id_status_due_at", "webhook_id", "status", "due_at"),
@@ -54,13 +54,13 @@ webhook_deliveries = new_table(
     Index("ix_webhook_deliveries_prompt_id", "prompt_id"),
 )
 _C, _W = webhook_deliveries.c, webhooks.webhooks.c
-_SELECT = select(*queries.columns_of(Delivery, webhook_deliveries))
+_SELECT = select(*queries.columns_of(DeliveryRow, webhook_deliveries))
 
 
 def add_event(
     connection: Connection,
     now: datetime,
-    event: Event,
+    event: WebhookEvent,
     data: Mapping[str, Any],
     *,
     project_id: int,
@@ -129,18 +129,18 @@ def due_webhooks(connection: Connection, *, now: datetime, limit: int) -> list[D
     return queries.list_rows(connection, DueWebhook, in_turn.limit(limit))
 
 
-def next_due(connection: Connection, *, webhook_id: int, now: datetime) -> Delivery | None:
+def next_due(connection: Connection, *, webhook_id: int, now: datetime) -> DeliveryRow | None:
     """Return the webhook's delivery that has waited longest for its attempt; None if none waits for it."""
     due = _SELECT.where(_C.webhook_id == webhook_id, _C.status == "waiting", _C.due_at <= now)
-    return queries.find_row(connection, Delivery, due.order_by(_C.due_at, _C.id).limit(1))
+    return queries.find_row(connection, DeliveryRow, due.order_by(_C.due_at, _C.id).limit(1))
 
 
-def claim(connection: Connection, delivery: Delivery, *, until: datetime) -> bool:
+def claim(connection: Connection, delivery: DeliveryRow, *, until: datetime) -> bool:
     """Begin the next attempt; returns False if another worker was quicker. An attempt that does not end is repeated."""
     return change_attempt(connection, delivery, {"attempts": delivery.attempts + 1, "due_at": until})
 
 
-def change_attempt(connection: Connection, delivery: Delivery, values: Mapping[str, Any]) -> bool:
+def change_attempt(connection: Connection, delivery: DeliveryRow, values: Mapping[str, Any]) -> bool:
     """Set columns of a waiting delivery; False if another attempt has begun, or it has ended or was removed."""
     unmoved = update(webhook_deliveries).where(
         _C.id == delivery.id, _C.status == "waiting", _C.attempts == delivery.attempts
@@ -148,24 +148,26 @@ def change_attempt(connection: Connection, delivery: Delivery, values: Mapping[s
     return queries.changes_row(connection, unmoved.values(**values))
 
 
-def deliver_again(connection: Connection, delivery: Delivery, *, now: datetime) -> None:
+def deliver_again(connection: Connection, delivery: DeliveryRow, *, now: datetime) -> None:
     """Reset the delivery, so that it waits for its first attempt again."""
     key = {"id": delivery.id, "project_id": delivery.project_id}
     anew = {"status": "waiting", "attempts": 0, "due_at": now, "finished_at": None}
     queries.update_rows(connection, webhook_deliveries, key, **anew)
 
 
-def find_delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> Delivery | None:
+def find_delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> DeliveryRow | None:
     own = _SELECT.where(_C.id == delivery_id, _C.webhook_id == webhook_id, _C.project_id == project_id)
-    return queries.find_row(connection, Delivery, own)
+    return queries.find_row(connection, DeliveryRow, own)
 
 
 def list_deliveries(
     connection: Connection, *, project_id: int, webhook_id: int, before_id: int | None, limit: int
-) -> list[Delivery]:
+) -> list[DeliveryRow]:
     """List a webhook's deliveries, newest first."""
     own = _SELECT.where(_C.webhook_id == webhook_id, _C.project_id == project_id)
-    return queries.list_rows(connection, Delivery, queries.newest_first(own, _C.id, before_id=before_id, limit=limit))
+    return queries.list_rows(
+        connection, DeliveryRow, queries.newest_first(own, _C.id, before_id=before_id, limit=limit)
+    )
 
 
 def remove_expired(connection: Connection, *, project_id: int, before: datetime, limit: int) -> int:

@@ -17,7 +17,7 @@ from app.models.spans import rejected_spans
 Format = Literal["json", "slack"]
 
 
-class Event(StrEnum):
+class WebhookEvent(StrEnum):
     """An event that is sent to webhooks."""
 
     VERSION_COMMITTED = "version.committed"
@@ -34,7 +34,7 @@ TEST_EVENT = "webhook.test"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`events` are names of `Event`; a disabled webhook gets no events, and its waiting deliveries stay."""
+    """`events` are names of `WebhookEvent`; a disabled webhook gets no events, and its waiting deliveries stay."""
 
     id: int
     project_id: int

@@ -14,10 +14,10 @@ from app.otlp.names import PROMPT_ID, conversation_of, says_failed
 from app.otlp.protobuf import ELEMENT_BYTES_MIN, ITEM_ELEMENTS_MAX, TOO_MANY, has_too_many_members
 from app.otlp.span import (
     Code,
-    Export,
     Raw,
     Rejection,
     Span,
+    SpansExport,
     WireSpan,
     decode_span,
     lenient_span,
@@ -33,7 +33,7 @@ T = TypeVar("T")
 LARGE = 8 * 1024 * 1024
 """Bytes beyond which memory matters more than the time to parse attributes twice."""
 
-_decode_export = decoder(Export)
+_decode_export = decoder(SpansExport)
 
 
 @dataclass(frozen=True, slots=True)

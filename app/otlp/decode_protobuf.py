@@ -33,7 +33,7 @@ from app.otlp.protobuf import (
 )
 from app.otlp.span import MAX_SCOPE, Rejection, Span, WireSpan, WireStatus
 from app.otlp.values import LazyAttributes
-from app.otlp.wire import Walk
+from app.otlp.wire import WireWalk
 from app.values.json import Body
 
 # The fields that ExportTraceServiceRequest and ExportLogsServiceRequest have in common, level by level.
@@ -43,7 +43,7 @@ _SCOPE, _SCOPE_NAME = 1, 1
 
 def items(body: Body) -> Iterator[tuple[str, memoryview]]:
     """Yield the scope and the bytes of each span, or log record, of an export. Raises `Invalid` for other bodies."""
-    walk = Walk()
+    walk = WireWalk()
     for group in walk.messages(memoryview(body), _GROUPS):
         for scoped in walk.messages(group, _SCOPES):
             found = list(walk.fields(scoped))
@@ -51,7 +51,7 @@ def items(body: Body) -> Iterator[tuple[str, memoryview]]:
             yield from ((scope, content) for number, content in found if number == _ITEMS)
 
 
-def _scope_name(walk: Walk, scopes: Iterable[memoryview]) -> str:
+def _scope_name(walk: WireWalk, scopes: Iterable[memoryview]) -> str:
     """Return the last name that is given: parsers merge a message that occurs twice."""
     name = b""
     for scope in scopes:

@@ -27,7 +27,7 @@ class Exhausted(Exception):
 
 
 @dataclass(slots=True)
-class Budget:
+class MaskingBudget:
     """The work left to masking: `search` in characters read, `growth` in bytes.
 
     Patterns read the characters after a match. Pointers read members, and the JSON in texts.
@@ -69,7 +69,7 @@ class TextRule:
         """Return whether the pattern matches the empty text, which is everywhere."""
         return self.pattern.fullmatch("") is not None
 
-    def masked(self, text: str, budget: Budget) -> str:
+    def masked(self, text: str, budget: MaskingBudget) -> str:
         """Return the masked text; raises Exhausted. Empty matches are not replaced, because they hide nothing."""
         pieces, end, size = [], 0, json_size(self.replacement)
         for match in self.pattern.finditer(text):

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
-from app.otlp.mask_texts import GROWTH_MAX, Budget, Exhausted, TextRule, json_size
+from app.otlp.mask_texts import GROWTH_MAX, Exhausted, MaskingBudget, TextRule, json_size
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
 from app.otlp.values import any_value
@@ -60,23 +60,23 @@ class Masking:
     def __bool__(self) -> bool:
         return bool(self.texts or self.pointers)
 
-    def text(self, text: str, budget: Budget | None = None) -> str:
+    def text(self, text: str, budget: MaskingBudget | None = None) -> str:
         """Return a text with all matches of the patterns replaced."""
-        return str(_Pass(self, budget or Budget()).short(text))
+        return str(_Pass(self, budget or MaskingBudget()).short(text))
 
-    def at(self, value: Any, *paths: Sequence[str], budget: Budget | None = None) -> Any:
+    def at(self, value: Any, *paths: Sequence[str], budget: MaskingBudget | None = None) -> Any:
         """Return the value at these paths masked. Paths are tokens of pointers; the token `*` matches any token.
 
         May raise RecursionError.
         """
-        return _Pass(self, budget or Budget()).at(value, *paths)
+        return _Pass(self, budget or MaskingBudget()).at(value, *paths)
 
     def conversation(self, conversation_id: str) -> str:
         """Return the id of a conversation in masked spans."""
-        value = _Pass(self, Budget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
+        value = _Pass(self, MaskingBudget()).attribute(CONVERSATION_KEYS[0], {"stringValue": conversation_id})
         return str(any_value(value))
 
-    def cut(self, text: str, most: int, budget: Budget | None = None) -> str:
+    def cut(self, text: str, most: int, budget: MaskingBudget | None = None) -> str:
         """Return a masked text, such as a scope's name, which was cut after `most` characters.
 
         A text of that length may end within a match, so it is masked whole.
@@ -85,7 +85,7 @@ class Masking:
             return MASK
         return self.text(text, budget)[:most]
 
-    def span(self, raw: bytes, budget: Budget | None = None) -> bytes:
+    def span(self, raw: bytes, budget: MaskingBudget | None = None) -> bytes:
         """Return a stored span's JSON, masked; unchanged if no rule matched. Raises ValueError for an invalid span.
 
         The `search` of `budget` is shared by all spans that use it; its `growth` applies to each span.
@@ -93,7 +93,7 @@ class Masking:
         fields = stored_fields(raw)
         if not isinstance(fields, dict):
             raise ValueError("a span is a JSON object")
-        budget = budget or Budget()
+        budget = budget or MaskingBudget()
         budget.growth = GROWTH_MAX
         masked = _Pass(self, budget).members(fields)
         return raw if masked == fields else msgspec.json.encode(masked)
@@ -118,7 +118,7 @@ class _Pass:
     """The application of rules to one value, with the remaining budget."""
 
     rules: Masking
-    budget: Budget
+    budget: MaskingBudget
 
     def text(self, text: str) -> str:
         """Raises Exhausted."""

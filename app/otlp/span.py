@@ -30,7 +30,7 @@ class ResourceSpans(msgspec.Struct, gc=False):
     scopeSpans: list[ScopeSpans] | None = None  # noqa: N815 - the wire's own names
 
 
-class Export(msgspec.Struct, gc=False):
+class SpansExport(msgspec.Struct, gc=False):
     resourceSpans: list[ResourceSpans] | None = None  # noqa: N815
 
 

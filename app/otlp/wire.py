@@ -20,7 +20,7 @@ _VARINT_BYTES = 10
 
 
 @dataclass(slots=True)
-class Walk:
+class WireWalk:
     """The walk through one body, with the fields that are left to it."""
 
     left: int = FIELDS_MAX

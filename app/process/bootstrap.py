@@ -20,7 +20,7 @@ from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery, BatchesHere, BatchWorkers, QueuedBatches
-from app.actors.webhooks import WebhookDelivery
+from app.actors.webhooks import WebhookSending
 from app.concurrency.quotas import Quota, Turns
 from app.database.transactions import Database, build_database
 from app.metrics import Metrics, provider_call, registry
@@ -37,7 +37,7 @@ from app.redis_store.middleware import QueueMetrics
 from app.redis_store.rate import RateLimiter
 from app.redis_store.slots import ModelSlots
 from app.services.ingest.storer import Storer
-from app.services.runs.following import Follower
+from app.services.runs.following import AnswerFollower
 from app.timestamps import Now, utc_now
 from app.wiring import services as wiring
 from app.wiring.container import Container
@@ -129,7 +129,7 @@ def bootstrap(
         services=services,
         actors=declared,
         **_deliveries(backends, services, declared),
-        run_follower=Follower(
+        run_follower=AnswerFollower(
             client=backends.redis.waiting,
             masking=services.runs.masking,
             read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
@@ -158,7 +158,7 @@ def _deliveries(backends: Backends, services: Services, declared: Actors) -> dic
         "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
         "replay_delivery": replays,
         "experiment_delivery": ExperimentDelivery(replays=replays, advancer=services.experiment_advancer),
-        "webhook_delivery": WebhookDelivery(
+        "webhook_delivery": WebhookSending(
             **sent, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
         ),
     }

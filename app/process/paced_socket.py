@@ -30,7 +30,7 @@ class TooSlow(TimeoutError):
         return "it was sent too slowly."
 
 
-class Allowance:
+class WaitAllowance:
     """The seconds that may still be spent on waiting. A wait uses them up; bytes add the time of the minimum rate."""
 
     def __init__(self, behind_s: float, bytes_per_s: int) -> None:
@@ -58,8 +58,8 @@ class PacedSocket(socket.socket):
 
     def allow(self, behind_s: float) -> None:
         """Begin a request, or a part of it, with a new allowance."""
-        self._reading = Allowance(behind_s, self._bytes_per_s)
-        self._writing = Allowance(behind_s, self._bytes_per_s)
+        self._reading = WaitAllowance(behind_s, self._bytes_per_s)
+        self._writing = WaitAllowance(behind_s, self._bytes_per_s)
 
     @property
     def head_is_too_long(self) -> bool:
@@ -110,7 +110,7 @@ class PacedSocket(socket.socket):
         while rest:
             rest = rest[self.send(rest, flags) :]
 
-    def _waiting(self, allowance: Allowance, work: Callable[[], T], size: Callable[[T], int]) -> T:
+    def _waiting(self, allowance: WaitAllowance, work: Callable[[], T], size: Callable[[T], int]) -> T:
         if allowance.left_s <= 0:
             raise TooSlow
         self.settimeout(allowance.left_s)

@@ -16,7 +16,7 @@ from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.failures import ProviderFailure
-from app.providers.types import Credential, ModelPort, ModelRef, ModelRequest, RemoteModels
+from app.providers.types import Credential, ModelRef, ModelRequest, ProviderPort, RemoteModels
 from app.providers.vendor_models import VendorModels
 from app.providers.wires import wire_of
 
@@ -67,7 +67,7 @@ Observed = Callable[[ModelRef], AbstractContextManager[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
-    """A `ModelPort` over all vendors.
+    """A `ProviderPort` over all vendors.
 
     `slot` is entered for the length of a call, its pauses included; it limits how many calls one model gets at once,
     and may wait (within the call's seconds) or raise. Within `slots_held`, for a caller that has more to do before its
@@ -82,7 +82,7 @@ class Providers:
     slot: Slot = lambda request: nullcontext()
     slots_held: Callable[[], AbstractContextManager[object]] = nullcontext
     observed: Observed = lambda model: nullcontext()
-    _builtin: ModelPort = field(default_factory=BuiltinModels, init=False)
+    _builtin: ProviderPort = field(default_factory=BuiltinModels, init=False)
 
     def check(self, request: ModelRequest) -> None:
         """Raise `Invalid` for what would be refused before anything is sent."""

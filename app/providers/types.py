@@ -67,7 +67,7 @@ class ModelRequest:
     background: bool = False
 
 
-class ModelPort(Protocol):
+class ProviderPort(Protocol):
     """A model that can be called from any thread, hundreds of times at once.
 
     Both methods raise `Invalid` for a request that the model does not accept, `ProviderError` when its vendor failed
@@ -81,7 +81,7 @@ class ModelPort(Protocol):
         ...
 
 
-class RemoteModels(ModelPort, Protocol):
+class RemoteModels(ProviderPort, Protocol):
     """Models behind pooled connections."""
 
     def close(self) -> None: ...

@@ -17,7 +17,7 @@ import orjson
 
 from app import __version__
 from app.chat import Answer, OnEvent, StreamEvent
-from app.errors import ProviderTimeout, RepriseError
+from app.errors import ProviderTimeout, ServiceError
 from app.providers.bounds import ANSWER_BYTES, AnswerReader
 from app.providers.endpoints import endpoint_of
 from app.providers.failures import ProviderFailure, broken, failed_midway, refused
@@ -92,10 +92,10 @@ class VendorModels:
                         raise TimeoutError
                     yield piece
                 return
-        except RepriseError:
+        except ServiceError:
             raise
         except Exception as error:  # noqa: BLE001 - the edge to HTTP, which may break in any way on what is sent
-            ours: RepriseError = (
+            ours: ServiceError = (
                 ProviderTimeout(f"{vendor} did not answer in time.")
                 if is_timeout(error) and time.monotonic() > deadline - _TICK_S
                 else broken(error, vendor, endpoint.api_key)

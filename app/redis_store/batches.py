@@ -64,7 +64,7 @@ return ARGV[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class BatchClaim:
     """`message_id` is the message that stores the batch; `joined` is True when another request has sent the message."""
 
     message_id: str
@@ -148,7 +148,7 @@ class Mailbox:
         """Return the key of a batch. The same body of the same project, sent in the same form, has the same key."""
         return f"{project_id}:{form}:{hashlib.sha256(body).hexdigest()}"
 
-    def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> Claim:
+    def put(self, key: str, ticket: str, body: bytes, message_id: str, *, join: bool = True) -> BatchClaim:
         """Keep a batch under `ticket` for the message `message_id`; with `join`, unless another message stores it.
 
         Each message has its own ticket, so that two messages for one batch do not delete each other's body.
@@ -163,12 +163,12 @@ class Mailbox:
             self._on_refused()
             raise Unavailable("Too many batches, or too many bytes of them, wait to be stored; send this one again.")
         if claimed.decode() != message_id:
-            return Claim(claimed.decode(), joined=True)
+            return BatchClaim(claimed.decode(), joined=True)
         if self._bodies is None:
             self._client.set(keys.batch_body(ticket), body, ex=BODY_S)
         else:
             self._bodies.put(ticket, body)
-        return Claim(message_id, joined=False)
+        return BatchClaim(message_id, joined=False)
 
     def read(self, key: str, ticket: str) -> tuple[bytes | None, bytes]:
         """Return the body of `ticket`, and the note of the same body if it was stored lately.

@@ -17,7 +17,7 @@ WINDOW_S = 60
 CALLERS_MAX = 10_000
 
 
-class Log:
+class RequestLog:
     """The allowed requests within the window, oldest first; positions are found by binary search.
 
     `total` is the sum of their amounts.
@@ -72,8 +72,8 @@ class Log:
 class Caller(NamedTuple):
     """The allowed requests of a caller: all of them, and the requests of ingest."""
 
-    every: Log
-    ingest: Log
+    every: RequestLog
+    ingest: RequestLog
 
 
 class OwnCounts:
@@ -91,7 +91,7 @@ class OwnCounts:
         found = self._callers.get(key)
         if found is None:
             self._forget(now)
-            found = self._callers[key] = Caller(Log(), Log())
+            found = self._callers[key] = Caller(RequestLog(), RequestLog())
         else:
             self._callers.move_to_end(key)
         for log in found:

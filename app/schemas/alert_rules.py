@@ -7,7 +7,7 @@ from typing import ClassVar
 from marshmallow import fields, validate
 
 from app.models import alert_rules
-from app.schemas.answer import Answer, choice, fields_of, listing
+from app.schemas.answer import AnswerSchema, choice, fields_of, listing
 from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
 
@@ -36,7 +36,7 @@ class AlertRuleChangeSchema(_AlertRuleFields):
         super().__init__(partial=True)
 
 
-class AlertRule(Answer):
+class AlertRuleSchema(AnswerSchema):
     """`firingSince` is null while the rule does not fire. `value` was measured last, null for too few sessions."""
 
     row = fields_of(alert_rules.AlertRule, "id", "prompt_id")
@@ -45,4 +45,4 @@ class AlertRule(Answer):
     state = fields_of(alert_rules.AlertRule, "firing_since", "value", "created_at")
 
 
-AlertRules = listing("alert_rules", AlertRule, name="AlertRules")
+AlertRules = listing("alert_rules", AlertRuleSchema, name="AlertRules")

@@ -36,7 +36,7 @@ Dump = Callable[[Any], Any]
 TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"
 
 
-class Part(fields.Field[Any]):
+class FieldGroup(fields.Field[Any]):
     """A placeholder for several fields, which are read from the attribute `path`; see `part` and `fields_of`."""
 
     def __init__(self, members: Mapping[str, Field], path: str, stored: bool) -> None:
@@ -57,7 +57,7 @@ class Part(fields.Field[Any]):
 
 
 class CamelCaseMeta(SchemaMeta):
-    """Gives each field a key in camel case, unless its class has `camel_case = False`, and expands each `Part`."""
+    """Gives each field a key in camel case, unless its class has `camel_case = False`, and expands each group."""
 
     @classmethod
     def get_declared_fields(
@@ -70,7 +70,7 @@ class CamelCaseMeta(SchemaMeta):
         own = [
             pair
             for name, field in cls_fields
-            for pair in (field.expand() if isinstance(field, Part) else [(name, field)])
+            for pair in (field.expand() if isinstance(field, FieldGroup) else [(name, field)])
         ]
         for name, field in own:
             if field.data_key is None and klass.camel_case:
@@ -83,7 +83,7 @@ def camel_case(name: str) -> str:
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name.rstrip("_"))
 
 
-class Answer(Schema, metaclass=CamelCaseMeta):
+class AnswerSchema(Schema, metaclass=CamelCaseMeta):
     """The base of answers. An answer has only the fields that its class names."""
 
     class Meta:
@@ -125,21 +125,21 @@ def one(inner: type[Schema], **options: Any) -> Field:
 
 def part(schema: type[Schema], path: str, *, stored: bool = False) -> Field:
     """Include the fields of `schema`, read from the attribute `path`. If `stored`, that attribute is already JSON."""
-    return Part(schema._declared_fields, path, stored)
+    return FieldGroup(schema._declared_fields, path, stored)
 
 
 def fields_of(kind: type, *names: str, path: str = "") -> Field:
     """Include the named fields of a dataclass or struct: of the dumped object, or of its attribute `path`."""
     hints = get_type_hints(kind)
     members = {name: _described(hints[name], allow_none=NoneType in get_args(hints[name])) for name in names}
-    return Part(members, path, stored=False)
+    return FieldGroup(members, path, stored=False)
 
 
 def listing(key: str, entry: type[Schema] | Field, *, name: str = "", paged: bool = False) -> type[Schema]:
     """Return the answer for a list of entries, or a `Page` of them if `paged`. It is named `name`, or by `key`."""
     listed = many(entry, attribute="entries") if paged else many(entry, get=itself)
     cursor = {"next_cursor": text(allow_none=True)} if paged else {}
-    return Answer.from_dict({key: listed, **cursor}, name=name or key.title().replace("_", ""))
+    return AnswerSchema.from_dict({key: listed, **cursor}, name=name or key.title().replace("_", ""))
 
 
 class Either(fields.Field[Any]):
@@ -183,7 +183,7 @@ def dumper(schema: type[Schema]) -> Dump:
     for number, (name, field) in enumerate(schema._declared_fields.items()):
         key = field.data_key or name
         entries.append(f"{key!r}: {_expression(name, field, names, number)}")
-        if not field.required and issubclass(schema, Answer):
+        if not field.required and issubclass(schema, AnswerSchema):
             optional.append((key, (missing,) if field.allow_none else (missing, None)))
     names["without"] = _without(optional)
     source = "{" + ", ".join(entries) + "}"
@@ -246,7 +246,7 @@ def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
         config = struct.__struct_config__
         tag = {str(config.tag_field): choice(str(config.tag))} if config.tag_field else {}
         members = {field.name: _member(field, config.omit_defaults) for field in structs.fields(struct)}
-        _answers[struct] = Answer.from_dict({**tag, **members}, name=name or struct.__name__)
+        _answers[struct] = AnswerSchema.from_dict({**tag, **members}, name=name or struct.__name__)
     return _answers[struct]
 
 

@@ -9,7 +9,7 @@ from marshmallow import fields, validate
 
 from app import chat
 from app.replay.calibration import Proposal, StepRate
-from app.schemas.answer import Answer, answer_of, boolean, choice, integer, many, one, text, time
+from app.schemas.answer import AnswerSchema, answer_of, boolean, choice, integer, many, one, text, time
 from app.schemas.base import BoundedList, StrictSchema
 from app.schemas.replays import JudgeSchema
 from app.schemas.runs import Cost, Tokens
@@ -30,13 +30,13 @@ class AcceptSchema(StrictSchema):
     proposals = BoundedList(fields.Integer(strict=True), maximum=MOST_PROPOSALS, load_default=None)
 
 
-class AcceptedCalibration(Answer):
+class AcceptedCalibration(AnswerSchema):
     id = integer(attribute="row.id")
     status = choice(*get_args(Status))
     test_case_id = integer(attribute="row.test_case_id")
 
 
-class Calibration(AcceptedCalibration):
+class CalibrationSchema(AcceptedCalibration):
     """A `CalibrationView`. Until it has finished, steps have no rate, and `usable` and `canFail` are false."""
 
     repeats = integer(attribute="row.repeats")

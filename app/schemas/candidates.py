@@ -8,7 +8,7 @@ from typing import Any, ClassVar, get_args
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from app.models.replays import CandidateKind
-from app.schemas.answer import Answer, choice, text
+from app.schemas.answer import AnswerSchema, choice, text
 from app.schemas.base import StrictSchema, Text
 from app.schemas.prompts import FORMATS, VALUE, ContentSchema
 from app.services.prompts.drafts import DraftChange
@@ -37,7 +37,7 @@ class OverlaySchema(ContentSchema):
         return Command(None if base == "draft" else base, DraftChange(**data), instruction_format)
 
 
-class Candidate(fields.Field[Command]):
+class CandidateField(fields.Field[Command]):
     """`"draft"`, a version as `{commitHash}`, or `{base, …}` with the fields that replace fields of the base."""
 
     alternatives: ClassVar = ({"type": "string", "const": "draft"}, CommittedSchema, OverlaySchema)
@@ -54,7 +54,7 @@ class Candidate(fields.Field[Command]):
         return loaded
 
 
-class CandidateAnswer(Answer):
+class CandidateAnswer(AnswerSchema):
     """`commitHash` is the hash of the version or of an overlay's base. It is null for the draft and overlays on it."""
 
     kind = choice(*get_args(CandidateKind), attribute="candidate_kind")

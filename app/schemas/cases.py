@@ -10,7 +10,7 @@ from app.replay import types
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.replay.effects import EffectFrom
 from app.schemas.answer import (
-    Answer,
+    AnswerSchema,
     answer_of,
     anything,
     boolean,
@@ -137,7 +137,7 @@ CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")
 CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 
 
-class ToolSettings(Answer):
+class ToolSettings(AnswerSchema):
     """The rules of a tool, including defaults."""
 
     effect = choice(*get_args(types.Effect))
@@ -155,7 +155,7 @@ class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
     tools = mapping(one(ToolSettings))
 
 
-class TestCase(Answer):
+class TestCaseSchema(AnswerSchema):
     """A `CaseView`."""
 
     id = integer(attribute="row.id")
@@ -167,18 +167,18 @@ class TestCase(Answer):
     updated_at = time(attribute="row.updated_at")
 
 
-class TestCases(Answer):
-    test_cases = many(TestCase, attribute="entries")
+class TestCases(AnswerSchema):
+    test_cases = many(TestCaseSchema, attribute="entries")
     next_cursor = text(allow_none=True)
 
 
-class TestCaseProposal(Answer):
+class TestCaseProposalSchema(AnswerSchema):
     prompt_id = integer(attribute="head.id")
     name = text()
     test_case = one(ShownDocument, attribute="document")
 
 
-class TestCaseExport(Answer):
+class TestCaseExportSchema(AnswerSchema):
     """A file for a repository. Its content does not depend on the time or the instance of the export.
 
     Its tools have only the rules that the test case sets, without rules that follow from the prompt.

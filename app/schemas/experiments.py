@@ -10,7 +10,7 @@ from marshmallow import ValidationError, fields, post_load, validate
 from app.experiments.statistics import MOST_REPEATS
 from app.experiments.types import Verdict
 from app.models.experiments import ExperimentRow, Status
-from app.schemas.answer import Answer, answer_of, choice, integer, listing, many, mapping, number, one, text, time
+from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer, CommittedSchema
 from app.schemas.replays import ReplayProgress, StartSchema
@@ -78,13 +78,13 @@ class ExperimentsQuerySchema(PageQuerySchema):
     verdict = fields.String(validate=validate.OneOf(get_args(Verdict)))
 
 
-class AcceptedExperiment(Answer):
+class AcceptedExperiment(AnswerSchema):
     id = integer()
     status = choice(*get_args(Status))
     prompt_id = integer()
 
 
-class RepeatsAnswer(Answer):
+class RepeatsAnswer(AnswerSchema):
     min = integer()
     max = integer()
 
@@ -125,7 +125,7 @@ def _summary(name: str) -> Any:
     return lambda shown: shown.row.summary[name]
 
 
-class ExperimentSummary(Answer):
+class ExperimentSummary(AnswerSchema):
     """An experiment in a list. `detect` is a share of failures, `maxCost` is in USD, `maxSlowdown` is a ratio."""
 
     id = integer(attribute="row.id")

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import fields, missing, validate
 
-from app.schemas.answer import Answer, boolean, choice, fields_of, integer, many, number, one, text
+from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, many, number, one, text
 from app.schemas.base import Day, StrictSchema, Text
 from app.schemas.usage import OfDays, days_of
 from app.services.insight.findings import Insight
-from app.services.insight.service import GROUPS, Comparison, GroupBy, InsightFilter
+from app.services.insight.service import GROUPS, GroupBy, InsightFilter, VersionComparison
 from app.sessions.facts import MAX_NAME
 from app.sessions.figures import Figures
 
@@ -65,7 +65,7 @@ class ComparisonQuery(_Days):
     after = _name(load_default=None)
 
 
-class Estimate(Answer):
+class EstimateSchema(AnswerSchema):
     """A value and the bounds of its 95 % interval. They are null where there are too few data."""
 
     value = number(allow_none=True)
@@ -73,14 +73,14 @@ class Estimate(Answer):
     high = number(allow_none=True)
 
 
-class Quantiles(Answer):
+class Quantiles(AnswerSchema):
     """The median and the 95th percentile."""
 
-    p50 = one(Estimate, get=lambda both: both[0])
-    p95 = one(Estimate, get=lambda both: both[1])
+    p50 = one(EstimateSchema, get=lambda both: both[0])
+    p95 = one(EstimateSchema, get=lambda both: both[1])
 
 
-class InsightSessions(Answer):
+class InsightSessions(AnswerSchema):
     """`failed` is the share of sessions with errors, `failedTools` the share with a failed tool call.
 
     `cost` is in US dollars. It includes the known cost of `unpriced` sessions; `costPerSession` excludes them.
@@ -90,32 +90,32 @@ class InsightSessions(Answer):
     counts = fields_of(Figures, "sessions", "turns", "errors", "tool_calls", "tool_errors", path="sessions")
     tokens = fields_of(Figures, "input_tokens", "output_tokens", "unpriced", path="sessions")
     cost = number(get=lambda group: max(0.0, group.sessions.cost_usd))
-    failed = one(Estimate, attribute="failed_sessions")
-    failed_tools = one(Estimate)
+    failed = one(EstimateSchema, attribute="failed_sessions")
+    failed_tools = one(EstimateSchema)
     turn_ms = one(Quantiles)
     cost_per_session = one(Quantiles, attribute="session_cost")
 
 
-class InsightRuns(Answer):
+class InsightRuns(AnswerSchema):
     """Times are in milliseconds. They are computed from the newest 2,000 runs of all groups together."""
 
     runs = integer()
-    failed = one(Estimate, attribute="failed_runs")
+    failed = one(EstimateSchema, attribute="failed_runs")
     cost = number(attribute="runs_cost_usd")
     p50_ms = number(allow_none=True, get=lambda group: group.run_time[0])
     p95_ms = number(allow_none=True, get=lambda group: group.run_time[1])
 
 
-class InsightReplays(Answer):
+class InsightReplays(AnswerSchema):
     passed = integer(attribute="replays_passed")
     failed = integer(attribute="replays_failed")
-    pass_rate = one(Estimate, attribute="passed_replays")
+    pass_rate = one(EstimateSchema, attribute="passed_replays")
 
 
-class InsightScore(Answer):
+class InsightScore(AnswerSchema):
     name = text()
     count = integer(get=lambda score: len(score.values))
-    mean = one(Estimate)
+    mean = one(EstimateSchema)
 
 
 def _key(name: str, shown: Callable[[Any], Any] = lambda key: key) -> Callable[[Insight], Any]:
@@ -123,7 +123,7 @@ def _key(name: str, shown: Callable[[Any], Any] = lambda key: key) -> Callable[[
     return lambda group: shown(group.key) if group.group_by == name else missing
 
 
-class InsightGroup(Answer):
+class InsightGroup(AnswerSchema):
     """`version` is null for sessions that name no version or several, and for runs and replays of the draft."""
 
     version = text(required=False, allow_none=True, get=_key("version"))
@@ -142,12 +142,12 @@ class InsightReport(NamedTuple):
     group_by: str
 
 
-class PromptInsight(OfDays):
+class PromptInsightSchema(OfDays):
     group_by = text()
     groups = many(InsightGroup)
 
 
-class Finding(Answer):
+class FindingSchema(AnswerSchema):
     """`change` is null if an interval is not known, and "unclear" if the two intervals overlap.
 
     `improved` is null without a clear change. It is also null for scores, where more can be better or worse.
@@ -155,21 +155,21 @@ class Finding(Answer):
 
     name = text()
     score = boolean()
-    before = one(Estimate)
-    after = one(Estimate)
+    before = one(EstimateSchema)
+    after = one(EstimateSchema)
     change = choice("lower", "higher", "unclear", allow_none=True)
     improved = boolean(allow_none=True)
 
 
 class ComparedReport(NamedTuple):
-    comparison: Comparison
+    comparison: VersionComparison
     filters: InsightFilter
 
 
-class InsightComparison(OfDays):
+class InsightComparisonSchema(OfDays):
     """`summary` explains in one or two sentences whether the later version got better."""
 
     summary = text(attribute="comparison.summary")
-    findings = many(Finding, attribute="comparison.findings")
+    findings = many(FindingSchema, attribute="comparison.findings")
     before = one(InsightGroup, attribute="comparison.before")
     after = one(InsightGroup, attribute="comparison.after")

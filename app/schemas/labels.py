@@ -8,7 +8,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 
 from app.experiments.statistics import MOST_REPEATS, default_repeats
 from app.models import labels
-from app.schemas.answer import Answer, answer_of, boolean, listing, one, text, time
+from app.schemas.answer import AnswerSchema, answer_of, boolean, listing, one, text, time
 from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.services.prompts.labels import LabelMove
 from app.services.prompts.splits import ByLabel
@@ -97,7 +97,7 @@ class LabelMoveSchema(StrictSchema):
     evidence = fields.Nested(EvidenceSchema, allow_none=True)
 
 
-class Label(Answer):
+class LabelSchema(AnswerSchema):
     label = text(attribute="name")
     commit_hash = text()
     guarded = boolean()
@@ -106,4 +106,4 @@ class Label(Answer):
     updated_at = time()
 
 
-Labels = listing("labels", Label)
+Labels = listing("labels", LabelSchema)

@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 
 from app.models import language_models
 from app.providers.vendors import EFFORTS, VENDORS
-from app.schemas.answer import Answer, boolean, choice, fields_of, listing, text
+from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, listing, text
 from app.schemas.base import BoundedList, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.schemas.json_schemas import JsonSchemaObject, check_size
 from app.schemas.placeholders import repeated
@@ -53,11 +53,11 @@ class ModelChangeSchema(StrictSchema):
         return data
 
 
-class ModelName(Answer):
+class ModelName(AnswerSchema):
     model = fields_of(language_models.LanguageModel, "id", "name", "vendor")
 
 
-class LanguageModel(ModelName):
+class LanguageModelSchema(ModelName):
     """Prices in US dollars per million tokens."""
 
     prices = fields_of(language_models.LanguageModel, "prompt_price", "completion_price")
@@ -65,7 +65,7 @@ class LanguageModel(ModelName):
     about = fields_of(language_models.LanguageModel, "description", "created_at", "updated_at")
 
 
-class Model(LanguageModel):
+class ModelSchema(LanguageModelSchema):
     """`baseUrl` may name internal machines, so only callers who may change it see it."""
 
     enabled = boolean(attribute="usable")
@@ -74,7 +74,7 @@ class Model(LanguageModel):
     base_url = text(required=False)
 
 
-Models = listing("models", Model)
+Models = listing("models", ModelSchema)
 
 
 KEY_MAX = 4096
@@ -87,16 +87,16 @@ class CredentialSchema(StrictSchema):
     base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
 
 
-class StoredCredential(Answer):
+class StoredCredentialSchema(AnswerSchema):
     vendor = choice(*VENDORS)
     source = choice("organization", "instance", get=lambda stored: "organization" if stored.set_at else "instance")
     stored = fields_of(credentials.StoredCredential, "last_four", "base_url", "set_at")
 
 
-Credentials = listing("credentials", StoredCredential)
+Credentials = listing("credentials", StoredCredentialSchema)
 
 
-class CheckedCredential(Answer):
+class CheckedCredential(AnswerSchema):
     """`model` answered the check."""
 
     model = text(attribute="name")
@@ -155,7 +155,7 @@ class OpenAIToolSchema(StrictSchema):
         return function | data
 
 
-class Tool(fields.Field[dict[str, Any]]):
+class ToolField(fields.Field[dict[str, Any]]):
     """A tool, in the plain form or OpenAI's; loads to the plain form."""
 
     alternatives: ClassVar = (ToolSchema, OpenAIToolSchema)
@@ -172,11 +172,11 @@ def _names_differ(tools: list[dict[str, Any]]) -> None:
         raise ValidationError(f"More than one tool is named {twice!r}.")
 
 
-class Tools(BoundedList):
+class ToolsField(BoundedList):
     """The tools of a config. Their names differ, and their total size is bounded."""
 
     def __init__(self) -> None:
-        super().__init__(Tool(), maximum=MAX_TOOLS, validate=_names_differ)
+        super().__init__(ToolField(), maximum=MAX_TOOLS, validate=_names_differ)
         self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in total."}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -189,7 +189,7 @@ class ModelConfigSchema(StrictSchema):
 
     camel_case: ClassVar = False
 
-    tools = Tools()
+    tools = ToolsField()
     max_tokens = fields.Integer(strict=True, validate=validate.Range(min=1))
     temperature = JsonNumber()
     response_format = fields.String(validate=validate.OneOf(("text", "json_object", "json_schema")))

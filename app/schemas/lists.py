@@ -7,10 +7,10 @@ from typing import Any
 from app.models.scores import ScoreRange
 from app.models.session_list import Range
 from app.pagination import Sorted
-from app.schemas.answer import Answer, fields_of
+from app.schemas.answer import AnswerSchema, fields_of
 
 
-class SortedEntries(Answer):
+class SortedEntries(AnswerSchema):
     """The number of matching entries that were sorted, the newest ones. There are more unless this is `complete`."""
 
     sorted = fields_of(Sorted, "entries", "complete")

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 from marshmallow import validate
 
 from app.models import model_prices
-from app.schemas.answer import Answer, fields_of, integer, many, part
+from app.schemas.answer import AnswerSchema, fields_of, integer, many, part
 from app.schemas.base import JsonNumber, StrictSchema, Text
-from app.schemas.traces import CalledModel
+from app.schemas.traces import CalledModelSchema
 from app.services.ingest.observed import ObservedGroup
 from app.services.language_models.prices import MODEL_MAX, PROVIDER_MAX, OwnPrice
 from app.services.language_models.service import PRICE_MAX
@@ -34,7 +34,7 @@ class ModelPriceSchema(StrictSchema):
     reasoning_price = _price(allow_none=True, load_default=None)
 
 
-class ModelPrice(Answer):
+class ModelPriceAnswerSchema(AnswerSchema):
     """`provider` is "" if the price applies to every provider."""
 
     called = fields_of(model_prices.ModelPrice, "id", "provider", "model")
@@ -43,10 +43,10 @@ class ModelPrice(Answer):
     times = fields_of(model_prices.ModelPrice, "created_at", "updated_at")
 
 
-class UnpricedModel(Answer):
+class UnpricedModel(AnswerSchema):
     """A model as traces name it, with the usage of its calls in the last 30 days."""
 
-    called = part(CalledModel, "called")
+    called = part(CalledModelSchema, "called")
     calls = integer(attribute="sums.calls")
     prompt_tokens = integer(attribute="sums.usage.input_tokens")
     completion_tokens = integer(attribute="sums.usage.output_tokens")
@@ -57,8 +57,8 @@ class Priced(NamedTuple):
     unpriced: Sequence[ObservedGroup]
 
 
-class ModelPrices(Answer):
+class ModelPricesSchema(AnswerSchema):
     """`unpricedModels` are models in the key's project: at most 100, the models with the most tokens first."""
 
-    model_prices = many(ModelPrice, attribute="own")
+    model_prices = many(ModelPriceAnswerSchema, attribute="own")
     unpriced_models = many(UnpricedModel, attribute="unpriced")

@@ -9,7 +9,7 @@ from marshmallow import fields, validate
 from app.models import online_checks
 from app.models.online_checks import Kind
 from app.otlp.evaluations import NAME_MAX
-from app.schemas.answer import Answer, choice, fields_of
+from app.schemas.answer import AnswerSchema, choice, fields_of
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.services.scores.online_checks import NewCheck
 from app.sessions.facts import MAX_NAME
@@ -47,7 +47,7 @@ class OnlineCheckChangeSchema(_OnlineCheckFields):
         super().__init__(partial=True)
 
 
-class OnlineCheck(Answer):
+class OnlineCheckAnswerSchema(AnswerSchema):
     """`scored` is the number of turns with a score of the check. Judges cost `spentUsd` on the day `spentOn`, or "".
 
     `problem` explains why the last turn that a judge looked at has no score.

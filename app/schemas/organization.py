@@ -9,7 +9,20 @@ from marshmallow import fields, post_load, validate
 from app.models import api_keys, audit_log, organizations
 from app.models import data_policies as policies
 from app.otlp.masking import MASK, RULES_MAX
-from app.schemas.answer import Answer, choice, fields_of, integer, itself, listing, many, mapping, one, part, text, time
+from app.schemas.answer import (
+    AnswerSchema,
+    choice,
+    fields_of,
+    integer,
+    itself,
+    listing,
+    many,
+    mapping,
+    one,
+    part,
+    text,
+    time,
+)
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
 from app.services.accounts.keys import SCOPES
 from app.services.accounts.projects import NAME_MAX
@@ -29,21 +42,21 @@ class NewInvitationSchema(RoleSchema):
     email = Text(required=True, maximum=EMAIL_MAX)
 
 
-class Project(Answer):
+class ProjectAnswerSchema(AnswerSchema):
     row = fields_of(organizations.Project, "id", "name", "created_at")
 
 
-class Member(Answer):
+class MemberSchema(AnswerSchema):
     row = fields_of(organizations.Member, "user_id", "name", "email", "role", "created_at")
 
 
-class Invitation(Answer):
+class InvitationSchema(AnswerSchema):
     row = fields_of(organizations.Invitation, "id", "email", "role", "created_at", "expires_at")
 
 
-Projects = listing("projects", Project)
-Members = listing("members", Member)
-Invitations = listing("invitations", Invitation)
+Projects = listing("projects", ProjectAnswerSchema)
+Members = listing("members", MemberSchema)
+Invitations = listing("invitations", InvitationSchema)
 
 
 class NewInvitation(NamedTuple):
@@ -53,17 +66,17 @@ class NewInvitation(NamedTuple):
     token: str
 
 
-class CreatedInvitation(Answer):
-    invitation = part(Invitation, "invitation")
+class CreatedInvitation(AnswerSchema):
+    invitation = part(InvitationSchema, "invitation")
     path = text(get=lambda new: f"/join/{new.token}")
 
 
-class AuditActor(Answer):
+class AuditActor(AnswerSchema):
     kind = choice("user", "api_key", "system", attribute="actor_kind")
     name = text(attribute="actor_name")
 
 
-class AuditEntry(Answer):
+class AuditEntrySchema(AnswerSchema):
     head = fields_of(audit_log.AuditEntry, "id", "project_id")
     actor = one(AuditActor, get=itself)
     event = fields_of(audit_log.AuditEntry, "action", "subject")
@@ -71,7 +84,7 @@ class AuditEntry(Answer):
     created_at = time()
 
 
-AuditLog = listing("entries", AuditEntry, name="AuditLog", paged=True)
+AuditLog = listing("entries", AuditEntrySchema, name="AuditLog", paged=True)
 
 
 class NewKeySchema(StrictSchema):
@@ -84,7 +97,7 @@ class NewKeySchema(StrictSchema):
     expires_at = Moment(allow_none=True)
 
 
-class ApiKey(Answer):
+class ApiKeySchema(AnswerSchema):
     row = fields_of(api_keys.ApiKey, "id", "name", "last_four")
     scopes = many(choice(*sorted(SCOPES)), get=lambda key: sorted(key.scopes))
     times = fields_of(api_keys.ApiKey, "created_at", "expires_at", "revoked_at", "last_used_at")
@@ -97,12 +110,12 @@ class MadeKey(NamedTuple):
     secret: str
 
 
-class CreatedApiKey(Answer):
-    api_key = part(ApiKey, "key")
+class CreatedApiKey(AnswerSchema):
+    api_key = part(ApiKeySchema, "key")
     key = text(attribute="secret")
 
 
-ApiKeys = listing("api_keys", ApiKey)
+ApiKeys = listing("api_keys", ApiKeySchema)
 
 
 DAYS_MAX = 36_500
@@ -140,19 +153,19 @@ class DataPolicySchema(StrictSchema):
         return policies.DataPolicy(**data["retention_days"], masking=data["masking"])
 
 
-class RetentionDays(Answer):
+class RetentionDays(AnswerSchema):
     spans = integer(attribute="spans_days", allow_none=True)
     runs = integer(attribute="runs_days", allow_none=True)
     replays = integer(attribute="replays_days", allow_none=True)
     rejected_spans = integer(attribute="rejected_days", allow_none=True)
 
 
-class MaskingRule(Answer):
+class MaskingRule(AnswerSchema):
     kind = choice("pattern", "pointer")
     value = text()
     replacement = text()
 
 
-class DataPolicy(Answer):
+class DataPolicyAnswerSchema(AnswerSchema):
     retention_days = one(RetentionDays, get=itself)
     masking = many(MaskingRule)

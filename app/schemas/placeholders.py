@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, validate
 
 from app.rendering.render import Placeholder, PlaceholderValue
-from app.schemas.answer import Answer, many, mapping, text
+from app.schemas.answer import AnswerSchema, many, mapping, text
 from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 
 MAX_PLACEHOLDERS = 100
@@ -85,7 +85,7 @@ class Selections(fields.Field[dict[str, str]]):
         return value
 
 
-class PlaceholdersUsed(Answer):
+class PlaceholdersUsed(AnswerSchema):
     resolved = mapping(text(allow_none=True))
     ignored = many(text())
 

@@ -8,7 +8,7 @@ from marshmallow import fields, post_load, validate
 
 from app.models import run_log
 from app.otlp.evaluations import NAME_MAX
-from app.schemas.answer import Answer, choice, either, fields_of, integer, many, number, one, part, text, time
+from app.schemas.answer import AnswerSchema, choice, either, fields_of, integer, many, number, one, part, text, time
 from app.schemas.base import Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.runs import Tokens
@@ -72,7 +72,7 @@ class LogQuerySchema(LogFilters, PageQuerySchema):
         return log_page(data)
 
 
-class SessionEntry(Answer):
+class SessionEntry(AnswerSchema):
     """`cost` is the sum in US dollars. It is null for sessions that were stored before costs were kept by model."""
 
     type = choice("otel", get=lambda _: "otel")
@@ -91,7 +91,7 @@ def _tokens(run: run_log.RunEntry) -> dict[str, int]:
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}
 
 
-class RunEntry(Answer):
+class RunEntrySchema(AnswerSchema):
     type = choice("run", get=lambda _: "run")
     id = integer()
     started_at = time(attribute="created_at")
@@ -108,7 +108,7 @@ class RunEntry(Answer):
     preview = text(allow_none=True, get=lambda run: run.question[:EXCERPT])
 
 
-class RunHit(Answer):
+class RunHitSchema(AnswerSchema):
     """The first text of the run with words of `q`: an excerpt around these words, and their places in the excerpt."""
 
     kind = choice("question", "answer")
@@ -116,10 +116,10 @@ class RunHit(Answer):
     places = many(many(integer()))
 
 
-class FoundRunEntry(RunEntry):
+class FoundRunEntry(RunEntrySchema):
     """A run in a log that was searched with `q`."""
 
-    hit = one(RunHit, required=False)
+    hit = one(RunHitSchema, required=False)
 
 
 class FoundSessionEntry(SessionEntry):
@@ -130,7 +130,7 @@ class FoundSessionEntry(SessionEntry):
 
 LogEntry = either(
     by_type={
-        run_log.RunEntry: RunEntry,
+        run_log.RunEntry: RunEntrySchema,
         logs.SessionSummary: SessionEntry,
         log_words.FoundRun: FoundRunEntry,
         log_words.FoundSession: FoundSessionEntry,
@@ -138,7 +138,7 @@ LogEntry = either(
 )
 
 
-class Log(Answer):
+class LogSchema(AnswerSchema):
     """`sorted` is present if the log is sorted by duration, cost or errors; entries have `hit` if `q` was sent."""
 
     entries = many(LogEntry)

@@ -9,14 +9,14 @@ from reprise_client.placeholders import keys_in
 
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead, PromptListing
-from app.schemas.answer import Answer, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
+from app.schemas.answer import AnswerSchema, boolean, choice, fields_of, integer, itself, listing, many, one, part, text
 from app.schemas.base import Identifier, QueryBoolean, StrictBoolean, StrictSchema, Text
 from app.schemas.labels import ChosenVersion
-from app.schemas.language_models import LanguageModel, ModelConfigSchema, ModelName
+from app.schemas.language_models import LanguageModelSchema, ModelConfigSchema, ModelName
 from app.schemas.placeholders import Placeholders, PlaceholderSchema, PlaceholdersUsed, Selections
 from app.services.prompts.content import PromptContent, with_defaults
 from app.services.prompts.drafts import DraftChange, NewPrompt
-from app.services.prompts.service import PromptPage, PromptView
+from app.services.prompts.service import PromptListPage, PromptView
 
 NAME = 128
 VALUE = 500_000
@@ -115,12 +115,12 @@ class Published(NamedTuple):
         return self.prompt.etag if isinstance(self.prompt, PromptView) else None
 
 
-class Content(Answer):
+class Content(AnswerSchema):
     """Fields that versions and drafts have in common, read from a `PromptContent`."""
 
     value = text()
     language_model_id = integer(attribute="model.id")
-    language_model = one(LanguageModel, attribute="model")
+    language_model = one(LanguageModelSchema, attribute="model")
     fallback_model_name = text(allow_none=True, get=lambda content: content.fallback and content.fallback.name)
     language_model_config = one(ModelConfigSchema, get=lambda content: with_defaults(content.config, content.model))
     instruction_format = choice(*FORMATS)
@@ -133,7 +133,7 @@ def _draft_author(published: Published) -> str | None:
     return view.head.changed_by if isinstance(view, PromptView) and view.content.commit_hash is None else None
 
 
-class Prompt(Answer):
+class PromptSchema(AnswerSchema):
     head = fields_of(PromptHead, "id", "name", path="prompt.head")
     public_url = text()
     assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.head.assertion_type")
@@ -145,41 +145,41 @@ class Prompt(Answer):
     content = part(Content, "prompt.content")
 
 
-class Author(Answer):
+class Author(AnswerSchema):
     id = integer(attribute="author_id")
     name = text(attribute="author_name")
 
 
-class VersionEntry(Answer):
+class VersionEntry(AnswerSchema):
     head = fields_of(VersionHead, "commit_hash", "created_at", "message")
     author = one(Author, allow_none=True, get=lambda version: None if version.author_id is None else version)
 
 
-class ListedVersion(Answer):
+class ListedVersionSchema(AnswerSchema):
     head = part(VersionEntry, "head")
     labels = many(text())
 
 
-class Version(ListedVersion):
+class VersionSchema(ListedVersionSchema):
     parent_commit_hash = text(attribute="head.parent_hash", allow_none=True)
     content = part(Content, "content")
 
 
-Versions = listing("versions", ListedVersion)
+Versions = listing("versions", ListedVersionSchema)
 
 
-class Branch(Answer):
+class Branch(AnswerSchema):
     """The only branch of a prompt. Lists show its newest version."""
 
     name = text(get=lambda _version: "master")
     prompt_versions = many(VersionEntry, get=lambda version: [version])
 
 
-class PromptCounts(Answer):
+class PromptCounts(AnswerSchema):
     test_cases = integer()
 
 
-class PromptListItem(Answer):
+class PromptListItem(AnswerSchema):
     row = fields_of(PromptListing, "id", "name", path="prompt")
     public_url = text()
     assertion_type = choice(*ASSERTION_TYPES, attribute="prompt.assertion_type")
@@ -190,7 +190,7 @@ class PromptListItem(Answer):
 
 
 class ListedPrompts(NamedTuple):
-    page: PromptPage
+    page: PromptListPage
     prompts: list[Published]
 
 
@@ -200,12 +200,12 @@ def _next_cursor(listed: ListedPrompts) -> Any:
     return missing if listed.page.limit is None else None if last_id is None else str(last_id)
 
 
-class PromptList(Answer):
+class PromptList(AnswerSchema):
     prompts = many(PromptListItem)
     next_cursor = text(required=False, allow_none=True, get=_next_cursor)
 
 
-class NewPromptRecord(Answer):
+class NewPromptRecord(AnswerSchema):
     id = integer(attribute="prompt_id")
     name = text()
     value = text()
@@ -222,12 +222,12 @@ def _unused(content: PromptContent) -> list[str]:
     return [placeholder.key for placeholder in content.placeholders if placeholder.key not in in_text]
 
 
-class PlaceholdersFound(Answer):
+class PlaceholdersFound(AnswerSchema):
     undefined_keys = many(text(), get=_undefined)
     ignored = many(text(), get=_unused)
 
 
-class CreatedPrompt(Answer):
+class CreatedPrompt(AnswerSchema):
     """Read from the `PromptContent` of the new prompt."""
 
     prompt = one(NewPromptRecord, get=itself)
@@ -238,7 +238,7 @@ class PlaceholdersRendered(PlaceholdersUsed):
     undefined_keys = many(text(), attribute="undefined")
 
 
-class RenderedPrompt(Answer):
+class RenderedPromptSchema(AnswerSchema):
     instruction = text(attribute="rendered.instruction")
     instruction_format = choice(*FORMATS, attribute="content.instruction_format")
     commit_hash = text(attribute="content.commit_hash", allow_none=True)

@@ -15,7 +15,7 @@ from app.replay.findings import StepKind, StepResult, StopReason
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
 from app.schemas.answer import (
-    Answer,
+    AnswerSchema,
     answer_of,
     anything,
     choice,
@@ -29,7 +29,7 @@ from app.schemas.answer import (
     time,
 )
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
-from app.schemas.candidates import Candidate, CandidateAnswer
+from app.schemas.candidates import CandidateAnswer, CandidateField
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import STEPS_MAX
 from app.services.replays.candidates import DRAFT
@@ -50,7 +50,7 @@ class JudgeSchema(StrictSchema):
 class StartSchema(JudgeSchema):
     """`candidate` is replayed, by default the draft. `judgeModelName` judges instead of the candidate's model."""
 
-    candidate = Candidate(load_default=DRAFT, metadata={"default": "draft"})
+    candidate = CandidateField(load_default=DRAFT, metadata={"default": "draft"})
 
 
 class StartAllSchema(StartSchema):
@@ -78,17 +78,19 @@ class HistoryQuerySchema(StrictSchema):
     test_case_id = Identifier(load_default=None)
 
 
-StepCounts = Answer.from_dict({result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts")
+StepCounts = AnswerSchema.from_dict(
+    {result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts"
+)
 Drift = answer_of(findings.Drift)
 NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None}
 
 
-class ReplayProgress(Answer):
+class ReplayProgress(AnswerSchema):
     done = integer()
     total = integer()
 
 
-class ProducedStep(Answer):
+class ProducedStepSchema(AnswerSchema):
     """The JSON of `app.replay.findings.ProducedStep`. An answer has `text`, a call has the other fields."""
 
     kind = choice(*get_args(StepKind))
@@ -100,7 +102,7 @@ class ProducedStep(Answer):
     answered_by = choice(*get_args(findings.AnsweredBy), required=False)
 
 
-class StepVerdict(Answer):
+class StepVerdictSchema(AnswerSchema):
     """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced.
 
     `findings` are what a judge found different, with quotes of both texts.
@@ -118,7 +120,7 @@ class StepVerdict(Answer):
     findings = many(answer_of(JudgeFinding), required=False)
 
 
-class AcceptableStep(Answer):
+class AcceptableStepSchema(AnswerSchema):
     """A failed step with an outcome that its test case can expect. `turn` and `step` count from 0, steps by turn."""
 
     key = text()
@@ -127,39 +129,39 @@ class AcceptableStep(Answer):
     test_case_name = text()
     turn = integer()
     step = integer()
-    verdict = one(StepVerdict, get=lambda found: NO_STEP_DETAILS | found.verdict)
+    verdict = one(StepVerdictSchema, get=lambda found: NO_STEP_DETAILS | found.verdict)
 
 
-class AcceptableSteps(Answer):
-    steps = many(AcceptableStep, get=itself)
+class AcceptableSteps(AnswerSchema):
+    steps = many(AcceptableStepSchema, get=itself)
 
 
-class AcceptedSteps(Answer):
+class AcceptedSteps(AnswerSchema):
     accepted = integer(get=itself)
 
 
-class ReplayTurn(Answer):
+class ReplayTurn(AnswerSchema):
     """The JSON of `app.replay.findings.TurnResult`. Its tokens and violations are left out: the replay has them."""
 
     user = text(allow_none=True)
-    steps = many(StepVerdict)
-    extra = many(ProducedStep)
+    steps = many(StepVerdictSchema)
+    extra = many(ProducedStepSchema)
     stop_reason = choice(*get_args(StopReason), allow_none=True)
     drift = one(Drift)
     error = text(allow_none=True)
 
 
-class AcceptedReplay(Answer):
+class AcceptedReplay(AnswerSchema):
     id = integer()
     status = choice(*STATUSES)
     test_case_id = integer(allow_none=True)
 
 
-class AcceptedReplays(Answer):
+class AcceptedReplays(AnswerSchema):
     replays = many(AcceptedReplay, get=itself)
 
 
-class ReplaySummary(Answer):
+class ReplaySummary(AnswerSchema):
     """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one."""
 
     id = integer(attribute="row.id")
@@ -181,7 +183,7 @@ class ReplaySummary(Answer):
     finished_at = time(attribute="row.finished_at", allow_none=True)
 
 
-class Replays(Answer):
+class Replays(AnswerSchema):
     replays = many(ReplaySummary, attribute="entries")
     next_cursor = text(allow_none=True)
 
@@ -205,12 +207,12 @@ class Replay(ReplaySummary):
     judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
 
 
-class JudgeAgreement(Answer):
+class JudgeAgreementSchema(AnswerSchema):
     judged = integer()
     agreed = integer()
 
 
-class DraftHistory(Answer):
+class DraftHistorySchema(AnswerSchema):
     draft_fingerprint = text(attribute="fingerprint")
     commit_hash = text(allow_none=True)
     replays = integer()
@@ -220,8 +222,8 @@ class DraftHistory(Answer):
     last_at = time()
 
 
-class ReplayHistory(Answer):
-    history = many(DraftHistory, get=itself)
+class ReplayHistorySchema(AnswerSchema):
+    history = many(DraftHistorySchema, get=itself)
 
 
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:

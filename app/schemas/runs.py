@@ -14,7 +14,7 @@ from marshmallow import ValidationError, fields, post_load, validates
 from app import chat
 from app.chat import File
 from app.models.runs import RunRow, StoredCost, StoredFile, StoredMessage, StoredToolCall
-from app.schemas.answer import Answer, answer_of, boolean, fields_of, integer, many, mapping, one, text
+from app.schemas.answer import AnswerSchema, answer_of, boolean, fields_of, integer, many, mapping, one, text
 from app.schemas.base import BoundedList, Identifier, StrictBoolean, StrictSchema, Text
 from app.schemas.histories import History
 from app.schemas.labels import ChosenVersion
@@ -113,7 +113,7 @@ def _model(row: RunRow) -> dict[str, Any]:
     return {"id": row.language_model_id, "name": row.model_name, "vendor": row.vendor}
 
 
-class RunAnswer(Answer):
+class RunAnswer(AnswerSchema):
     """The answer of Run Prompt for a finished run."""
 
     answer = text()
@@ -129,16 +129,16 @@ class RunAnswer(Answer):
     tool_calls = many(ToolCall, required=False, get=_outcome("tool_calls"))
 
 
-class Fallback(Answer):
+class Fallback(AnswerSchema):
     first_error = text()
 
 
-class RunError(Answer):
+class RunError(AnswerSchema):
     kind = text()
     message = text(allow_none=True)
 
 
-class Run(Answer):
+class Run(AnswerSchema):
     """The record of a run. `nok` is `status` in the answer of Run Prompt."""
 
     row = fields_of(RunRow, "id", "prompt_id", "commit_hash", "source", "status", "question")

@@ -11,7 +11,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 from app.models.scores import ScoreRow, Source
 from app.otlp.evaluations import NAME_MAX
 from app.otlp.names import MAX_CONVERSATION_ID
-from app.schemas.answer import Answer, Json, choice, fields_of, integer, itself, listing, one, text, time
+from app.schemas.answer import AnswerSchema, Json, choice, fields_of, integer, itself, listing, one, text, time
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
 from app.services.scores.service import GivenScore
 from app.services.scores.targets import Target
@@ -145,7 +145,7 @@ def _hex(value: bytes | None) -> str | None:
     return value.hex() if value else None
 
 
-class ScoreTarget(Answer):
+class ScoreTarget(AnswerSchema):
     """A session, a turn (`traceId`), a step (with `spanId`) or a run."""
 
     session_id = text(required=False, get=lambda score: _hex(score.session_key))
@@ -154,7 +154,7 @@ class ScoreTarget(Answer):
     run_id = integer(required=False)
 
 
-class SessionScore(Answer):
+class SessionScore(AnswerSchema):
     """A score of a session, of one of its turns or of a step.
 
     `source` is `otlp` for an evaluation from telemetry, `api` for a program's score, `person` for a score from a page,
@@ -168,17 +168,17 @@ class SessionScore(Answer):
     target = one(ScoreTarget, get=itself)
 
 
-class Score(SessionScore):
+class ScoreAnswerSchema(SessionScore):
     """A score of a session, turn, step or run. Scores from telemetry have an id, too."""
 
     id = text()
     scored_at = time(get=lambda score: of_unix_ns(score.time_ns))
 
 
-StoredScores = listing("scores", Score, name="StoredScores")
+StoredScores = listing("scores", ScoreAnswerSchema, name="StoredScores")
 
 
-class ScoreOrScores(Score):
+class ScoreOrScores(ScoreAnswerSchema):
     """A score, or the scores of a batch."""
 
-    alternatives = (Score, StoredScores)
+    alternatives = (ScoreAnswerSchema, StoredScores)

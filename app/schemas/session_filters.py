@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, post_load
 
 from app.models import session_filters
-from app.schemas.answer import Answer, fields_of, listing, one
+from app.schemas.answer import AnswerSchema, fields_of, listing, one
 from app.schemas.base import StrictBoolean, StrictSchema, Text
 from app.schemas.sessions import Filters
 from app.services.sessions.saved_filters import NewFilter
@@ -41,7 +41,7 @@ class SavedFilterSchema(StrictSchema):
     filters = fields.Nested(ChosenFilters, required=True)
 
 
-class SavedFilter(Answer):
+class SavedFilterAnswerSchema(AnswerSchema):
     """`filters` can be sent unchanged as the query of GET /api/v1/sessions."""
 
     row = fields_of(session_filters.SavedFilter, "id", "name")
@@ -49,4 +49,4 @@ class SavedFilter(Answer):
     saved = fields_of(session_filters.SavedFilter, "created_at")
 
 
-SavedFilters = listing("session_filters", SavedFilter, name="SavedFilters")
+SavedFilters = listing("session_filters", SavedFilterAnswerSchema, name="SavedFilters")

@@ -12,7 +12,7 @@ from marshmallow import fields, post_load, validate
 from app.models.session_list import Order
 from app.models.sessions import SessionRow
 from app.pagination import Sorted
-from app.schemas.answer import Answer, choice, dump, fields_of, integer, many, number, one, text, time
+from app.schemas.answer import AnswerSchema, choice, dump, fields_of, integer, many, number, one, text, time
 from app.schemas.base import BIGINT_MAX, Identifier, Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.csv_lines import csv_lines
 from app.schemas.lists import SortedEntries, with_ranges
@@ -107,7 +107,7 @@ class SessionExportSchema(Filters):
         return {"order": "time"} | _with_filters(data, "order")
 
 
-class ListedSession(Answer):
+class ListedSessionSchema(AnswerSchema):
     """`errors` is null for a session of an earlier release until its totals have been computed.
 
     `cost` is in US dollars at current prices. It is null if no model call has a price.
@@ -130,7 +130,7 @@ class ListedSession(Answer):
     failed_tools = many(text(), get=lambda session: session.names("failed_tool"))
 
 
-class SearchHit(Answer):
+class SearchHit(AnswerSchema):
     """The first text of the session with words of `q`, as an excerpt around these words.
 
     `turn` is the number of the turn in the session. `spanId` is null for the user's message. `places` has the beginning
@@ -143,13 +143,13 @@ class SearchHit(Answer):
     places = many(many(integer()))
 
 
-class FoundSession(ListedSession):
+class FoundSessionSchema(ListedSessionSchema):
     """`hit` is present if the query has `q`."""
 
     hit = one(SearchHit, required=False)
 
 
-class SessionCount(Answer):
+class SessionCount(AnswerSchema):
     """The number of counted sessions. There are more unless it is `complete`."""
 
     count = fields_of(session_list.Count, "sessions", "complete")
@@ -163,10 +163,10 @@ class SessionPage:
     sorted: Sorted | None
 
 
-class Sessions(Answer):
+class SessionsSchema(AnswerSchema):
     """`count` is present if the query requests it, `sorted` if the list is sorted by cost."""
 
-    sessions = many(FoundSession, attribute="entries")
+    sessions = many(FoundSessionSchema, attribute="entries")
     next_cursor = text(allow_none=True)
     count = one(SessionCount, required=False)
     sorted = one(SortedEntries, required=False)
@@ -174,17 +174,17 @@ class Sessions(Answer):
 
 def session_lines(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as JSON lines."""
-    return (orjson.dumps(dump(ListedSession, one), option=orjson.OPT_APPEND_NEWLINE) for one in found)
+    return (orjson.dumps(dump(ListedSessionSchema, one), option=orjson.OPT_APPEND_NEWLINE) for one in found)
 
 
 def session_csv(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as CSV."""
-    return (line.encode() for line in csv_lines((dump(ListedSession, one) for one in found), COLUMNS))
+    return (line.encode() for line in csv_lines((dump(ListedSessionSchema, one) for one in found), COLUMNS))
 
 
 COLUMNS = [
     name
-    for key, field in ListedSession._declared_fields.items()
+    for key, field in ListedSessionSchema._declared_fields.items()
     for name in (
         [f"{field.data_key}.{inner.data_key}" for inner in TokenUsage._declared_fields.values()]
         if key == "usage"

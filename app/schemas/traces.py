@@ -12,7 +12,7 @@ from marshmallow import INCLUDE, Schema, fields
 from app.models import spans
 from app.prices import types as price_types
 from app.schemas.answer import (
-    Answer,
+    AnswerSchema,
     choice,
     dump,
     either,
@@ -53,29 +53,29 @@ class LogExportSchema(Schema):
     resourceLogs = fields.List(fields.Dict(), allow_none=True)  # noqa: N815 - OTLP's name
 
 
-class LogsPartialSuccess(Answer):
+class LogsPartialSuccess(AnswerSchema):
     """Empty if no record was rejected. OTLP writes the count, an int64, as a string."""
 
     rejected_log_records = text(required=False, get=lambda receipt: str(receipt.rejected) if receipt.rejected else None)
     error_message = text(required=False, get=lambda receipt: receipt.message if receipt.rejected else None)
 
 
-class LogsStored(Answer):
+class LogsStored(AnswerSchema):
     partial_success = one(LogsPartialSuccess, get=itself)
 
 
-class PartialSuccess(Answer):
+class PartialSuccess(AnswerSchema):
     """Empty if all spans were stored. OTLP writes the count, an int64, as a string."""
 
     rejected_spans = text(required=False, get=lambda receipt: str(receipt.rejected) if receipt.rejected else None)
     error_message = text(required=False, get=lambda receipt: receipt.message if receipt.rejected else None)
 
 
-class TracesStored(Answer):
+class TracesStored(AnswerSchema):
     partial_success = one(PartialSuccess, get=itself)
 
 
-class TokenUsage(Answer):
+class TokenUsage(AnswerSchema):
     """Input tokens include cached tokens, output tokens include reasoning tokens. Counts of zero are omitted."""
 
     usage = fields_of(types.Usage, "input_tokens", "output_tokens")
@@ -84,7 +84,7 @@ class TokenUsage(Answer):
     reasoning_tokens = integer(required=False, get=lambda usage: usage.reasoning_tokens or None)
 
 
-class ModelCost(Answer):
+class ModelCost(AnswerSchema):
     """US dollars at current prices."""
 
     prompt = number(get=lambda cost: float(cost.prompt))
@@ -92,14 +92,14 @@ class ModelCost(Answer):
     total = number(get=lambda cost: float(cost.total))
 
 
-class CalledModel(Answer):
+class CalledModelSchema(AnswerSchema):
     """A model and its provider as the instrumentation names them; "" where it names none."""
 
     called = fields_of(price_types.CalledModel, "provider", "model")
 
 
-class Unpriced(Answer):
-    unpriced_models = many(CalledModel, get=lambda bill: sorted(bill.unpriced))
+class Unpriced(AnswerSchema):
+    unpriced_models = many(CalledModelSchema, get=lambda bill: sorted(bill.unpriced))
 
 
 class Billed(Unpriced):
@@ -108,7 +108,7 @@ class Billed(Unpriced):
     cost = one(ModelCost, allow_none=True)
 
 
-class AnswerStep(Answer):
+class AnswerStep(AnswerSchema):
     """`usage`, `cost` and times belong to the model call that answered."""
 
     kind = choice("answer", get=lambda _: "answer")
@@ -119,7 +119,7 @@ class AnswerStep(Answer):
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
 
 
-class ToolCallStep(Answer):
+class ToolCallStep(AnswerSchema):
     """`durationMs` is null for a call that occurs only in messages, without a span."""
 
     kind = choice("tool_call", get=lambda _: "tool_call")
@@ -134,7 +134,7 @@ def _steps(turn: types.Turn) -> list[Any]:
     return [dump(_STEPS[timed.step.kind], timed) for timed in turn.timed_steps]
 
 
-class Span(Answer):
+class SpanSchema(AnswerSchema):
     """`convention` is the semantic convention that the span was read by. `attributes` are complete and unchanged."""
 
     head = fields_of(types.ShownSpan, "span_id", "parent_span_id", "name", "operation")
@@ -148,7 +148,7 @@ class Span(Answer):
     attributes = mapping()
 
 
-class Turn(Answer):
+class TurnSchema(AnswerSchema):
     trace_id = text()
     started_at = time(get=lambda turn: of_unix_ns(turn.start_ns))
     ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
@@ -160,7 +160,7 @@ class Turn(Answer):
     duration_ms = number()
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
     warnings = many(text())
-    spans = many(Span)
+    spans = many(SpanSchema)
 
 
 def _started_at(session: Any) -> datetime | None:
@@ -175,7 +175,7 @@ def _user_id(session: Any) -> str | None:
     return next((turn.user_id for turn in session.turns if turn.user_id), None)
 
 
-class SessionHead(Answer):
+class SessionHead(AnswerSchema):
     """A session without its turns."""
 
     session = fields_of(logs.Session, "id", "prompt_id", "conversation_id")
@@ -189,15 +189,15 @@ class SessionHead(Answer):
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
 
 
-class Session(SessionHead):
-    turns = many(Turn)
+class SessionSchema(SessionHead):
+    turns = many(TurnSchema)
 
 
 def session_pieces(session: logs.Session) -> Iterator[bytes]:
     """Yield the JSON of a session turn by turn: all turns together may have hundreds of megabytes."""
     yield orjson.dumps(dump(SessionHead, session)).removesuffix(b"}") + b',"turns":['
     for index, turn in enumerate(session.turns):
-        yield (b"," if index else b"") + orjson.dumps(dump(Turn, turn))
+        yield (b"," if index else b"") + orjson.dumps(dump(TurnSchema, turn))
     yield b"]}"
 
 
@@ -208,9 +208,9 @@ class RejectedQuerySchema(PageQuerySchema):
     code = Text(maximum=32)
 
 
-class RejectedSpan(Answer):
+class RejectedSpanSchema(AnswerSchema):
     span = fields_of(spans.RejectedSpan, "id", "prompt_id", "trace_id", "span_id", "name")
     rejection = fields_of(spans.RejectedSpan, "code", "reason", "received_at")
 
 
-RejectedSpans = listing("rejected_spans", RejectedSpan, paged=True)
+RejectedSpans = listing("rejected_spans", RejectedSpanSchema, paged=True)

@@ -13,11 +13,11 @@ from app.chat import Tokens
 from app.errors import Invalid
 from app.models import observed
 from app.models.usage import GROUPS, Spent, UsageFilter
-from app.schemas.answer import Answer, dump, fields_of, integer, itself, many, number, one, part, text
+from app.schemas.answer import AnswerSchema, dump, fields_of, integer, itself, many, number, one, part, text
 from app.schemas.base import Day, Identifier, StrictSchema
 from app.schemas.csv_lines import csv_lines, flat
 from app.schemas.language_models import ModelName
-from app.schemas.traces import Billed, CalledModel
+from app.schemas.traces import Billed, CalledModelSchema
 from app.services.ingest.observed import ObservedGroup, observed_total
 from app.services.runs import usage
 
@@ -94,7 +94,7 @@ def _model(row: usage.UsageRow) -> Any:
     return {"id": group["language_model_id"], "name": group["name"], "vendor": group["vendor"]}
 
 
-class UsageTokens(Answer):
+class UsageTokens(AnswerSchema):
     prompt = integer(attribute="prompt_tokens")
     completion = integer(attribute="completion_tokens")
     total = integer(get=lambda spent: spent.prompt_tokens + spent.completion_tokens)
@@ -103,13 +103,13 @@ class UsageTokens(Answer):
     reasoning = integer(attribute="reasoning_tokens")
 
 
-class UsageSums(Answer):
+class UsageSums(AnswerSchema):
     counts = fields_of(Spent, "runs", "failed")
     tokens = one(UsageTokens, get=itself)
     cost = number(attribute="cost_usd")
 
 
-class UsageRow(Answer):
+class UsageRowSchema(AnswerSchema):
     day = text(required=False, get=_group("day", date.isoformat))
     prompt_id = integer(required=False, get=_group("prompt_id"))
     commit_hash = text(required=False, allow_none=True, get=_group("commit_hash", _or_none))
@@ -125,24 +125,24 @@ class UsageReport(NamedTuple):
     group_by: Sequence[str]
 
 
-class OfDays(Answer):
+class OfDays(AnswerSchema):
     """An answer about days. The first and the last day are included."""
 
     from_ = text(get=lambda report: report.filters.since.isoformat())
     to = text(get=lambda report: report.filters.until.isoformat())
 
 
-class Usage(OfDays):
+class UsageSchema(OfDays):
     group_by = many(text())
-    rows = many(UsageRow)
+    rows = many(UsageRowSchema)
     total = one(UsageSums, get=lambda report: usage.total(report.rows))
 
 
-class ObservedTokens(Answer):
+class ObservedTokens(AnswerSchema):
     counts = fields_of(Tokens, "prompt", "completion", "total", "cache_read", "cache_write", "reasoning")
 
 
-class ObservedSums(Answer):
+class ObservedSumsSchema(AnswerSchema):
     """`cost` is at current prices."""
 
     calls = integer()
@@ -150,23 +150,23 @@ class ObservedSums(Answer):
     billed = part(Billed, "bill")
 
 
-class ObservedRow(Answer):
+class ObservedRowSchema(AnswerSchema):
     day = text(required=False, get=_group("day", date.isoformat))
     prompt_id = integer(required=False, get=_group("prompt_id"))
-    model = one(CalledModel, required=False, get=lambda row: row.called if "model" in row.group else None)
-    sums = part(ObservedSums, "sums")
+    model = one(CalledModelSchema, required=False, get=lambda row: row.called if "model" in row.group else None)
+    sums = part(ObservedSumsSchema, "sums")
 
 
-class ObservedUsage(OfDays):
+class ObservedUsageSchema(OfDays):
     """The model calls of traces. The project's usage does not include them."""
 
     group_by = many(text())
-    rows = many(ObservedRow)
-    total = one(ObservedSums, get=lambda report: observed_total(report.rows))
+    rows = many(ObservedRowSchema)
+    total = one(ObservedSumsSchema, get=lambda report: observed_total(report.rows))
 
 
 def usage_csv(rows: Sequence[usage.UsageRow], group_by: Sequence[str]) -> str:
     """Return the rows as CSV (RFC 4180) with a header. The column of a nested field is named by its path."""
-    records = [dump(UsageRow, row) for row in rows]
+    records = [dump(UsageRowSchema, row) for row in rows]
     names = list(flat(records[0])) if records else [*group_by, *flat(dump(UsageSums, Spent(runs=0)))]
     return "".join(csv_lines(records, names))

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from marshmallow import fields, validate
 
 from app.models import webhook_deliveries, webhooks
-from app.schemas.answer import Answer, choice, fields_of, listing, many, mapping, part, text
+from app.schemas.answer import AnswerSchema, choice, fields_of, listing, many, mapping, part, text
 from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 from app.services.webhooks.service import URL_MAX, NewWebhook
 
-EVENTS, FORMATS = [str(event) for event in webhooks.Event], ["json", "slack"]
+EVENTS, FORMATS = [str(event) for event in webhooks.WebhookEvent], ["json", "slack"]
 
 
 def _in_order(names: list[str]) -> tuple[str, ...]:
@@ -46,29 +46,29 @@ class WebhookChangeSchema(StrictSchema):
     enabled = StrictBoolean()
 
 
-class Webhook(Answer):
+class WebhookAnswerSchema(AnswerSchema):
     row = fields_of(webhooks.Webhook, "id", "url")
     events = many(choice(*EVENTS))
     format = choice(*FORMATS)
     state = fields_of(webhooks.Webhook, "enabled", "created_at", "updated_at")
 
 
-class KnownSecret(Answer):
+class KnownSecretSchema(AnswerSchema):
     """A webhook with its secret. The secret is shown only once."""
 
-    webhook = part(Webhook, "webhook")
+    webhook = part(WebhookAnswerSchema, "webhook")
     secret = text()
 
 
-class WebhookDelivery(Answer):
+class WebhookDeliverySchema(AnswerSchema):
     """`attempts` counts attempts that began. While the status is `waiting`, the next one is made at `dueAt`."""
 
-    row = fields_of(webhook_deliveries.Delivery, "id", "event_id", "event")
+    row = fields_of(webhook_deliveries.DeliveryRow, "id", "event_id", "event")
     data = mapping()
-    state = fields_of(webhook_deliveries.Delivery, "status", "attempts", "due_at")
-    answer = fields_of(webhook_deliveries.Delivery, "status_code", "error", "answer", "latency_ms")
-    times = fields_of(webhook_deliveries.Delivery, "created_at", "finished_at")
+    state = fields_of(webhook_deliveries.DeliveryRow, "status", "attempts", "due_at")
+    answer = fields_of(webhook_deliveries.DeliveryRow, "status_code", "error", "answer", "latency_ms")
+    times = fields_of(webhook_deliveries.DeliveryRow, "created_at", "finished_at")
 
 
-Webhooks = listing("webhooks", Webhook)
-WebhookDeliveries = listing("deliveries", WebhookDelivery, name="WebhookDeliveries", paged=True)
+Webhooks = listing("webhooks", WebhookAnswerSchema)
+WebhookDeliveries = listing("deliveries", WebhookDeliverySchema, name="WebhookDeliveries", paged=True)

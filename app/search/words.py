@@ -74,7 +74,7 @@ def placed_words(text: str) -> Iterator[Word]:
     return (word for part in parts_of(text) for word in part.placed_words())
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """Some of the characters of a text, and where they begin. No word is in two parts.
 
     `words` are those of the folded form, of which so many characters are read as `length` says.
@@ -106,7 +106,7 @@ class Part(NamedTuple):
                     yield Word(word, start, stop)
 
 
-def parts_of(text: str) -> Iterator[Part]:
+def parts_of(text: str) -> Iterator[TextPart]:
     """Yield the parts of a text, until its words are GROWTH_MAX times as long as it is."""
     text, start = _without_data(text), 0
     left = GROWTH_MAX * len(text) + FEW
@@ -115,7 +115,7 @@ def parts_of(text: str) -> Iterator[Part]:
         form = _folded(text[start:end], left)
         left -= len(form)
         words = [word for run in _RUN.findall(form) for word, _ in _split(run)]
-        yield Part(start, text[start:end], words, len(form))
+        yield TextPart(start, text[start:end], words, len(form))
         start = end
 
 

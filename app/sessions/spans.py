@@ -15,7 +15,7 @@ from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
 from app.otlp.names import says_failed
-from app.otlp.normalise import Event, Message, Messages, Normalised, SpanView, ToolUse
+from app.otlp.normalise import Event, Messages, Normalised, NormalisedMessage, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
 from app.otlp.normalise.tokens import TokenCounts
 from app.otlp.protobuf import stored_fields
@@ -290,7 +290,7 @@ def _same_messages(one: Messages, other: Messages) -> bool:
     return len(one) == len(other) and all(map(_same_message, one, other))
 
 
-def _same_message(one: Message, other: Message) -> bool:
+def _same_message(one: NormalisedMessage, other: NormalisedMessage) -> bool:
     if one.text != other.text or len(one.calls) != len(other.calls):
         return False
     return all(map(_same_call, one.calls, other.calls))

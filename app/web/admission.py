@@ -10,11 +10,11 @@ import falcon
 
 from app.encryption import new_token
 from app.errors import Forbidden, RateLimited, require
-from app.http.access import Access, ByRole, Public, SignedIn, access_of
+from app.http.access import Access, ByRole, BySession, Public, access_of
 from app.models.organizations import Project
 from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import SignInService, Viewer
 from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, read_flash
 from app.web.forms import Form, check_csrf, csrf_token, read_form
@@ -45,7 +45,7 @@ class Admission:
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
     ) -> None:
         access = access_of(resource)
-        if not isinstance(access, ByRole | SignedIn) and not isinstance(resource, Page):
+        if not isinstance(access, ByRole | BySession) and not isinstance(resource, Page):
             return
         session = req.cookies.get(SESSION_COOKIE, "")
         viewer = self.sign_ins.viewer(session) if session else None
@@ -59,7 +59,7 @@ class Admission:
             path=req.path,
             query={name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()},
             session=session,
-            origin=Origin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, "")),
+            origin=SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, "")),
             viewer=viewer,
             projects=projects,
             project=_chosen(projects, params.get("project_id")),

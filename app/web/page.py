@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import falcon
 from jinja2 import Environment
 
-from app.errors import RateLimited, RepriseError
+from app.errors import RateLimited, ServiceError
 from app.http.access import Access, ByRole
 from app.http.errors import status_of
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
-from app.services.accounts.sign_ins import Started
+from app.services.accounts.sign_ins import StartedSession
 from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
 from app.wiring.container import Container
@@ -36,12 +36,12 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPage:
     """An HTML answer. The template sees `values` as attributes of `page`. A `problem` determines the status."""
 
     template: str
     values: dict[str, Any]
-    problem: RepriseError | None = None
+    problem: ServiceError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class Redirect:
 
     path: str
     flash: str | Flash = ""
-    started: Started | None = None
+    started: StartedSession | None = None
     ended: bool = False
     once: str = ""
 
 
-Reply = Shown | Redirect
+Reply = ShownPage | Redirect
 
 
-def show(template: str, **values: Any) -> Shown:
-    return Shown(template, values)
+def show(template: str, **values: Any) -> ShownPage:
+    return ShownPage(template, values)
 
 
 def confirm(
     visit: Visit, *, title: str, text: str, button: str, back: str, danger: bool = True, **fields: str | list[str]
-) -> Shown:
+) -> ShownPage:
     """Return a page that asks for confirmation. Its form is sent to the page's own address with hidden `fields`.
 
     `text` describes what is lost; `back` is the address of the previous page. Without `danger` nothing is lost, and
@@ -94,7 +94,7 @@ class Page:
     multipart: ClassVar[bool] = False
     shows_once: ClassVar[bool] = False
     section: ClassVar[str] = ""
-    refusals: ClassVar[tuple[type[RepriseError], ...]] = ()
+    refusals: ClassVar[tuple[type[ServiceError], ...]] = ()
     get: ClassVar[Callable[..., Reply]]
     post: ClassVar[Callable[..., Reply]]
 
@@ -125,10 +125,10 @@ class Page:
             reply = self.refuse(visit, error, **ids)
         self._send(req, resp, reply)
 
-    def refuse(self, visit: Visit, error: RepriseError, **ids: Any) -> Reply:
+    def refuse(self, visit: Visit, error: ServiceError, **ids: Any) -> Reply:
         """Show the form again with the sent values, and the error's message and status."""
         reply = self.get(replace(visit, problem=error), **ids)
-        return replace(reply, problem=error) if isinstance(reply, Shown) else reply
+        return replace(reply, problem=error) if isinstance(reply, ShownPage) else reply
 
     def _send(self, req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
         if isinstance(reply, Redirect):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.errors import Forbidden, Invalid, RepriseError, require
+from app.errors import Forbidden, Invalid, ServiceError, require
 from app.models.audit_log import Actor
 from app.models.organizations import Project, Role
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash
 from app.web.forms import Form
@@ -29,7 +29,7 @@ class Visit:
     path: str = "/"
     query: Mapping[str, str] = field(default_factory=dict)
     session: str = ""
-    origin: Origin = Origin("")
+    origin: SignInOrigin = SignInOrigin("")
     viewer: Viewer | None = None
     projects: Sequence[Project] = ()
     project: Project | None = None
@@ -37,7 +37,7 @@ class Visit:
     flash: Flash | None = None
     once: str = ""
     form: Form = field(default_factory=lambda: Form({}))
-    problem: RepriseError | None = None
+    problem: ServiceError | None = None
 
     @property
     def sent(self) -> Form:

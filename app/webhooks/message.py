@@ -20,7 +20,7 @@ Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WebhookMessage:
     """An event: its `id` is the same in each attempt, `when` is the time of the event."""
 
     id: str
@@ -34,7 +34,7 @@ def new_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-def body_of(message: Message, form: Literal["json", "slack"], *, base_url: str) -> bytes:
+def body_of(message: WebhookMessage, form: Literal["json", "slack"], *, base_url: str) -> bytes:
     """Return the body. Links begin with `base_url`; if it is "", there are no links."""
     link = base_url + _path(message.data) if base_url else ""
     if form == "slack":
@@ -74,7 +74,7 @@ def _path(data: Data) -> str:
     return f"{project}/prompts/{data['promptId']}/versions" if "promptId" in data else project
 
 
-def _slack_text(message: Message, link: str) -> str:
+def _slack_text(message: WebhookMessage, link: str) -> str:
     text = _TEXTS.get(message.event, _test)(message.data)
     return _escaped(text) + (f" <{link}|Open in Reprise>" if link else "")
 

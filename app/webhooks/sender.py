@@ -13,7 +13,7 @@ from functools import cache
 
 import httpx
 
-from app.errors import Invalid, RepriseError
+from app.errors import Invalid, ServiceError
 from app.network.addresses import FORBIDDEN, GuardedBackend, is_forbidden_host, is_private_host
 from app.network.proxies import Network
 from app.values.storable import storable_text
@@ -27,7 +27,7 @@ PRIVATE = "not public: the setting REPRISE_WEBHOOK_NETWORKS names those that may
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DeliveryAttempt:
     """The receiver's answer, with its status and the beginning of its text, or the `error` if there is no answer."""
 
     status_code: int | None
@@ -56,13 +56,13 @@ class WebhookSender:
         if is_private_host(host, self.networks):
             raise Invalid(f"The address is {PRIVATE}.")
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAttempt:
         """Send a request once, without following redirects."""
         with self._lock:
             self._loop = self._loop or LoopThread()
         started = time.perf_counter()
         status_code, answer, error = self._loop.run(self._answered(url, headers, body))
-        return Attempt(status_code, answer, error, round((time.perf_counter() - started) * 1000))
+        return DeliveryAttempt(status_code, answer, error, round((time.perf_counter() - started) * 1000))
 
     def close(self) -> None:
         """Stop the event loop; the next request starts it again."""
@@ -77,7 +77,7 @@ class WebhookSender:
                 return *await self._post(url, headers, body), None
         except TimeoutError:
             return None, "", f"No answer within {self.timeout_s:g} s."
-        except RepriseError as error:
+        except ServiceError as error:
             return None, "", str(error)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             return None, "", storable_text(f"{type(error).__name__}: {error}")

@@ -10,9 +10,9 @@ from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
 from app.actors.runs import RunDelivery
 from app.actors.spans import BatchDelivery
-from app.actors.webhooks import WebhookDelivery
+from app.actors.webhooks import WebhookSending
 from app.redis_store.rate import RateLimiter
-from app.services.runs.following import Follower
+from app.services.runs.following import AnswerFollower
 from app.wiring.services import Backends, Services
 
 
@@ -27,10 +27,10 @@ class Container(Backends):
     batch_delivery: BatchDelivery
     check_delivery: CheckDelivery
     run_delivery: RunDelivery
-    run_follower: Follower
+    run_follower: AnswerFollower
     replay_delivery: ReplayDelivery
     experiment_delivery: ExperimentDelivery
-    webhook_delivery: WebhookDelivery
+    webhook_delivery: WebhookSending
 
     def close(self) -> None:
         """End the threads of this process, and close its idle connections; its workers must have ended before."""

@@ -23,7 +23,7 @@ from app.network.proxies import parse_networks
 from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
 from app.providers.router import Providers
-from app.providers.types import ModelPort
+from app.providers.types import ProviderPort
 from app.redis_store.batches import Mailbox
 from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED, WakingBroker
 from app.redis_store.clients import RedisClients
@@ -71,7 +71,7 @@ from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
 from app.services.runs.beginning import ACCEPTED_AT_ONCE
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
-from app.services.runs.execution import Caller
+from app.services.runs.execution import RunCaller
 from app.services.runs.service import RunService
 from app.services.runs.usage import UsageService
 from app.services.scores.checking import OnlineCheckRunner
@@ -186,7 +186,7 @@ class Services:
     webhooks: WebhookService
 
 
-class Parts:
+class ServiceParts:
     """The objects that constructors may ask for, one of each type; missing ones are created when needed."""
 
     def __init__(self, made: dict[object, object]) -> None:
@@ -212,7 +212,9 @@ def build(backends: Backends) -> Services:
     """Build every service, so that no request has to create one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
     epochs = Epochs(backends.redis.quick, backends.redis.own)
-    parts = Parts(made | {redis.Redis: backends.redis.commands, ModelPort: backends.providers, Epochs: epochs})
+    parts = ServiceParts(
+        made | {redis.Redis: backends.redis.commands, ProviderPort: backends.providers, Epochs: epochs}
+    )
     _add_accounts(parts, backends)
     _add_data(parts, backends)
     _add_calls(parts, backends)
@@ -221,7 +223,7 @@ def build(backends: Backends) -> Services:
     return parts.make(Services)
 
 
-def _add_accounts(parts: Parts, backends: Backends) -> None:
+def _add_accounts(parts: ServiceParts, backends: Backends) -> None:
     client, secret_key = backends.redis.quick, backends.settings.secret_key
     parts.make(
         TryLimits,
@@ -233,7 +235,7 @@ def _add_accounts(parts: Parts, backends: Backends) -> None:
     parts.make(CredentialService, secret_key=secret_key, from_settings=backends.settings.vendor_credentials)
 
 
-def _add_data(parts: Parts, backends: Backends) -> None:
+def _add_data(parts: ServiceParts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(ContentCipher, secret_key=settings.secret_key)
     parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
@@ -258,7 +260,7 @@ def _add_data(parts: Parts, backends: Backends) -> None:
     )
 
 
-def _add_calls(parts: Parts, backends: Backends) -> None:
+def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     settings = backends.settings
     parts.make(
         Turns,
@@ -266,7 +268,7 @@ def _add_calls(parts: Parts, backends: Backends) -> None:
         on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
     )
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
-    parts.make(Caller, timeout_s=settings.run_call_s)
+    parts.make(RunCaller, timeout_s=settings.run_call_s)
     for player in (ReplayPlayer, OnlineCheckRunner):
         parts.make(
             player,
@@ -276,13 +278,13 @@ def _add_calls(parts: Parts, backends: Backends) -> None:
         )
 
 
-def _add_webhooks(parts: Parts, settings: Settings) -> None:
+def _add_webhooks(parts: ServiceParts, settings: Settings) -> None:
     parts.make(WebhookSender, networks=parse_networks(settings.webhook_networks))
     parts.make(WebhookService, secret_key=settings.secret_key)
     parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))
 
 
-def _add_operations(parts: Parts, backends: Backends) -> None:
+def _add_operations(parts: ServiceParts, backends: Backends) -> None:
     queues = QUEUES_EMBEDDED if backends.settings.embedded else QUEUES
     parts.make(Readiness, queues=queues, storer=backends.storer)
     parts.make(MetricsService, queues=queues)

@@ -19,7 +19,7 @@ PAUSE_S = 0.02
 SWEEP_S = 3.0
 
 
-class Step(Protocol):
+class RemovalStep(Protocol):
     """Removes at most `limit` rows and returns their number, 0 when no rows are left."""
 
     def __call__(self, connection: Connection, *, limit: int) -> int: ...
@@ -32,7 +32,7 @@ class Remover:
     pause_s: float = PAUSE_S
     monotonic: Callable[[], float] = time.monotonic
 
-    def exhaust(self, step: Step) -> int:
+    def exhaust(self, step: RemovalStep) -> int:
         """Repeat the step until no rows are left; return the number of removed rows."""
         total = 0
         while removed := self._removed(step):
@@ -43,7 +43,7 @@ class Remover:
         self,
         turns: RoundRobin,
         owners: Mapping[int, int],
-        steps_of: Callable[[int], Iterable[Step]],
+        steps_of: Callable[[int], Iterable[RemovalStep]],
         *,
         sweep_s: float = SWEEP_S,
     ) -> int:
@@ -63,11 +63,11 @@ class Remover:
         turns.serve(owners, remove_some, is_over=lambda: self.monotonic() >= until)
         return total
 
-    def some(self, steps: Iterable[Step]) -> int:
+    def some(self, steps: Iterable[RemovalStep]) -> int:
         """Do the first step that has rows left, once; return the number of removed rows, 0 when no step has any."""
         return next(filter(None, map(self._removed, steps)), 0)
 
-    def _removed(self, step: Step) -> int:
+    def _removed(self, step: RemovalStep) -> int:
         """Do a step once, then pause so that others can write; return the number of removed rows."""
         removed = self.database.retrying(lambda connection: step(connection, limit=self.at_once))
         if removed:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, litera
 
 from app.models.base import Timestamp
 from app.models.organizations import projects
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from app.models.queries import id_pairs, list_rows
 
 
@@ -63,13 +63,13 @@ class WorkTable:
             .values(**values, started_at=func.coalesce(c.started_at, now), **(on_claim or {}))
             .with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         )
-        self._claim, self._claim_one = claim.where(ids), Prepared(claim.where(is_row))
+        self._claim, self._claim_one = claim.where(ids), PreparedStatement(claim.where(is_row))
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
         self.held = update(table).where(is_row, running, c.claim == bindparam("token"))
         """An UPDATE of the row `row_id` while `token` is its claim."""
-        self._held = Prepared(self.held)
-        self._held_unmoved = Prepared(self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
-        self._waiting = Prepared(update(table).where(is_row, waiting))
+        self._held = PreparedStatement(self.held)
+        self._held_unmoved = PreparedStatement(self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
+        self._waiting = PreparedStatement(update(table).where(is_row, waiting))
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
         self._list_waiting = select(c.id, c.created_at, counted).where(waiting)

@@ -17,7 +17,7 @@ from app.http.route_table import RoutedApp
 from app.models import search
 from app.models.base import metadata
 from app.process.application import build_app
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from config.settings import Settings
@@ -141,7 +141,9 @@ def stage() -> Iterator[Stage]:
     with TemporaryDirectory() as folder, running(_patient(Path(folder))) as container:
         world = new_world(container)
         world.member(EMAIL, PASSWORD)
-        cookie = container.services.sign_ins.sign_in(email=EMAIL, password=PASSWORD, origin=Origin("127.0.0.1")).token
+        cookie = container.services.sign_ins.sign_in(
+            email=EMAIL, password=PASSWORD, origin=SignInOrigin("127.0.0.1")
+        ).token
         app = build_app(container)
         made = Stage(world, app, TestClient(app), {SESSION_COOKIE: cookie})
         made.ids |= organization(world) | everything(world)

@@ -11,12 +11,12 @@ from collections import defaultdict
 import atheris
 
 with atheris.instrument_imports(include=["app.otlp", "app.sessions"]):
-    from app.errors import RepriseError
+    from app.errors import ServiceError
     from app.otlp.decode import decode
     from app.otlp.decode_protobuf import decode_protobuf
     from app.otlp.inflate import ENCODINGS, inflate
     from app.schemas.answer import dump
-    from app.schemas.traces import Session as SessionAnswer
+    from app.schemas.traces import SessionSchema as SessionAnswer
     from app.services.sessions.service import Session
     from app.sessions.build import build_session
 
@@ -30,7 +30,7 @@ def read(data: bytes) -> None:
     try:
         body = inflate(data[1:], ENCODINGS[data[0] % len(ENCODINGS)], limit=LIMIT)
         decoded = decode_protobuf(body, 1) if data[0] & 128 else decode(body)
-    except RepriseError:
+    except ServiceError:
         return
     turns = defaultdict(list)
     for span in decoded.spans:

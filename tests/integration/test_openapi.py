@@ -15,7 +15,7 @@ from app.api.openapi import Error, build_document
 from app.api.operation import operation
 from app.http.access import Public
 from app.http.route_table import RoutedApp
-from app.schemas.answer import Answer, integer
+from app.schemas.answer import AnswerSchema, integer
 from app.schemas.base import StrictSchema, Text
 from tests.support.api_routes import api_routes
 from tests.support.backends import EMBEDDED_CONTAINER
@@ -72,7 +72,7 @@ def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
     class ThingSchema(StrictSchema):
         name = Text(required=True)
 
-    class Thing(Answer):
+    class Thing(AnswerSchema):
         id = integer()
 
     class Things:

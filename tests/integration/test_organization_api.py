@@ -12,12 +12,12 @@ from sqlalchemy import insert
 from app.models.organizations import projects
 from app.services.accounts.projects import PROJECTS_OF_ORGANIZATION
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.timestamps import iso
 from tests.support.world import World, new_world
 
 PASSWORD = "correct horse battery"
-ORIGIN = Origin("127.0.0.1")
+ORIGIN = SignInOrigin("127.0.0.1")
 
 
 def project(world: World, name: str = "Second") -> Any:

@@ -12,7 +12,7 @@ import falcon
 from falcon.testing import StartResponseMock, create_environ
 from gunicorn.util import split_request_uri, unquote_to_wsgi_str
 
-from app.http.access import Access, ByKey, ByMetricsToken, ByRole, Public, SignedIn
+from app.http.access import Access, ByKey, ByMetricsToken, ByRole, BySession, Public
 from app.models.organizations import Role
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")
@@ -74,7 +74,7 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
             if not caller.scope:
                 return frozenset({401})
             return _admitted(method, declared, access.needed(method) == caller.scope)
-        case SignedIn():
+        case BySession():
             return _admitted(method, declared, True) if caller.signed_in else frozenset({303})
         case ByRole():
             if not caller.signed_in:

@@ -25,7 +25,7 @@ from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.providers.router import Providers
 from app.services.accounts.keys import SCOPES
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.timestamps import Now
 from app.wiring.container import Container
 from config.settings import Settings
@@ -132,7 +132,7 @@ class World:
             user = insert_row(connection, users.users, **new)
             member = {"organization_id": self.organization_id, "user_id": user, "role": role, "created_at": now}
             insert_row(connection, organizations.memberships, **member)
-        return self.container.services.sign_ins.start(user, Origin("127.0.0.1"), way="password").token
+        return self.container.services.sign_ins.start(user, SignInOrigin("127.0.0.1"), way="password").token
 
     def count(self, table: str) -> int:
         """Rows of the project in `table`."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.pagination import PAGE_BYTES, Page, page_by_size
+from app.pagination import PAGE_BYTES, ListPage, page_by_size
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Table:
         self.read_count += len(rows)
         return rows
 
-    def page(self, limit: int = 200, cursor: str | None = None) -> Page[Entry]:
+    def page(self, limit: int = 200, cursor: str | None = None) -> ListPage[Entry]:
         return page_by_size(self.read, size=lambda entry: entry.size, limit=limit, cursor=cursor)
 
 

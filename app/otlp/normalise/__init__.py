@@ -9,7 +9,7 @@ from app.errors import UNREADABLE
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.frameworks import BareChat, ClaudeCode, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
-from app.otlp.normalise.messages import Message, Messages
+from app.otlp.normalise.messages import Messages, NormalisedMessage
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
@@ -122,9 +122,9 @@ __all__ = [
     "CONVENTIONS",
     "MODEL_CALLS",
     "Event",
-    "Message",
     "Messages",
     "Normalised",
+    "NormalisedMessage",
     "SpanView",
     "ToolResponse",
     "ToolUse",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Message, Messages
+from app.otlp.normalise.messages import Messages, NormalisedMessage
 from app.otlp.normalise.numbered import OpenInference
 from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, json_or_text
@@ -96,7 +96,7 @@ def _tool_output(span: SpanView) -> Any:
 
 def _said(span: SpanView, key: str, role: str) -> Messages | None:
     text = span.text(key)
-    return None if text is None or text == _REDACTED else (Message(role, text),)
+    return None if text is None or text == _REDACTED else (NormalisedMessage(role, text),)
 
 
 class SpanKind(OpenInference):

@@ -21,7 +21,7 @@ _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NormalisedMessage:
     """One message of a conversation. `text` is None where no part of it has any text."""
 
     role: str
@@ -31,7 +31,7 @@ class Message:
     responses: tuple[ToolResponse, ...] = ()
 
 
-Messages = tuple[Message, ...]
+Messages = tuple[NormalisedMessage, ...]
 Memo = dict[tuple[str, bytes], Messages]
 """Entries of messages by their role and JSON: the model calls of a session repeat all earlier messages."""
 
@@ -76,7 +76,7 @@ def read_text(value: Any, role: str, memo: Memo | None = None) -> Messages | Non
         return messages
     if not isinstance(value, str) or not value.strip() or value.lstrip().startswith(("[", "{")):
         return None
-    return (Message(role, value),)
+    return (NormalisedMessage(role, value),)
 
 
 def first_user_text(messages: Messages | None) -> str | None:
@@ -89,18 +89,18 @@ def last_user_text(messages: Messages | None) -> str | None:
     return next(_user_texts(reversed(messages or ())), None)
 
 
-def _user_texts(messages: Iterable[Message]) -> Iterator[str]:
+def _user_texts(messages: Iterable[NormalisedMessage]) -> Iterator[str]:
     return (message.text for message in messages if message.role == "user" and message.text)
 
 
-def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Message:
+def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> NormalisedMessage:
     """Return a message from its role and content (text, a part, a list of parts, or JSON text of these)."""
     role = _ROLES.get(role, role)
     parts = read_parts(content)
     # Parts of an answer continue each other; parts of a question are on separate lines.
     text = ("" if role == "assistant" else "\n").join(parts.texts) or None
     reasoning = "\n".join(parts.reasoning) or None
-    return Message(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses))
+    return NormalisedMessage(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses))
 
 
 def _list_in(found: dict[str, Any]) -> list[Any] | None:
@@ -117,9 +117,9 @@ def _list_in(found: dict[str, Any]) -> list[Any] | None:
     return [found] if "type" in found or "text" in found else None
 
 
-def _read_item(item: Any, role: str) -> list[Message]:
+def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
     if isinstance(item, str):
-        return [Message(role, item)] if item.strip() else []
+        return [NormalisedMessage(role, item)] if item.strip() else []
     if isinstance(item, list):
         return _read_list(item, role)
     if not isinstance(item, dict):
@@ -132,7 +132,11 @@ def _read_item(item: Any, role: str) -> list[Message]:
         return _read_item(item["content"], role)
     if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
         call, response = read_call(item), read_response(item)
-        return [Message("assistant", calls=(call,)) if call else Message("tool", responses=_those(response))]
+        return [
+            NormalisedMessage("assistant", calls=(call,))
+            if call
+            else NormalisedMessage("tool", responses=_those(response))
+        ]
     return [_read_message(item, role)]
 
 
@@ -140,14 +144,14 @@ def _those(response: ToolResponse | None) -> tuple[ToolResponse, ...]:
     return () if response is None else (response,)
 
 
-def _read_list(items: list[Any], role: str) -> list[Message]:
+def _read_list(items: list[Any], role: str) -> list[NormalisedMessage]:
     """Read a list. LangChain nests its lists once; a pair of role and text is one message."""
     if len(items) == 2 and isinstance(items[0], str) and (items[0] in _ROLES or items[0] in ("user", "system")):
         return [message_of(items[0], items[1])]
     return [message for item in items if isinstance(item, dict) for message in _read_item(item, role)]
 
 
-def _read_message(item: dict[str, Any], role: str) -> Message:
+def _read_message(item: dict[str, Any], role: str) -> NormalisedMessage:
     calls = [call for call in map(read_call, _calls(item)) if call]
     content = item.get("parts")
     if content is None:
@@ -155,7 +159,7 @@ def _read_message(item: dict[str, Any], role: str) -> Message:
     message = message_of(_role(item, role), content, _new(calls, content))
     if not message.responses and (message.role == "tool" or answers_a_call(item)):
         # Its content is the tool's: an object with a name in it is no call.
-        return Message(message.role, message.text, responses=_those(read_tool_message(item)))
+        return NormalisedMessage(message.role, message.text, responses=_those(read_tool_message(item)))
     reasoning = item.get("reasoning_content") or item.get("reasoning")
     if message.reasoning is None and isinstance(reasoning, str):
         return replace(message, reasoning=reasoning)
@@ -218,7 +222,7 @@ _KNOWN = (
 
 
 @dataclass(slots=True)
-class Parts:
+class ContentParts:
     """The parts of a content by kind, each kind in the order it came."""
 
     texts: list[str] = field(default_factory=list)
@@ -227,9 +231,9 @@ class Parts:
     reasoning: list[str] = field(default_factory=list)
 
 
-def read_parts(content: Any) -> Parts:
+def read_parts(content: Any) -> ContentParts:
     """Return the parts of a content: text, a part, a list of parts, or JSON text of a list of known parts."""
-    parts = Parts()
+    parts = ContentParts()
     if isinstance(content, str):
         content = _parts_in_text(content)
     for part in content if isinstance(content, list) else [content]:
@@ -247,7 +251,7 @@ def _parts_in_text(text: str) -> Any:
     return text
 
 
-def _read_part(part: Any, parts: Parts) -> None:
+def _read_part(part: Any, parts: ContentParts) -> None:
     if isinstance(part, str):
         _keep(parts.texts, part)
     if not isinstance(part, dict):

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.otlp.normalise.calls import read_call
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Memo, Message, Messages, read_messages, read_text
+from app.otlp.normalise.messages import Memo, Messages, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer
 from app.values.json import json_container, json_or_text, unwrapped_json
@@ -96,7 +96,7 @@ class VercelAI(Convention):
         reasoning = span.text("ai.response.reasoning", "ai.response.reasoningText")
         if text is None and not calls and reasoning is None:
             return None
-        return (Message("assistant", text, calls, reasoning),)
+        return (NormalisedMessage("assistant", text, calls, reasoning),)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(
@@ -116,7 +116,7 @@ def _prompt(prompt: Any) -> Messages | None:
     if not isinstance(prompt, dict):
         return None
     text = prompt.get("prompt")
-    return (Message("user", text),) if isinstance(text, str) and text else read_messages(prompt)
+    return (NormalisedMessage("user", text),) if isinstance(text, str) and text else read_messages(prompt)
 
 
 def _without_types(calls: Any) -> list[Any]:

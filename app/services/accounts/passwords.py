@@ -18,7 +18,7 @@ from app.errors import Invalid, RateLimited, Unauthorized, Unavailable
 from app.models import users
 from app.models.users import User
 from app.redis_store.rate import Allowance, TryLimiter
-from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, Origin, SignInJournal
+from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, SignInJournal, SignInOrigin
 
 MINIMUM, MAXIMUM = 10, 1000
 # Each hash needs 64 MiB and a processor. The limit leaves room for other requests.
@@ -96,7 +96,7 @@ class TryLimits:
     origin: TryLimiter
     account: TryLimiter
 
-    def of(self, account: str, origin: Origin, known: Familiarity) -> list[tuple[TryLimiter, str]]:
+    def of(self, account: str, origin: SignInOrigin, known: Familiarity) -> list[tuple[TryLimiter, str]]:
         """Return the limiters that apply, each with the key to count."""
         if known.device:
             return [(self.account_and_origin, f"sign-in:{account}:device:{digest(origin.device).hex()}")]
@@ -115,7 +115,7 @@ class PasswordChecks:
     origins: KnownOrigins
     journal: SignInJournal
 
-    def check(self, *, email: str, password: str, origin: Origin) -> User:
+    def check(self, *, email: str, password: str, origin: SignInOrigin) -> User:
         """Return the user with that e-mail and password.
 
         `WrongPassword` is the same for an unknown e-mail. `RateLimited`, and `Unavailable` while too many passwords are

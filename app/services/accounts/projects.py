@@ -17,7 +17,7 @@ from app.models.organizations import Project
 from app.models.queries import insert_row, update_rows
 from app.models.replays import replays
 from app.models.runs import runs
-from app.pagination import Page, page_by_id
+from app.pagination import ListPage, page_by_id
 from app.timestamps import Now
 
 NAME_MAX = 128
@@ -126,7 +126,7 @@ class Owners:
 class AuditService:
     database: Database
 
-    def page(self, *, organization_id: int, limit: int = 50, cursor: str | None = None) -> Page[AuditEntry]:
+    def page(self, *, organization_id: int, limit: int = 50, cursor: str | None = None) -> ListPage[AuditEntry]:
         """Return a page of entries, newest first."""
         with self.database.read() as connection:
             read = partial(audit_log.list_entries, connection, organization_id=organization_id)

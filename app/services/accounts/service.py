@@ -19,8 +19,8 @@ from app.models.organizations import Invitation, Member, Role
 from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.users import User
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
-from app.services.accounts.sign_in_attempts import Origin
-from app.services.accounts.sign_ins import SignInService, Started
+from app.services.accounts.sign_in_attempts import SignInOrigin
+from app.services.accounts.sign_ins import SignInService, StartedSession
 from app.timestamps import Now
 
 INVITATION = timedelta(days=7)
@@ -145,7 +145,7 @@ class AccountService:
         with self.database.read() as connection:
             return self._open(connection, token)
 
-    def accept(self, token: str, new: NewUser, origin: Origin, *, replaced: str = "") -> Started:
+    def accept(self, token: str, new: NewUser, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
         """Make the invited person a user and a member, and sign them in.
 
         For an e-mail with an account, `new.password` must be its password, and counts as a try to sign in.
@@ -173,7 +173,7 @@ class AccountService:
         self._note(connection, invitation.organization_id, actor, Action.MEMBER_JOINED, invitation.email)
         return user_id
 
-    def _require_password(self, email: str, password: str, origin: Origin) -> None:
+    def _require_password(self, email: str, password: str, origin: SignInOrigin) -> None:
         try:
             self.checks.check(email=email, password=password, origin=origin)
         except WrongPassword as error:

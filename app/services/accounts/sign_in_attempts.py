@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.encryption import new_token
-from app.errors import RepriseError
+from app.errors import ServiceError
 from app.metrics import Metrics
 from app.metrics.registry import SIGN_INS
 from app.models import audit_log, organizations, users
@@ -34,7 +34,7 @@ ORIGINS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SignInOrigin:
     """The origin of an attempt to sign in; `device` is the random token of a browser that signed in before, or ""."""
 
     address: str
@@ -48,8 +48,8 @@ class Origin:
             return str(ip_network((address, 64), strict=False))
         return str(address or self.address)
 
-    def with_device(self) -> Origin:
-        return self if self.device else Origin(self.address, new_token())
+    def with_device(self) -> SignInOrigin:
+        return self if self.device else SignInOrigin(self.address, new_token())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class KnownOrigins:
     now: Now
     secret_key: str
 
-    def find(self, connection: Connection, *, email: str, origin: Origin) -> Familiarity:
+    def find(self, connection: Connection, *, email: str, origin: SignInOrigin) -> Familiarity:
         network, device = self._digests(email, origin)
         since = self.now() - REMEMBERED
         digests = users.known_digests(connection, email=email, digests=(network, device), since=since)
         return Familiarity(network in digests, bool(origin.device) and device in digests)
 
-    def remember(self, connection: Connection, *, user_id: int, email: str, origin: Origin) -> None:
+    def remember(self, connection: Connection, *, user_id: int, email: str, origin: SignInOrigin) -> None:
         network, device = self._digests(email, origin)
         now = self.now()
         users.remember_origins(
@@ -93,7 +93,7 @@ class KnownOrigins:
             most=ORIGINS_MAX,
         )
 
-    def _digests(self, email: str, origin: Origin) -> tuple[bytes, bytes]:
+    def _digests(self, email: str, origin: SignInOrigin) -> tuple[bytes, bytes]:
         def digest(kind: str, value: str) -> bytes:
             named = "\0".join((kind, email, value)).encode(errors="surrogatepass")
             return hmac.new(b"origins:" + self.secret_key.encode(), named, hashlib.sha256).digest()
@@ -205,5 +205,5 @@ class SignInJournal:
     def _flush_in_background(self) -> None:
         try:
             self.flush()
-        except RepriseError as error:
+        except ServiceError as error:
             log.warning("sign_in_failures_not_audited", error=str(error))

@@ -18,7 +18,7 @@ from app.models.organizations import Role
 from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.users import Kind, User
 from app.services.accounts.passwords import PasswordChecks, Passwords, WrongPassword
-from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal, Way
+from app.services.accounts.sign_in_attempts import KnownOrigins, SignInJournal, SignInOrigin, Way
 from app.timestamps import Now
 
 SESSION = timedelta(days=30)
@@ -42,12 +42,12 @@ class Viewer:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedSession:
     """A new session: its token, and the origin with the device token for the browser to keep."""
 
     user_id: int
     token: str
-    origin: Origin
+    origin: SignInOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class SignInService:
     origins: KnownOrigins
     journal: SignInJournal
 
-    def sign_in(self, *, email: str, password: str, origin: Origin, replaced: str = "") -> Started:
+    def sign_in(self, *, email: str, password: str, origin: SignInOrigin, replaced: str = "") -> StartedSession:
         """Begin a session by password; raises the errors of `PasswordChecks.check`."""
         user = self.checks.check(email=email.strip().lower(), password=password, origin=origin)
 
@@ -80,7 +80,7 @@ class SignInService:
 
         return self._started(user.id, origin, "password", keep)
 
-    def start(self, user_id: int, origin: Origin, *, way: Way, replaced: str = "") -> Started:
+    def start(self, user_id: int, origin: SignInOrigin, *, way: Way, replaced: str = "") -> StartedSession:
         """Begin a session for a user who was authenticated in another way."""
         return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
 
@@ -106,7 +106,9 @@ class SignInService:
                     return Link(user.user_id, user.email, resets=kind == "reset")
         raise Unauthorized("This sign-in link is not valid any more. Sign in with e-mail and password.")
 
-    def follow_link(self, token: str, origin: Origin, *, password: str = "", replaced: str = "") -> Started:
+    def follow_link(
+        self, token: str, origin: SignInOrigin, *, password: str = "", replaced: str = ""
+    ) -> StartedSession:
         """Begin a session by link, which works once: the second of two concurrent uses raises `Unauthorized`.
 
         A link that resets sets `password`, and ends everything that another person may have of the account: sessions,
@@ -140,7 +142,7 @@ class SignInService:
         with self.database.write() as connection:
             self._replace(connection, token)
 
-    def change_password(self, *, viewer: Viewer, old: str, new: str, origin: Origin) -> Started:
+    def change_password(self, *, viewer: Viewer, old: str, new: str, origin: SignInOrigin) -> StartedSession:
         """Set the password, end all sessions of the user, and begin a new one."""
         with self.database.read() as connection:
             user = users.find_user(connection, viewer.user_id)
@@ -158,7 +160,9 @@ class SignInService:
 
         return self._started(user.id, origin, "new password", change)
 
-    def _started(self, user_id: int, origin: Origin, way: Way, before: Callable[[Connection], None]) -> Started:
+    def _started(
+        self, user_id: int, origin: SignInOrigin, way: Way, before: Callable[[Connection], None]
+    ) -> StartedSession:
         """Begin a session, and apply the change `before` it in the same transaction."""
         token, origin, now = new_token(), origin.with_device(), self.now()
 
@@ -171,7 +175,7 @@ class SignInService:
 
         self.database.retrying(begin)
         self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
-        return Started(user_id, token, origin)
+        return StartedSession(user_id, token, origin)
 
     @staticmethod
     def _replace(connection: Connection, token: str) -> None:

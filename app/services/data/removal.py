@@ -26,7 +26,7 @@ from app.redis_store.epochs import Epochs
 from app.services.masking.rules import MaskingRules
 from app.services.sessions.service import require_session
 from app.timestamps import Now
-from app.work.remover import SWEEP_S, Remover, Step
+from app.work.remover import SWEEP_S, RemovalStep, Remover
 from app.work.round_robin import RoundRobin
 
 log = structlog.get_logger(__name__)
@@ -100,7 +100,7 @@ class RetentionService:
         return removed
 
 
-def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iterator[Step]:
+def _steps_of_policy(project_id: int, policy: DataPolicy, now: datetime) -> Iterator[RemovalStep]:
     if policy.spans_days is not None:
         before = now - timedelta(policy.spans_days)
         yield partial(removal.remove_turns, scope=TurnScope(project_id, before=before))
@@ -243,13 +243,13 @@ def _log_conflict(prompt_id: int, error: IntegrityError) -> None:
     log.warning("erasure_left_to_sweep", prompt_id=prompt_id, error=str(error.orig))
 
 
-def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[Step]:
+def _steps_of_prompt(project_id: int, prompt_id: int) -> Iterator[RemovalStep]:
     yield partial(removal.remove_turns, scope=TurnScope(project_id, prompt_id=prompt_id))
     for table in (*OF_BOTH, *OF_PROMPT):
         yield partial(removal.remove_of, table=table, project_id=project_id, prompt_id=prompt_id)
 
 
-def _steps_of_project(project_id: int) -> Iterator[Step]:
+def _steps_of_project(project_id: int) -> Iterator[RemovalStep]:
     for table in (*OF_BOTH, "webhooks", "api_keys"):
         yield partial(removal.remove_of, table=table, project_id=project_id)
     yield partial(_remove_policy, project_id=project_id)

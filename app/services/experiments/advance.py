@@ -26,7 +26,7 @@ from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 from app.services.experiments.findings import findings_of, summary_of
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
 from app.services.experiments.standing import Standing, Wanted
@@ -49,7 +49,7 @@ NO_RESULT = "No replay of one side has a result: see the experiment's page for t
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """The next change of an experiment: results to reuse, replays to add, or the columns of its end.
 
     `total` is the number of replays planned so far.
@@ -121,7 +121,7 @@ class ExperimentAdvancer:
                 standing = self.standing(connection, row)
                 decisions = standing.decisions()
                 summary = self.summary(connection, standing, decisions)
-            step = Step(len(standing.replays), summary, end=_end(standing, decisions, status="cancelled"))
+            step = NextStep(len(standing.replays), summary, end=_end(standing, decisions, status="cancelled"))
             if self._done(standing, step) is not None:
                 return True
         return False
@@ -144,10 +144,10 @@ class ExperimentAdvancer:
                 return added
         return []
 
-    def _next(self, connection: Connection, standing: Standing) -> Step:
+    def _next(self, connection: Connection, standing: Standing) -> NextStep:
         outlook = standing.outlook
         decisions, wanted = outlook.decisions, outlook.wanted
-        step = Step(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
+        step = NextStep(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
         if outlook.fruitless is not None:
             reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
@@ -189,7 +189,7 @@ class ExperimentAdvancer:
                     reusable.append((replay, replay_id))
         return reusable
 
-    def _done(self, standing: Standing, step: Step) -> list[int] | None:
+    def _done(self, standing: Standing, step: NextStep) -> list[int] | None:
         """Apply the step; returns the ids of the added replays, None if another worker was faster."""
         added = self.database.retrying(partial(self._store, standing=standing, step=step))
         if step.end is not None and added is not None:
@@ -198,7 +198,7 @@ class ExperimentAdvancer:
             self.metrics.count(EXPERIMENTS, outcome)
         return added
 
-    def _store(self, connection: Connection, standing: Standing, step: Step) -> list[int] | None:
+    def _store(self, connection: Connection, standing: Standing, step: NextStep) -> list[int] | None:
         experiment_id, now = standing.plan.row.id, self.now()
         if not experiments.lock_unfinished(connection, experiment_id=experiment_id):
             return None
@@ -213,7 +213,7 @@ class ExperimentAdvancer:
             experiment_replays.cancel_replays(connection, experiment_id=experiment_id, now=now)
         experiments.change_experiment(connection, experiment_id=experiment_id, values=values)
         if step.end is not None:
-            row, event = standing.plan.row, Event.EXPERIMENT_FINISHED
+            row, event = standing.plan.row, WebhookEvent.EXPERIMENT_FINISHED
             key = {"project_id": row.project_id, "prompt_id": row.prompt_id}
             add_event(connection, now, event, _event(row, step.end), **key)
         played = [(wanted, self._add(connection, standing.plan, wanted.series)) for wanted in step.added]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from app.services.experiments.service import ExperimentService, ExperimentView, Progress
+from app.services.experiments.service import ExperimentProgress, ExperimentService, ExperimentView
 
 # The pause between two reads of the rows; if reading the last view was slow, `PAUSES` times its duration.
 PAUSE_S = 1.0
@@ -30,7 +30,7 @@ class ExperimentFollower:
         Yields None after a while without a change. Raises `NotFound` if the experiment is removed meanwhile.
         """
         until = self.monotonic() + self.longest_s
-        seen: Progress | None = None
+        seen: ExperimentProgress | None = None
         silent_since, pause_s = self.monotonic(), self.pause_s
         while self.monotonic() < until:
             progress = self.experiments.progress(project_id=project_id, experiment_id=experiment_id)

@@ -18,7 +18,7 @@ from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
-from app.pagination import Page, json_size, page_by_size
+from app.pagination import ListPage, json_size, page_by_size
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Summary, findings_of
 from app.services.experiments.plan import Numbers, PlannedModel, Repeats
@@ -56,7 +56,7 @@ class NewExperiment:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ExperimentProgress:
     """The number of ended replays of an experiment, and of all its replays so far."""
 
     status: Status
@@ -95,15 +95,15 @@ class ExperimentService:
         with self.database.read() as connection:
             return _find(connection, project_id, experiment_id)
 
-    def progress(self, *, project_id: int, experiment_id: int) -> Progress:
+    def progress(self, *, project_id: int, experiment_id: int) -> ExperimentProgress:
         """Return the progress of the experiment, which is cheaper than `get`."""
         with self.database.read() as connection:
             row = _find(connection, project_id, experiment_id)
             if row.finished:
-                return Progress(row.status, row.done, row.total)
+                return ExperimentProgress(row.status, row.done, row.total)
             total = experiment_replays.count_replays(connection, experiment_id=experiment_id)
             in_work = experiment_replays.count_in_work(connection, experiment_id=experiment_id)
-            return Progress(row.status, total - in_work, total)
+            return ExperimentProgress(row.status, total - in_work, total)
 
     def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
         """Return the experiment with its findings so far."""
@@ -127,7 +127,7 @@ class ExperimentService:
         limit: int = 50,
         cursor: str | None = None,
         newest_first: bool = True,
-    ) -> Page[ExperimentRow]:
+    ) -> ListPage[ExperimentRow]:
         """List the prompt's experiments, optionally only those with a verdict."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)

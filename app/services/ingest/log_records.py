@@ -12,13 +12,13 @@ from hashlib import blake2b
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import Invalid, RepriseError, TooLarge
+from app.errors import Invalid, ServiceError, TooLarge
 from app.models import log_records, organizations, scores, waiting
 from app.models.compression import ToStored
 from app.models.queries import new_batch_id
 from app.otlp.evaluations import EVALUATION
 from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
-from app.otlp.mask_texts import Budget
+from app.otlp.mask_texts import MaskingBudget
 from app.services.ingest.batch import BatchForm, Receipt
 from app.services.ingest.evaluations import score_row
 from app.services.ingest.known_prompts import KnownPrompts
@@ -54,7 +54,7 @@ class LogRecordService:
             self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content})
         except (Invalid, TooLarge):
             raise
-        except RepriseError as error:
+        except ServiceError as error:
             return Receipt("unavailable", message=str(error))
         rejected = decoded.rejected.total()
         all_bad = 0 < rejected == decoded.received
@@ -65,7 +65,7 @@ class LogRecordService:
         masking = self.rules.of(project_id)
         if not masking:
             return decoded.records
-        kept, budget = [], Budget()
+        kept, budget = [], MaskingBudget()
         for record in decoded.records:
             try:
                 raw = masking.span(record.raw, budget)

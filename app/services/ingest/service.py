@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import Invalid, RepriseError, TooLarge, UnsupportedMediaType
+from app.errors import Invalid, ServiceError, TooLarge, UnsupportedMediaType
 from app.metrics import Metrics
 from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
@@ -118,7 +118,7 @@ class IngestService:
         try:
             with self.database.read() as connection:
                 stored = spans.stored_keys(connection, project_id=project_id, keys=keys)
-        except RepriseError as error:
+        except ServiceError as error:
             return Receipt("unavailable", message=str(error))
         if len(stored) < len(keys):
             return None
@@ -145,7 +145,7 @@ class IngestService:
             stored = sum(self._write(project_id, piece, evaluated=evaluated) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self._keep_rejections(project_id, rejected)
-        except RepriseError as error:
+        except ServiceError as error:
             return Receipt("unavailable", message=str(error)), b""
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
         if rejected:
@@ -246,7 +246,7 @@ def _keys(note: bytes) -> set[SpanKey]:
     return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
 
 
-def _outcome(error: RepriseError) -> Outcome:
+def _outcome(error: ServiceError) -> Outcome:
     if isinstance(error, TooLarge):
         return "too_large"
     return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"

@@ -75,7 +75,7 @@ Part = Figures | Spent | RecentRun | ReplayCount | RecentScore
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class VersionComparison:
     """Two versions, with the findings about their difference."""
 
     before: Insight
@@ -105,7 +105,7 @@ class InsightService:
 
     def compare(
         self, *, project_id: int, prompt_id: int, filters: InsightFilter, before: str | None, after: str | None
-    ) -> Comparison:
+    ) -> VersionComparison:
         """Compare two versions, by default the newest one with its predecessor; a version without data is empty."""
         groups = self._groups(project_id, prompt_id, filters, "version")
         with self.database.read() as connection:
@@ -120,11 +120,11 @@ class InsightService:
             return _grouped(parts, group_by, _labels_of(head))
 
 
-def comparison_of(groups: Iterable[Insight], before: str, after: str) -> Comparison:
+def comparison_of(groups: Iterable[Insight], before: str, after: str) -> VersionComparison:
     """Compare two of the groups by version; a version without a group is empty."""
     known = {group.key: group for group in groups}
     first, second = (known.get(version) or Insight("version", version or None) for version in (before, after))
-    return Comparison(first, second, findings(first, second))
+    return VersionComparison(first, second, findings(first, second))
 
 
 def _labels_of(head: PromptHead) -> Mapping[str, Collection[str]]:

@@ -17,7 +17,7 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.queries import delete_rows, put_row
 from app.network.addresses import check_address
-from app.providers.types import Credential, ModelConfig, ModelPort, ModelRef, ModelRequest
+from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest, ProviderPort
 from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
 
@@ -52,7 +52,7 @@ class CredentialService:
     now: Now
     secret_key: str
     from_settings: Mapping[str, tuple[str, str]]
-    providers: ModelPort
+    providers: ProviderPort
     _cipher: CredentialCipher = field(init=False)
     _stored: Coalescer[tuple[int, str], StoredKey | None] = field(init=False)
 

@@ -15,7 +15,7 @@ from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
 from app.models import data_policies
 from app.otlp.decode import BadSpan, span_of
-from app.otlp.mask_texts import Budget
+from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
@@ -67,7 +67,7 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], Budget())
+        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], MaskingBudget())
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
@@ -78,7 +78,7 @@ class MaskingRules:
         return kept, without
 
 
-def _masked(span: Span, masking: Masking, budget: Budget) -> Span:
+def _masked(span: Span, masking: Masking, budget: MaskingBudget) -> Span:
     """Mask a span; raises RecursionError, and BadSpan for a span that can't be stored after masking."""
     raw = bytes(span.raw)
     masked, scope = masking.span(raw, budget), masking.cut(span.scope, MAX_SCOPE, budget)
@@ -107,7 +107,7 @@ class MessageMasking:
     """
 
     masking: Masking
-    budget: Budget = field(default_factory=Budget)
+    budget: MaskingBudget = field(default_factory=MaskingBudget)
 
     def instruction(self, text: str | None) -> Any:
         return self._at(text, _INSTRUCTION)

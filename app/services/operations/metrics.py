@@ -18,7 +18,7 @@ WINDOW_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class LatencyPercentiles:
     """Percentiles in seconds, None without observations; `count` is the number of observations."""
 
     count: int
@@ -51,10 +51,10 @@ class Operations:
     pool_timeouts: int
     clock_failures: int
     provider_errors: int
-    http: Latency
-    ingest: Latency
-    provider: Latency
-    slowest_routes: list[tuple[str, Latency]]
+    http: LatencyPercentiles
+    ingest: LatencyPercentiles
+    provider: LatencyPercentiles
+    slowest_routes: list[tuple[str, LatencyPercentiles]]
     database_connections: dict[str, int]
     history: list[tuple[int, int]]
 
@@ -129,15 +129,15 @@ def _by(readings: Readings, metric: Metric, label: str) -> dict[str, int]:
     return sums
 
 
-def _latency(readings: Readings, metric: Metric) -> Latency:
+def _latency(readings: Readings, metric: Metric) -> LatencyPercentiles:
     return _of(merged(list(readings.distributions(metric).values())))
 
 
-def _of(distribution: Distribution) -> Latency:
-    return Latency(distribution.count, *(quantile(distribution, share) for share in (0.5, 0.95, 0.99)))
+def _of(distribution: Distribution) -> LatencyPercentiles:
+    return LatencyPercentiles(distribution.count, *(quantile(distribution, share) for share in (0.5, 0.95, 0.99)))
 
 
-def _slowest(readings: Readings) -> list[tuple[str, Latency]]:
+def _slowest(readings: Readings) -> list[tuple[str, LatencyPercentiles]]:
     """Return the ten slowest (method and route, latency) by their 95th percentile, the slowest first."""
     routes = readings.distributions(registry.HTTP_SECONDS)
     latencies = [(" ".join(labels), _of(distribution)) for labels, distribution in routes.items()]

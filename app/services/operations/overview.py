@@ -35,7 +35,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProjectProgress:
     """The steps of the getting-started list that a project has completed."""
 
     has_key: bool
@@ -98,7 +98,7 @@ class OverviewService:
             by_version[key.version].append(figures)
         return {version: total(some) for version, some in by_version.items()}
 
-    def progress(self, *, project_id: int) -> Progress:
+    def progress(self, *, project_id: int) -> ProjectProgress:
         with self.database.read() as connection:
             has_key = bool(api_keys.list_keys(connection, project_id=project_id))
-            return Progress(has_key, *usage.first_steps(connection, project_id=project_id, demo=CONVERSATION))
+            return ProjectProgress(has_key, *usage.first_steps(connection, project_id=project_id, demo=CONVERSATION))

@@ -91,7 +91,7 @@ FREE_BYTES = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReadinessFinding:
     check: str
     ok: bool
     found: str
@@ -104,47 +104,47 @@ class Doctor:
     readiness: Readiness
     client: redis.Redis
 
-    def examine(self) -> list[Finding]:
+    def examine(self) -> list[ReadinessFinding]:
         """Return all findings, in the order in which problems should be solved."""
         return [self._mode(), self._secret_key(), self._database(), *self._services(), self._disk()]
 
-    def _mode(self) -> Finding:
+    def _mode(self) -> ReadinessFinding:
         mode = "embedded, all in one process" if self.settings.embedded else "MySQL and Redis"
-        return Finding("settings", True, mode, "")
+        return ReadinessFinding("settings", True, mode, "")
 
-    def _secret_key(self) -> Finding:
+    def _secret_key(self) -> ReadinessFinding:
         present = bool(self.settings.secret_key) or self.settings.embedded
         remedy = "Set REPRISE_SECRET_KEY to the same long random text for every process."
-        return Finding("secret key", present, "set" if present else "missing", remedy)
+        return ReadinessFinding("secret key", present, "set" if present else "missing", remedy)
 
-    def _database(self) -> Finding:
+    def _database(self) -> ReadinessFinding:
         remedy = "Run `reprise db upgrade`; check DATABASE_URL and that the server accepts connections from here."
         if file := self.readiness.database.missing_file:
             # Connecting would create the file.
             remedy = "Start `reprise serve`, which creates it, or restore a backup with `reprise restore`."
-            return Finding("database", False, f"{file} is missing or empty.", remedy)
+            return ReadinessFinding("database", False, f"{file} is missing or empty.", remedy)
         if file := self.readiness.database.file:
             remedy = f"Run `reprise db upgrade`; check that {file} is a SQLite database that you may read and write."
         problem = self.readiness.database_problem()
-        return Finding("database", problem is None, problem or "reachable, schema up to date", remedy)
+        return ReadinessFinding("database", problem is None, problem or "reachable, schema up to date", remedy)
 
-    def _services(self) -> Iterator[Finding]:
+    def _services(self) -> Iterator[ReadinessFinding]:
         """Yield the findings on Redis and the workers of its queues; the embedded mode runs both in `reprise serve`."""
         if self.settings.embedded:
             return
         problem = self.readiness.redis_problem()
         remedy = "Check REDIS_URL, that the server runs, and that it accepts connections from here."
-        yield Finding("Redis", problem is None, problem or "reachable", remedy)
+        yield ReadinessFinding("Redis", problem is None, problem or "reachable", remedy)
         if problem is None:
             yield from (self._workers(queue) for queue in QUEUES)
 
-    def _workers(self, queue: str) -> Finding:
+    def _workers(self, queue: str) -> ReadinessFinding:
         count = workers_seen(self.client, queue)
         remedy = f"Start the process `{queue}` of the Procfile, or look into its log."
-        return Finding(f"workers of {queue}", count > 0, str(count), remedy)
+        return ReadinessFinding(f"workers of {queue}", count > 0, str(count), remedy)
 
-    def _disk(self) -> Finding:
+    def _disk(self) -> ReadinessFinding:
         home = self.settings.home
         free = shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.exists())).free
         remedy = f"Make room in {self.settings.home}, or set REPRISE_HOME to a folder elsewhere."
-        return Finding("disk", free >= FREE_BYTES, f"{free / 1024**3:.1f} GiB free", remedy)
+        return ReadinessFinding("disk", free >= FREE_BYTES, f"{free / 1024**3:.1f} GiB free", remedy)

@@ -16,7 +16,7 @@ from app.errors import Invalid
 from app.models import spans
 from app.models.run_log import RunEntry
 from app.models.spans import RejectedSpan, RejectionCause
-from app.pagination import Page, page_by_id
+from app.pagination import ListPage, page_by_id
 from app.services.language_models.prices import PriceService
 from app.services.prompt_log.query import (
     COUNTED,
@@ -70,7 +70,7 @@ class LogService:
         order: LogSort = "time",
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page[Entry]:
+    ) -> ListPage[Entry]:
         """Return a page of runs and sessions in the order.
 
         A search for something rare returns what it found within half a second, perhaps nothing, and a cursor to
@@ -89,7 +89,7 @@ class LogService:
             shown = self._with_hits(connection, query, words, entries[:limit])
         if len(entries) > len(shown):
             last = LogPosition.of(shown[-1])
-        return Page(shown, _encoded(order, last) if last else None)
+        return ListPage(shown, _encoded(order, last) if last else None)
 
     def _words(self, connection: Connection, query: LogQuery) -> tuple[LogQuery, LogWords | None]:
         """Return the text search of the query, and the query limited to the sessions that may match."""
@@ -123,7 +123,7 @@ class LogService:
         order: LogSort,
         offset: int,
         limit: int,
-    ) -> Page[Entry]:
+    ) -> ListPage[Entry]:
         def cursor(end: int, newest: Entry) -> str:
             # Entries that arrive later come before this position, so no entry moves to another page.
             first = LogPosition.of(newest)
@@ -170,7 +170,7 @@ class LogService:
         code: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page[RejectedSpan]:
+    ) -> ListPage[RejectedSpan]:
         """Return the rejected spans, newest first; `code` is the code of their cause."""
         with self.database.read() as connection:
             read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id, code=code)

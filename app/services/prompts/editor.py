@@ -17,7 +17,7 @@ from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.models.webhook_deliveries import add_event
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 from app.redis_store.epochs import Epochs
 from app.rendering.render import render
 from app.services.language_models.service import ModelService
@@ -25,7 +25,7 @@ from app.services.prompts import drafts
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange, NewPrompt, checked
 from app.services.prompts.reader import PromptReader
-from app.services.prompts.service import PromptView, RenderedPrompt
+from app.services.prompts.service import PromptView, RenderedVersion
 from app.services.prompts.splits import labels_by_hash
 from app.timestamps import Now
 
@@ -112,12 +112,12 @@ class PromptEditor:
 
     def preview(
         self, *, project_id: int, prompt_id: int, change: DraftChange, selections: Mapping[str, str]
-    ) -> RenderedPrompt:
+    ) -> RenderedVersion:
         """Return the draft with the change, and its rendering; nothing is stored."""
         with self.database.read() as connection:
             prompt, old = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
             new = drafts.changed(connection, self.models, prompt.organization_id, old, change)
-        return RenderedPrompt(new, render(new.value, new.instruction_format, new.placeholders, selections))
+        return RenderedVersion(new, render(new.value, new.instruction_format, new.placeholders, selections))
 
     @retried
     def archive(self, *, project_id: int, prompt_id: int, actor: Actor = SYSTEM) -> None:
@@ -269,4 +269,4 @@ def _add_event(
     """Write the event of a commit for webhooks; its author is a person, or null for an API key."""
     author = actor.name if actor.kind == "user" else None
     data = {"projectId": project_id, "commitHash": version.commit_hash, "message": message, "author": author}
-    add_event(connection, now, Event.VERSION_COMMITTED, data, project_id=project_id, prompt_id=version.prompt_id)
+    add_event(connection, now, WebhookEvent.VERSION_COMMITTED, data, project_id=project_id, prompt_id=version.prompt_id)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.errors import Conflict, Forbidden, require
 from app.models import case_snapshots, cases, experiments, labels, prompt_versions
 from app.models.case_snapshots import snapshot_fingerprint
-from app.models.experiments import Evidence
+from app.models.experiments import ExperimentEvidence
 from app.models.labels import EvidenceRule, Label
 from app.models.prompts import PromptRow
 
@@ -51,7 +51,7 @@ def check_guard(connection: Connection, prompt: PromptRow, old: Label, new: Labe
         raise Conflict(f"experimentId: The guard of {old.name} requires more evidence: {missing}.")
 
 
-def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> Evidence:
+def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> ExperimentEvidence:
     evidence = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
     return require(evidence, "The prompt has no such experiment.")
 
@@ -80,7 +80,9 @@ def _is_weaker(before: EvidenceRule | None, after: EvidenceRule | None) -> bool:
     return after.repeats < before.repeats or after.detect > before.detect or after.alpha < before.alpha
 
 
-def _missing(connection: Connection, prompt: PromptRow, rule: EvidenceRule, evidence: Evidence) -> Iterator[str]:
+def _missing(
+    connection: Connection, prompt: PromptRow, rule: EvidenceRule, evidence: ExperimentEvidence
+) -> Iterator[str]:
     """Yield the unmet requirements of the experiment, in words."""
     known = cases.fingerprints_of(connection, prompt_id=prompt.id)
     wanted = {case_id: snapshot_fingerprint(of_case, prompt.assertion_value) for case_id, of_case in known.items()}

@@ -17,7 +17,7 @@ from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.labels import EvidenceRule, Label, Split
 from app.models.prompts import PromptRow
 from app.models.webhook_deliveries import add_event
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 from app.redis_store.epochs import Epochs
 from app.services.prompts.label_guard import check_guard, check_rights, evidence_words, require_experiment
 from app.services.prompts.reader import PromptReader
@@ -151,7 +151,7 @@ def _note(
     audit_log.note(connection, now, actor, action, prompt.name, details, project_id=prompt.project_id)
     if moved:
         key = {"project_id": prompt.project_id, "prompt_id": prompt.id}
-        add_event(connection, now, Event.LABEL_MOVED, _event(prompt.project_id, new), **key)
+        add_event(connection, now, WebhookEvent.LABEL_MOVED, _event(prompt.project_id, new), **key)
 
 
 def _target(label: Label) -> tuple[str, Split | None]:

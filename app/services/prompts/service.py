@@ -46,13 +46,13 @@ class _KnownHead:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedPrompt:
+class RenderedVersion:
     content: PromptContent
     rendered: Rendering
 
 
 @dataclass(frozen=True, slots=True)
-class PromptPage:
+class PromptListPage:
     """A page of a list; `next_before_id` requests the next page, None on the last one."""
 
     prompts: list[PromptListing]
@@ -135,10 +135,10 @@ class PromptService:
             self._heads.put(prompt_id, known, weight=1000 + len(head.assertion_value) + 500 * len(head.labels))
         return PromptView(head, content)
 
-    def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedPrompt:
+    def render(self, *, selections: Mapping[str, str], **query: Unpack[PromptQuery]) -> RenderedVersion:
         """Render the content; `selections` maps a placeholder's key to the name of one of its values."""
         content = self.content(**query)
-        return RenderedPrompt(content, self._render(content, selections))
+        return RenderedVersion(content, self._render(content, selections))
 
     def _remembered(
         self, project_id: int, prompt_id: int, commit_hash: str | None, by_label: ByLabel | None, epoch: bytes
@@ -161,7 +161,7 @@ class PromptService:
         limit: int | None = None,
         archived: bool = False,
         order: str = "-created",
-    ) -> PromptPage:
+    ) -> PromptListPage:
         """List prompts, or archived ones: at most `limit` that come after the prompt `before_id`.
 
         `order` is one of `list_prompts` in app/models/prompts.py, by default the newest first.
@@ -177,7 +177,7 @@ class PromptService:
                 order=order,
             )
         shown = rows[:limit]
-        return PromptPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(rows) else None)
+        return PromptListPage(shown, limit=limit, next_before_id=shown[-1].id if len(shown) < len(rows) else None)
 
     def _render(self, content: PromptContent, selections: Mapping[str, str]) -> Rendering:
         """Render the content; renderings of versions are cached by their selections."""

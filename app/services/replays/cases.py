@@ -20,7 +20,7 @@ from app.models.case_snapshots import case_snapshots
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
-from app.pagination import Page, json_size, page_by_size
+from app.pagination import ListPage, json_size, page_by_size
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
 from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
@@ -32,7 +32,7 @@ from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
-from app.services.replays.proposals import Proposal, chosen_turns
+from app.services.replays.proposals import CaseProposal, chosen_turns
 from app.services.replays.stored_cases import NAME_MAX, columns, title
 from app.services.sessions.service import SessionService
 from app.sessions.types import Turn
@@ -62,7 +62,7 @@ class TestCaseService:
     sessions: SessionService
     reader: PromptReader
 
-    def proposed(self, *, project_id: int, session_id: str, turns: int | None = None) -> Proposal:
+    def proposed(self, *, project_id: int, session_id: str, turns: int | None = None) -> CaseProposal:
         """Return the test case of a session with the default checks.
 
         A session that is too long for a test case is cut to the first `turns`; raises `Invalid` if these are too many.
@@ -71,7 +71,7 @@ class TestCaseService:
 
     def _proposed(
         self, project_id: int, session_id: str, choose: Callable[[Sequence[Turn], int], Sequence[Turn]]
-    ) -> Proposal:
+    ) -> CaseProposal:
         session, count = self.sessions.beginning(
             project_id=project_id, session_id=session_id, turns_max=TURNS_MAX, spans_max=SPANS_MAX
         )
@@ -80,9 +80,9 @@ class TestCaseService:
         chosen = choose(session.turns, count)
         case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
         name = title(opening, f"Session {session_id[:8]}")
-        return Proposal(head, name, case, tools, count - len(chosen))
+        return CaseProposal(head, name, case, tools, count - len(chosen))
 
-    def beginning(self, *, project_id: int, session_id: str) -> Proposal:
+    def beginning(self, *, project_id: int, session_id: str) -> CaseProposal:
         """Return the test case of all turns of a session, or of as many of the first ones as fit into a test case."""
         return self._proposed(project_id, session_id, lambda turns, _: turns[: fitting_turns(turns)])
 
@@ -99,7 +99,7 @@ class TestCaseService:
         return self.from_proposal(proposal, session_id=session_id, change=change, actor=actor)
 
     def from_proposal(
-        self, proposal: Proposal, *, session_id: str, change: CaseChange, actor: Actor = SYSTEM
+        self, proposal: CaseProposal, *, session_id: str, change: CaseChange, actor: Actor = SYSTEM
     ) -> TestCaseRow:
         """Make a test case of what a session proposes, with the default checks changed as `change` has it."""
         case = change_case(proposal.case, change.changes)
@@ -121,7 +121,7 @@ class TestCaseService:
         cursor: str | None = None,
         search: str | None = None,
         order: str = "-created",
-    ) -> Page[TestCaseRow]:
+    ) -> ListPage[TestCaseRow]:
         """List the prompt's test cases, the newest first unless `order` is another one of `list_test_cases`.
 
         A page ends early if the documents are large.

@@ -14,7 +14,7 @@ from app.database.transactions import Database
 from app.errors import NotFound, require
 from app.models import cases as test_cases
 from app.models import own_replays, prompt_versions, replays
-from app.models.replays import STATUSES, Outcome, ReplayRow, Status, Tally
+from app.models.replays import STATUSES, DraftTally, Outcome, ReplayRow, Status
 from app.services.prompts.reader import PromptReader
 
 DRAFTS_MAX = 100
@@ -73,7 +73,7 @@ class ReplayHistory:
             versions = prompt_versions.hashes_by_content(
                 connection, prompt_id=prompt_id, content_hashes={entry.fingerprint for entry in tallies}
             )
-        by_content: defaultdict[str, list[Tally]] = defaultdict(list)
+        by_content: defaultdict[str, list[DraftTally]] = defaultdict(list)
         for entry in tallies:
             by_content[entry.fingerprint].append(entry)
         history = [_history(group, versions.get(fingerprint)) for fingerprint, group in by_content.items()]
@@ -115,7 +115,7 @@ class ReplayHistory:
         return {row.id: len(row.violations) for row in rows if row.violations}
 
 
-def _history(tallies: list[Tally], commit_hash: str | None) -> DraftHistory:
+def _history(tallies: list[DraftTally], commit_hash: str | None) -> DraftHistory:
     counts = dict.fromkeys(STATUSES, 0) | {entry.status: entry.replays for entry in tallies}
     first_at, last_at = min(entry.first_at for entry in tallies), max(entry.last_at for entry in tallies)
     return DraftHistory(tallies[0].fingerprint, commit_hash, counts, first_at, last_at)

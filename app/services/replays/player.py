@@ -19,7 +19,7 @@ from app.metrics.registry import REPLAYS
 from app.models import replays
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
-from app.providers.types import ModelPort
+from app.providers.types import ProviderPort
 from app.replay import documents, results
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
@@ -49,7 +49,7 @@ class ReplayPlayer:
     now: Now
     preparation: Preparation
     credentials: CredentialService
-    providers: ModelPort
+    providers: ProviderPort
     call_timeout_s: float
     metrics: Metrics
     rules: MaskingRules

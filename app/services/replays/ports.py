@@ -18,7 +18,7 @@ from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.failures import ProviderFailure
-from app.providers.types import Credential, ModelPort, ModelRequest
+from app.providers.types import Credential, ModelRequest, ProviderPort
 from app.rendering.render import render
 from app.replay.findings import TurnResult
 from app.replay.judge import ModelJudge
@@ -76,7 +76,7 @@ class MeteredModel:
 
     model: LanguageModel
     config: dict[str, Any]
-    providers: ModelPort
+    providers: ProviderPort
     credentials: CredentialService
     progress: Meter
     budget: Budget

@@ -16,7 +16,7 @@ from app.sessions.types import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class CaseProposal:
     """A test case of a session before it is stored; `head` is its prompt's, `tools` the tools of its draft."""
 
     head: PromptHead

@@ -17,7 +17,7 @@ from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
-from app.pagination import Page, json_size, page_by_size
+from app.pagination import ListPage, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
 from app.replay.cases import load_case, needs_judge
@@ -118,7 +118,7 @@ class ReplayService:
         commit_hash: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page[ReplayView]:
+    ) -> ListPage[ReplayView]:
         """List replays, newest first; with `commit_hash` only replays of that version's content."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
@@ -126,7 +126,7 @@ class ReplayService:
                 filters = _of_version(connection, prompt_id, filters, commit_hash)
             read = partial(replays.list_replays, connection, prompt_id=prompt_id, filters=filters)
             page = page_by_size(read, size=lambda row: json_size(row.violations), limit=limit, cursor=cursor)
-            return Page(_views(connection, prompt_id, page.entries), page.next_cursor)
+            return ListPage(_views(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
         """Return the draft's output for a step, counted over all turns from 0; raises `Invalid` if there is none."""

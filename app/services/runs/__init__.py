@@ -1,7 +1,7 @@
 """Runs of prompts: stored as rows, executed once, then finished or interrupted (docs/adr/0003)."""
 
-from app.services.runs.beginning import Idempotency, Started
+from app.services.runs.beginning import Idempotency, StartedRun
 from app.services.runs.request import RunCommand
 from app.services.runs.service import RunService
 
-__all__ = ["Idempotency", "RunCommand", "RunService", "Started"]
+__all__ = ["Idempotency", "RunCommand", "RunService", "StartedRun"]

@@ -53,7 +53,7 @@ class Idempotency:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedRun:
     """A committed run. If `joined`, an earlier request started it and has already sent its message."""
 
     run_id: int
@@ -99,19 +99,19 @@ class RunBeginning:
         self._find = Coalescer(self._find_all, wait_s=TURN_S)
         self._alone = threading.BoundedSemaphore(ALONE_AT_ONCE)
 
-    def joined(self, project_id: int, idempotency: Idempotency | None) -> Started | None:
+    def joined(self, project_id: int, idempotency: Idempotency | None) -> StartedRun | None:
         """Return the run of an earlier request with this Idempotency-Key; raises `Conflict` if its body differed."""
         kept = self._find(idempotency.key) if idempotency else None
         if idempotency is None or kept is None:
             return None
         if kept.body_digest != idempotency.body_digest:
             raise Conflict("This Idempotency-Key was used with another body before.")
-        return Started(kept.run_id, project_id, joined=True)
+        return StartedRun(kept.run_id, project_id, joined=True)
 
-    def begin(self, new: NewRun) -> Started:
+    def begin(self, new: NewRun) -> StartedRun:
         """Commit the run, or return the run that a concurrent request with the same Idempotency-Key committed."""
         try:
-            return Started(self._inserted(new), new.project_id)
+            return StartedRun(self._inserted(new), new.project_id)
         except IntegrityError:
             if joined := self.joined(new.project_id, new.idempotency):
                 return joined

@@ -15,7 +15,7 @@ from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models import runs, usage
 from app.models.idempotency_keys import idempotency_keys
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from app.models.queries import delete_rows
 from app.models.runs import RunRow
 from app.models.usage import UsageKey
@@ -28,7 +28,7 @@ from app.timestamps import Now
 from app.work.table import Claim
 
 _COLUMNS = tuple(RunRow.__dataclass_fields__)
-_END_AND_COUNT = Prepared(usage.counting(RUN_WORK.held))
+_END_AND_COUNT = PreparedStatement(usage.counting(RUN_WORK.held))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

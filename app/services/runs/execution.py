@@ -11,11 +11,11 @@ import structlog
 
 from app.chat import Answer, File, Message, OnEvent, StreamEvent
 from app.database.transactions import UNSTORABLE, Database
-from app.errors import Invalid, ProviderError, ProviderTimeout, RepriseError
+from app.errors import Invalid, ProviderError, ProviderTimeout, ServiceError
 from app.models.language_models import LanguageModel
 from app.models.runs import ClaimedRunRow, RunRow
 from app.providers.router import Providers
-from app.providers.types import Credential, ModelConfig, ModelPort
+from app.providers.types import Credential, ModelConfig, ProviderPort
 from app.redis_store.runs import LiveRuns
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
@@ -35,7 +35,7 @@ FIRST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateModel:
     """A model that a run may call, or the error that prevents it, such as a missing credential of its vendor."""
 
     model: LanguageModel
@@ -44,11 +44,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RunCall:
     """The messages of an organization's run, for the first candidate and, if that fails, for the second."""
 
-    first: Candidate
-    second: Candidate | None
+    first: CandidateModel
+    second: CandidateModel | None
     config: Config
     messages: tuple[Message, ...]
     organization_id: int = 0
@@ -65,14 +65,14 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class RunCaller:
     """Calls a run's models. `timeout_s` covers both models together, including their retries."""
 
-    providers: ModelPort
+    providers: ProviderPort
     timeout_s: float
     monotonic: Callable[[], float] = time.monotonic
 
-    def call(self, call: Call, on_event: OnEvent | None = None) -> Answered:
+    def call(self, call: RunCall, on_event: OnEvent | None = None) -> Answered:
         """Call the models; with `on_event` the answer is streamed. `ProviderError` with both errors if both fail.
 
         A streamed piece can't be taken back: after the first piece the second model is not called any more.
@@ -100,7 +100,12 @@ class Caller:
         return self._ask_second(call, call.second, failed, left_s, listener)
 
     def _ask_second(
-        self, call: Call, second: Candidate, first_failed: ProviderError, left_s: float, on_event: OnEvent | None
+        self,
+        call: RunCall,
+        second: CandidateModel,
+        first_failed: ProviderError,
+        left_s: float,
+        on_event: OnEvent | None,
     ) -> Answered:
         first_error = f"{call.first.model.name}: {first_failed}"
         try:
@@ -112,7 +117,7 @@ class Caller:
             kind = ProviderTimeout if isinstance(failed, ProviderTimeout) else ProviderError
             raise kind(f"{second.model.name}: {failed} (before it, {first_error})") from failed
 
-    def _ask(self, call: Call, candidate: Candidate, timeout_s: float, on_event: OnEvent | None) -> Answered:
+    def _ask(self, call: RunCall, candidate: CandidateModel, timeout_s: float, on_event: OnEvent | None) -> Answered:
         if candidate.refused:
             raise candidate.refused
         model, credential = candidate.model, candidate.credential
@@ -128,7 +133,7 @@ class Executor:
     models: ModelService
     credentials: CredentialService
     providers: Providers
-    caller: Caller
+    caller: RunCaller
     heartbeat: Heartbeat
     live: LiveRuns
     masking: RunMasking
@@ -163,7 +168,7 @@ class Executor:
             instruction, request = render(whole.request), without_text(whole.request)
             model, end = self._answer(whole, instruction)
             answering = replace(row, model_name=model.name, vendor=model.vendor, language_model_id=model.id)
-        except RepriseError as error:
+        except ServiceError as error:
             end = replace(failed_by(error), response_time_ms=self._ms_since(started))
         log.info(
             "run",
@@ -190,7 +195,7 @@ class Executor:
     def _live(self, row: RunRow) -> AbstractContextManager[OnEvent | None]:
         return self.live.of(row.id, self.masking.piece_encryption(row)) if row.request.stream else nullcontext()
 
-    def _prepared(self, row: ClaimedRunRow, instruction: str) -> Call:
+    def _prepared(self, row: ClaimedRunRow, instruction: str) -> RunCall:
         second_id = row.request.fallback_model_id
         first = self._model(row, row.language_model_id)
         second = self._model(row, second_id) if second_id else None
@@ -200,7 +205,7 @@ class Executor:
         question = Message("user", row.question, files=files)
         messages = (Message("system", instruction), *history_of(row.request), question)
         fallback = _candidate(second, lambda: self._found(row, second)) if second else None
-        return Call(
+        return RunCall(
             _candidate(first, lambda: self._claimed(row, first)),
             fallback,
             row.request.config,
@@ -241,8 +246,8 @@ class Executor:
         return True
 
 
-def _candidate(model: LanguageModel, credential: Callable[[], Credential | None]) -> Candidate:
+def _candidate(model: LanguageModel, credential: Callable[[], Credential | None]) -> CandidateModel:
     try:
-        return Candidate(model, credential())
+        return CandidateModel(model, credential())
     except ProviderError as refused:
-        return Candidate(model, None, refused)
+        return CandidateModel(model, None, refused)

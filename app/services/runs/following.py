@@ -26,7 +26,7 @@ BEGINNING = "0-0"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """A piece of an answer; `id` is its entry's id in Redis, `data` is JSON, empty if the follower may not read it."""
 
     id: str
@@ -34,7 +34,7 @@ class Piece:
     data: bytes
 
 
-Seen = Piece | RunRow | None
+Seen = AnswerPiece | RunRow | None
 """A piece, the run after its end, or None as a keep-alive."""
 
 
@@ -48,7 +48,7 @@ def still_in_work(run_id: int, wait_s: float) -> WaitTimeout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Follower:
+class AnswerFollower:
     """Follows runs; `client` may block, `read_run` is called with a project's and a run's id."""
 
     client: redis.Redis
@@ -85,7 +85,7 @@ class Follower:
             if not pieces and not row.finished:
                 yield None
 
-    def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[Piece]:
+    def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[AnswerPiece]:
         """Return the pieces after `after`; waits at most `wait_s` for the first one."""
         key = keys.run_events(run_id)
         try:
@@ -97,8 +97,8 @@ class Follower:
         streams: list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]] = found  # type: ignore[assignment]
         return [self._piece(number, fields, own) for _, entries in streams for number, fields in entries]
 
-    def _piece(self, number: bytes, fields: dict[bytes, bytes], own: bool) -> Piece:
+    def _piece(self, number: bytes, fields: dict[bytes, bytes], own: bool) -> AnswerPiece:
         data, sealed = fields.get(DATA.encode(), b""), fields.get(SEALED.encode())
         if sealed and own:
             data = self.masking.rules.cipher.decrypt(sealed)
-        return Piece(number.decode(), fields[KIND.encode()].decode(), data)
+        return AnswerPiece(number.decode(), fields[KIND.encode()].decode(), data)

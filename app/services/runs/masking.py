@@ -18,7 +18,7 @@ from msgspec import UNSET, structs
 
 from app.chat import File
 from app.database.transactions import Database
-from app.errors import RepriseError
+from app.errors import ServiceError
 from app.models import runs
 from app.models.runs import RunRow, StoredMessage, StoredOutcome, StoredRequest, StoredToolCall
 from app.otlp.masking import MASK
@@ -114,7 +114,7 @@ class RunMasking:
                 return row
             output = decode(self.rules.cipher.decrypt(sealed), _ModelOutput)
             return replace(row, answer=output.answer, nok=output.nok, outcome=output.outcome)
-        except (redis.RedisError, RepriseError) as error:
+        except (redis.RedisError, ServiceError) as error:
             log.warning("run_words_unreadable", run_id=row.id, error=str(error))
             return row
 

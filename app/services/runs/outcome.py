@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from app.chat import TOKEN_COUNTS, Answer, Tokens
-from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, RepriseError, Unavailable
+from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, ServiceError, Unavailable
 from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
 from app.models.language_models import LanguageModel
@@ -133,7 +133,7 @@ def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
         return f"json_schema can't be resolved: {problem}"
 
 
-KINDS: dict[str, type[RepriseError]] = {
+KINDS: dict[str, type[ServiceError]] = {
     "provider_timeout": ProviderTimeout,
     "provider": ProviderError,
     "invalid": Invalid,
@@ -159,7 +159,7 @@ def failed(kind: str, message: str) -> RunEnd:
     return RunEnd(status="failed", error_kind=kind, error=storable_text(message))
 
 
-def failed_by(error: RepriseError) -> RunEnd:
+def failed_by(error: ServiceError) -> RunEnd:
     kind = next((kind for kind, known in KINDS.items() if isinstance(error, known)), INTERNAL)
     return failed(kind, str(error))
 

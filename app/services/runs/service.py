@@ -19,7 +19,7 @@ from app.services.accounts.projects import Owners
 from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import checked
 from app.services.prompts.service import PromptService
-from app.services.runs.beginning import TURN_S, Idempotency, NewRun, RunBeginning, Started
+from app.services.runs.beginning import TURN_S, Idempotency, NewRun, RunBeginning, StartedRun
 from app.services.runs.ending import RunEnding
 from app.services.runs.execution import Executor
 from app.services.runs.masking import RunMasking
@@ -58,7 +58,7 @@ class RunService:
         source: str = "api",
         idempotency: Idempotency | None = None,
         epoch: bytes = b"",
-    ) -> Started:
+    ) -> StartedRun:
         """Commit the run, or return the run that an equal request started before.
 
         All errors are raised before anything is written: `NotFound`, `Invalid`, and `Conflict` for an Idempotency-Key

@@ -22,7 +22,7 @@ from app.models.queries import first_batch_id, new_batch_id
 from app.models.scores import ScoreRow
 from app.models.turns import TurnRow
 from app.prices.book import NO_PRICES
-from app.providers.types import ModelPort
+from app.providers.types import ProviderPort
 from app.replay.checks import TOO_LONG, Checker
 from app.replay.findings import ProducedAnswer
 from app.replay.judging import JudgedTurn, OpenStep
@@ -55,7 +55,7 @@ PROBLEM_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """The result of a check.
 
     `passed` is None where a judge came to no verdict. `failed` is the error of a judge that could not be asked.
@@ -67,7 +67,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Spending:
+class JudgeSpending:
     """The USD that judges have cost on a day; a call begins only if the most that it can cost fits into `most`."""
 
     most: float
@@ -95,7 +95,7 @@ class OnlineCheckRunner:
     models: ModelService
     owners: Owners
     credentials: CredentialService
-    providers: ModelPort
+    providers: ProviderPort
     rules: MaskingRules
     call_timeout_s: float
     stopping: Callable[[], bool]
@@ -163,14 +163,14 @@ class OnlineCheckRunner:
         with self.database.read() as connection:
             return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_AT_ONCE)
 
-    def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, Outcome | None]:
+    def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, CheckOutcome | None]:
         """Return the check with its updated cost, and the outcome; None for a turn that is skipped."""
         answered = self._answered(check, row) if _is_meant(check, row) else None
         if answered is None:
             return check, None
         today = self.now().date().isoformat()
-        spending = Spending(check.max_cost_per_day, check.spent_usd if check.spent_on == today else 0.0)
-        outcome = answered if isinstance(answered, Outcome) else self._outcome(check, *answered, spending)
+        spending = JudgeSpending(check.max_cost_per_day, check.spent_usd if check.spent_on == today else 0.0)
+        outcome = answered if isinstance(answered, CheckOutcome) else self._outcome(check, *answered, spending)
         if spending.stopped:
             return check, None
         given = outcome.passed is not None
@@ -178,7 +178,7 @@ class OnlineCheckRunner:
         scored = check.scored + given
         return replace(check, spent_on=today, spent_usd=spending.spent, problem=problem, scored=scored), outcome
 
-    def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | Outcome | None:
+    def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | CheckOutcome | None:
         """Return the question and the last answer of a turn, or that it is too long to be read.
 
         Returns None without an answer, or if the check has scored it.
@@ -190,25 +190,25 @@ class OnlineCheckRunner:
             if session is None:
                 return None
             if sizes_of(connection, project_id=check.project_id, keys=[row.key])[row.key] > CHECK_BYTES:
-                return Outcome(None, TOO_LONG.reason)
+                return CheckOutcome(None, TOO_LONG.reason)
             built = built_session(connection, session, [row], [load(row.facts)], NO_PRICES)
         return next(map(_answer_of, built.turns), None)
 
-    def _outcome(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:
+    def _outcome(self, check: OnlineCheck, question: str, answer: str, spending: JudgeSpending) -> CheckOutcome:
         if check.kind == "judge":
             try:
                 return self._judged(check, question, answer, spending)
             except (ProviderError, Invalid, NotFound) as error:
-                return Outcome(None, failed=str(error))
+                return CheckOutcome(None, failed=str(error))
         step = CheckedAnswer(check=Check(answer=check.kind, value=check.value))
         reader = Reader(WorkBudget(COMPARED_MAX))
         checker = Checker({}, partial(Sources, reader=reader), reader=reader)
         comparison = checker.compare(step, ProducedAnswer(text=answer))
         if comparison is TOO_LONG:
-            return Outcome(None, comparison.reason)
-        return Outcome(comparison.result == "passed", comparison.reason)
+            return CheckOutcome(None, comparison.reason)
+        return CheckOutcome(comparison.result == "passed", comparison.reason)
 
-    def _judged(self, check: OnlineCheck, question: str, answer: str, spending: Spending) -> Outcome:
+    def _judged(self, check: OnlineCheck, question: str, answer: str, spending: JudgeSpending) -> CheckOutcome:
         organization_id = self.owners.of_project(check.project_id)
         with self.database.read() as connection:
             model = self.models.read(connection, organization_id=organization_id, model_id=check.judge_model_id or 0)
@@ -225,10 +225,10 @@ class OnlineCheckRunner:
         step = OpenStep(0, "answer", None, "", answer, assertion=check.value)
         (judgement,) = metered.as_judge().judge_turn(JudgedTurn("", (), question, (), (step,))).steps
         if judgement.verdict == "needs_review":
-            return Outcome(None, judgement.reason)
-        return Outcome(judgement.verdict == "passed", judgement.reason or None)
+            return CheckOutcome(None, judgement.reason)
+        return CheckOutcome(judgement.verdict == "passed", judgement.reason or None)
 
-    def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: Outcome | None = None) -> bool:
+    def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: CheckOutcome | None = None) -> bool:
         """Store the progress of the check, and a score; returns False if another worker holds it or it was removed."""
         names = ("position", "position_id", "scored", "spent_on", "spent_usd", "problem")
         values = {name: getattr(check, name) for name in names}
@@ -244,7 +244,7 @@ class OnlineCheckRunner:
 
         return self.database.retrying(work)
 
-    def _score(self, check: OnlineCheck, row: TurnRow, outcome: Outcome) -> ScoreRow:
+    def _score(self, check: OnlineCheck, row: TurnRow, outcome: CheckOutcome) -> ScoreRow:
         masking = self.rules.of(check.project_id)
         return ScoreRow(
             digest=_digest(check, row),

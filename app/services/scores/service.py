@@ -18,9 +18,9 @@ from app.models.audit_log import Action, Actor
 from app.models.queries import new_batch_id
 from app.models.scores import ScoreRow, Source
 from app.otlp.masking import Masking
-from app.pagination import Page
+from app.pagination import ListPage
 from app.services.masking.rules import MaskingRules
-from app.services.scores.targets import Place, Target, places_of
+from app.services.scores.targets import Target, TargetPlace, places_of
 from app.services.sessions.service import session_key_of
 from app.timestamps import Now, ns_of
 
@@ -101,7 +101,7 @@ class ScoreService:
         run_id: int | None = None,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page[ScoreRow]:
+    ) -> ListPage[ScoreRow]:
         """Return scores, optionally only those with a name or of a run, the newest first."""
         before_id = int(pagination.decode(cursor, int)[0]) if cursor else None
         with self.database.read() as connection:
@@ -109,7 +109,7 @@ class ScoreService:
                 connection, project_id=project_id, name=name, run_id=run_id, before_id=before_id, limit=limit + 1
             )
         more = pagination.encode(rows[limit - 1][0]) if len(rows) > limit else None
-        return Page([row for _, row in rows[:limit]], more)
+        return ListPage([row for _, row in rows[:limit]], more)
 
     @retried
     def remove(self, *, project_id: int, score_id: str, actor: Actor) -> None:
@@ -141,7 +141,7 @@ def _row(score: GivenScore, digest: bytes, source: Source, masking: Masking, now
 
 
 def _store(
-    connection: Connection, project_id: int, rows: Sequence[ScoreRow], places: Sequence[Place], now: datetime
+    connection: Connection, project_id: int, rows: Sequence[ScoreRow], places: Sequence[TargetPlace], now: datetime
 ) -> list[tuple[ScoreRow, bool]]:
     """Store scores at these places; returns each with whether its digest is new.
 

@@ -31,7 +31,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetPlace:
     """The columns that name a target, and its prompt, None if unknown."""
 
     prompt_id: int | None = None
@@ -43,7 +43,7 @@ class Place:
 
 def places_of(
     connection: Connection, *, project_id: int, targets: Sequence[Target], masking: Masking, path: str = ""
-) -> list[Place]:
+) -> list[TargetPlace]:
     """Return the places of targets, in their order.
 
     Raises `NotFound` for a session, prompt or run that the project does not have. The message begins with `path`, with
@@ -70,22 +70,22 @@ class _Known:
 
     prompt_of_run: Mapping[int, int]
     prompt_ids: set[int]
-    place_of_session: Mapping[bytes, Place]
+    place_of_session: Mapping[bytes, TargetPlace]
     masking: Masking
 
-    def place(self, target: Target) -> Place:
+    def place(self, target: Target) -> TargetPlace:
         if target.run_id is not None:
             prompt_id = require(self.prompt_of_run.get(target.run_id), "There is no such run.")
-            return Place(prompt_id, run_id=target.run_id)
+            return TargetPlace(prompt_id, run_id=target.run_id)
         if target.trace_id is not None:
-            return Place(trace_id=target.trace_id, span_id=target.span_id)
+            return TargetPlace(trace_id=target.trace_id, span_id=target.span_id)
         if target.session_id is not None:
             key = session_key_of(target.session_id)
             return require(self.place_of_session.get(key) if key else None, NO_SESSION)
         if target.prompt_id not in self.prompt_ids:
             raise NotFound(prompts.NO_PROMPT)
         named = self.masking.conversation(target.conversation_id or "")
-        return Place(target.prompt_id, conversation_key(target.prompt_id, named))
+        return TargetPlace(target.prompt_id, conversation_key(target.prompt_id, named))
 
 
 def _prompts_of_runs(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[int, int]:
@@ -98,7 +98,7 @@ def _prompt_ids(connection: Connection, project_id: int, targets: Sequence[Targe
     return prompts.known_prompts(connection, project_id=project_id, prompt_ids=named)
 
 
-def _places_of_sessions(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[bytes, Place]:
+def _places_of_sessions(connection: Connection, project_id: int, targets: Sequence[Target]) -> dict[bytes, TargetPlace]:
     """Return the places of the sessions that targets name by ids.
 
     The place of a turn without a conversation is its trace: a later span with a conversation moves the turn to another
@@ -106,8 +106,8 @@ def _places_of_sessions(connection: Connection, project_id: int, targets: Sequen
     """
     named = (session_key_of(target.session_id) for target in targets if target.session_id is not None)
     rows = sessions.find_sessions(connection, project_id=project_id, session_keys={key for key in named if key})
-    places = {row.session_key: Place(row.prompt_id, row.session_key) for row in rows}
+    places = {row.session_key: TargetPlace(row.prompt_id, row.session_key) for row in rows}
     lone = {row.session_key: row.prompt_id for row in rows if row.conversation_id is None}
     for key, trace_id in turns.first_traces(connection, project_id=project_id, session_keys=lone):
-        places[key] = Place(lone[key], trace_id=trace_id)
+        places[key] = TargetPlace(lone[key], trace_id=trace_id)
     return places

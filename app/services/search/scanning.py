@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from app.pagination import Page, Sorted
+from app.pagination import ListPage, Sorted
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -43,7 +43,7 @@ def page_of_sorted(
     limit: int,
     cursor: Callable[[int, T], str],
     read: Callable[[list[T]], list[T]] = list,
-) -> Page[T]:
+) -> ListPage[T]:
     """Return a page of the newest `SORTED_MAX` entries, sorted by the value that comes with each of them.
 
     The highest values come first, entries without a value last; equal ones keep their order. `cursor` returns the
@@ -56,7 +56,7 @@ def page_of_sorted(
     shown = read(entries[offset : offset + limit])
     end = offset + len(shown)
     following = cursor(end, newest[0][0]) if len(entries) > end else None
-    return Page(shown, following, Sorted(len(entries), left is None and len(entries_read) == len(newest)))
+    return ListPage(shown, following, Sorted(len(entries), left is None and len(entries_read) == len(newest)))
 
 
 WINDOW = 1_000

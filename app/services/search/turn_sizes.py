@@ -9,7 +9,7 @@ from itertools import accumulate
 from sqlalchemy import Connection
 
 from app.models import log_records, span_sizes
-from app.models.spans import StoredSpan, TurnKey
+from app.models.spans import StoredSpanRow, TurnKey
 
 TURN_BYTES = 8 * 1024 * 1024
 """What is read of the spans of a turn for the search, and of its log records. The first span may have as much."""
@@ -36,9 +36,9 @@ def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple
     return _last_that_fits(of_spans), _last_that_fits([(id_, size) for id_, _, size in records])
 
 
-def first_spans(spans: Iterable[StoredSpan]) -> list[StoredSpan]:
+def first_spans(spans: Iterable[StoredSpanRow]) -> list[StoredSpanRow]:
     """Return the spans of a turn until they have ELEMENTS_MAX brackets and commas."""
-    left, read = ELEMENTS_MAX, list[StoredSpan]()
+    left, read = ELEMENTS_MAX, list[StoredSpanRow]()
     for span in spans:
         left -= sum(map(span.raw.count, (b"[", b"{", b",")))
         if left >= 0:

@@ -17,7 +17,7 @@ from app.errors import Invalid
 from app.models import session_list
 from app.models.session_list import Conditions, Order, Position, Range
 from app.models.sessions import SessionRow
-from app.pagination import Page
+from app.pagination import ListPage
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, Bill
 from app.services.language_models.prices import PriceService
@@ -92,7 +92,7 @@ class SessionListService:
         order: Sort = "time",
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page[ListedSession]:
+    ) -> ListPage[ListedSession]:
         """Return a page of the sessions that match, in the order.
 
         A search for something rare returns what it found within half a second, perhaps nothing, and a cursor to
@@ -113,9 +113,11 @@ class SessionListService:
             if len(sessions) > len(shown):
                 after = shown[-1][1]
             listed = self._listed(connection, conditions, [row for row, _ in shown], hits)
-        return Page(listed, pagination.encode(order, *after) if after else None)
+        return ListPage(listed, pagination.encode(order, *after) if after else None)
 
-    def _by_cost(self, project_id: int, filters: SessionFilter, limit: int, cursor: str | None) -> Page[ListedSession]:
+    def _by_cost(
+        self, project_id: int, filters: SessionFilter, limit: int, cursor: str | None
+    ) -> ListPage[ListedSession]:
         offset, begin = _sorted_position(cursor)
         is_over = over_after(self.tick, SEARCH_S)
         matched: dict[bytes, FoundTurn] = {}
@@ -136,7 +138,7 @@ class SessionListService:
             priced = ((_with_costs(connection, rows, prices), after) for rows, after in parts)
             page = page_of_sorted(priced, tick=self.tick, offset=offset, limit=limit, cursor=following, read=read)
             listed = self._listed(connection, conditions, [row for row, _ in page.entries], hits)
-        return Page(listed, page.next_cursor, page.sorted)
+        return ListPage(listed, page.next_cursor, page.sorted)
 
     def count(self, *, project_id: int, filters: SessionFilter) -> Count:
         """Count the sessions that match: up to `COUNT_MAX`, or for `COUNT_S` if they have to be read."""

@@ -15,7 +15,7 @@ from app.errors import require
 from app.models import log_records, scores, sessions, spans, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
-from app.models.spans import StoredSpan
+from app.models.spans import StoredSpanRow
 from app.models.turns import TurnRow
 from app.otlp.logs import events_of
 from app.prices.book import NO_PRICES, PriceBook
@@ -119,7 +119,7 @@ def session_of(
     connection: Connection,
     row: SessionRow,
     trace_ids: Sequence[bytes],
-    stored: Sequence[StoredSpan],
+    stored: Sequence[StoredSpanRow],
     facts: Iterable[TurnFacts],
     prices: PriceBook,
 ) -> Session:
@@ -127,7 +127,7 @@ def session_of(
     logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
     project_id = row.project_id
     scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)
-    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+    traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
     for span in stored:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(each.prompt_versions for each in facts))

@@ -12,7 +12,7 @@ from app.errors import require
 from app.models import spans, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
-from app.models.spans import StoredSpan
+from app.models.spans import StoredSpanRow
 from app.models.turns import TurnRow
 from app.prices.book import PriceBook
 from app.services.language_models.prices import PriceService
@@ -84,7 +84,7 @@ class _Stored:
             scores=tuple(score for score in session.scores if score.trace_id is None or score.trace_id in traces),
         )
 
-    def spans(self, connection: Connection, index: int) -> list[StoredSpan]:
+    def spans(self, connection: Connection, index: int) -> list[StoredSpanRow]:
         """Return the spans of a large turn in the order of their start."""
         row = self.row
         stored = spans.spans_of(
@@ -96,7 +96,7 @@ class _Stored:
         )
         return pieces.in_start_order(stored)
 
-    def piece(self, connection: Connection, index: int, ordered: Sequence[StoredSpan], number: int) -> Session:
+    def piece(self, connection: Connection, index: int, ordered: Sequence[StoredSpanRow], number: int) -> Session:
         """Return the session with a piece of a large turn, of which `ordered` are the spans.
 
         Its times, tokens and costs are those of the whole turn.

@@ -12,7 +12,7 @@ import structlog
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
-from app.errors import Invalid, RepriseError, require
+from app.errors import Invalid, ServiceError, require
 from app.models import alert_rules, audit_log, organizations
 from app.models.alert_rules import AlertRule, Metric
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -20,7 +20,7 @@ from app.models.prompts import require_known
 from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 from app.services.ingest.observed import ObservedService, observed_total
 from app.services.runs.usage import UsageService, total
 from app.timestamps import Now, ns_of
@@ -95,7 +95,7 @@ class AlertService:
             reset = {"firing_since": None, "value": None, "revision": old.revision + 1}
             update_rows(connection, alert_rules.alert_rules, {"id": rule_id}, **asdict(new), **reset)
             if old.firing_since is not None:
-                self._add_event(connection, old, Event.ALERT_ENDED, None)
+                self._add_event(connection, old, WebhookEvent.ALERT_ENDED, None)
             changed = [name for name in values if getattr(before, name) != getattr(new, name)]
             self._note(connection, actor, Action.ALERT_RULE_CHANGED, new.metric, project_id, changed=", ".join(changed))
             return _found(connection, project_id, rule_id)
@@ -121,7 +121,7 @@ class AlertService:
                 rule = alert_rules.find_enabled(connection, rule_id)
             if rule is not None:
                 self._evaluate(rule)
-        except RepriseError as error:
+        except ServiceError as error:
             log.warning("alert_rule_not_evaluated", rule_id=rule_id, error=str(error))
         return False
 
@@ -134,9 +134,11 @@ class AlertService:
         with self.database.write() as connection:
             unmoved = alert_rules.note_value(connection, rule, value=value, firing_since=since)
             if unmoved and fires != fired:
-                self._add_event(connection, rule, Event.ALERT_STARTED if fires else Event.ALERT_ENDED, value)
+                self._add_event(
+                    connection, rule, WebhookEvent.ALERT_STARTED if fires else WebhookEvent.ALERT_ENDED, value
+                )
 
-    def _add_event(self, connection: Connection, rule: AlertRule, event: Event, value: float | None) -> None:
+    def _add_event(self, connection: Connection, rule: AlertRule, event: WebhookEvent, value: float | None) -> None:
         data = {"alertRuleId": rule.id, "metric": rule.metric, "threshold": rule.threshold, "value": value}
         data |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
         add_event(connection, self.now(), event, data, project_id=rule.project_id, prompt_id=rule.prompt_id)

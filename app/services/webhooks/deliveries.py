@@ -13,16 +13,16 @@ from typing import Any
 import structlog
 
 from app.database.transactions import Database, retried
-from app.errors import RepriseError
+from app.errors import ServiceError
 from app.metrics import Metrics
 from app.metrics.registry import WEBHOOK_DELIVERIES
 from app.models import organizations, webhook_deliveries, webhooks
-from app.models.webhook_deliveries import ANSWER_MAX, ERROR_MAX, Delivery, DueWebhook
+from app.models.webhook_deliveries import ANSWER_MAX, ERROR_MAX, DeliveryRow, DueWebhook
 from app.models.webhooks import Webhook
 from app.services.webhooks.service import WebhookService
 from app.timestamps import Now
-from app.webhooks.message import Message, body_of, headers_of
-from app.webhooks.sender import Attempt, WebhookSender
+from app.webhooks.message import WebhookMessage, body_of, headers_of
+from app.webhooks.sender import DeliveryAttempt, WebhookSender
 from app.work.remover import Remover
 from app.work.round_robin import RoundRobin
 
@@ -92,7 +92,7 @@ class WebhookDeliverer:
         )
 
     @retried
-    def _claim_next(self, project_id: int, webhook_id: int) -> tuple[Webhook, Delivery] | None:
+    def _claim_next(self, project_id: int, webhook_id: int) -> tuple[Webhook, DeliveryRow] | None:
         now = self.now()
         with self.database.write() as connection:
             webhook = webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id)
@@ -105,7 +105,7 @@ class WebhookDeliverer:
             claimed = webhook_deliveries.find_delivery(connection, **key)
         return None if claimed is None else (webhook, claimed)
 
-    def _attempt(self, webhook: Webhook, delivery: Delivery) -> bool:
+    def _attempt(self, webhook: Webhook, delivery: DeliveryRow) -> bool:
         """Make the claimed attempt and store its outcome; returns whether the receiver accepted the event."""
         attempt = self._send(webhook, delivery)
         values: dict[str, Any] = {
@@ -126,17 +126,17 @@ class WebhookDeliverer:
         log.info("webhook", delivery_id=delivery.id, outcome=outcome, status=attempt.status_code, error=attempt.error)
         return attempt.succeeded
 
-    def _send(self, webhook: Webhook, delivery: Delivery) -> Attempt:
-        message = Message(delivery.event_id, delivery.event, delivery.created_at, delivery.data)
+    def _send(self, webhook: Webhook, delivery: DeliveryRow) -> DeliveryAttempt:
+        message = WebhookMessage(delivery.event_id, delivery.event, delivery.created_at, delivery.data)
         try:
             body = body_of(message, webhook.format, base_url=self.base_url)
             signing = self.service.signing(project_id=webhook.project_id, webhook_id=webhook.id)
             return self.sender.post(webhook.url, headers_of(message.id, body, signing, self.now()), body)
-        except RepriseError as error:
-            return Attempt(None, "", str(error), 0)
+        except ServiceError as error:
+            return DeliveryAttempt(None, "", str(error), 0)
 
 
-def _pause_s(delivery: Delivery, attempt: Attempt) -> float | None:
+def _pause_s(delivery: DeliveryRow, attempt: DeliveryAttempt) -> float | None:
     """Return the seconds until the next attempt; None if there will be none."""
     if delivery.attempts > len(PAUSES_S) or attempt.status_code == GONE:
         return None

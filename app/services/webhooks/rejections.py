@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import spans, webhook_deliveries, webhooks
-from app.models.webhooks import Event, Untold
+from app.models.webhooks import Untold, WebhookEvent
 from app.timestamps import Now
 
 WEBHOOKS_AT_ONCE = 500
@@ -30,7 +30,7 @@ class RejectionNotifier:
             self.database.retrying(partial(self._notify, untold=untold))
 
     def _notify(self, connection: Connection, untold: Untold) -> None:
-        if not webhooks.note_told(connection, untold) or Event.SPANS_REJECTED not in untold.events:
+        if not webhooks.note_told(connection, untold) or WebhookEvent.SPANS_REJECTED not in untold.events:
             return
         counts = spans.rejected_between(
             connection, project_id=untold.project_id, after_id=untold.told_id, last_id=untold.newest_id
@@ -39,7 +39,7 @@ class RejectionNotifier:
         webhook_deliveries.add_deliveries(
             connection,
             self.now(),
-            Event.SPANS_REJECTED,
+            WebhookEvent.SPANS_REJECTED,
             {"projectId": untold.project_id, "rejected": sum(counts.values()), "causes": causes},
             project_id=untold.project_id,
             webhook_ids=[untold.webhook_id],

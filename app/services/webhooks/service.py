@@ -17,10 +17,10 @@ from app.errors import Conflict, Invalid, require
 from app.models import audit_log, organizations, spans, webhook_deliveries, webhooks
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.queries import delete_rows, insert_row
-from app.models.webhook_deliveries import Delivery
+from app.models.webhook_deliveries import DeliveryRow
 from app.models.webhooks import TEST_EVENT, Format, Webhook
 from app.network.addresses import check_address
-from app.pagination import Page, page_by_id
+from app.pagination import ListPage, page_by_id
 from app.timestamps import Now
 from app.webhooks.message import new_secret
 from app.webhooks.sender import WebhookSender
@@ -33,7 +33,7 @@ NONE_SUCH = "There is no such webhook."
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook to create; `events` are names of `app.models.webhooks.Event`, each once."""
+    """A webhook to create; `events` are names of `app.models.webhooks.WebhookEvent`, each once."""
 
     url: str
     events: tuple[str, ...]
@@ -134,7 +134,7 @@ class WebhookService:
             delete_rows(connection, webhooks.webhooks, project_id=project_id, id=webhook_id)
 
     @retried
-    def test(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> Delivery:
+    def test(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> DeliveryRow:
         """Write a delivery of the event `webhook.test`; `Conflict` for a webhook that is disabled."""
         key, data = {"project_id": project_id, "webhook_id": webhook_id}, {"projectId": project_id}
         with self.database.write() as connection:
@@ -152,7 +152,7 @@ class WebhookService:
 
     def deliveries(
         self, *, project_id: int, webhook_id: int, limit: int = 50, cursor: str | None = None
-    ) -> Page[Delivery]:
+    ) -> ListPage[DeliveryRow]:
         """Return a page of the webhook's deliveries, newest first."""
         key = {"project_id": project_id, "webhook_id": webhook_id}
         with self.database.read() as connection:
@@ -160,13 +160,13 @@ class WebhookService:
             read = partial(webhook_deliveries.list_deliveries, connection, **key)
             return page_by_id(read, limit=limit, cursor=cursor)
 
-    def delivery(self, **key: int) -> Delivery:
+    def delivery(self, **key: int) -> DeliveryRow:
         """Return the delivery with `project_id`, `webhook_id` and `delivery_id`."""
         with self.database.read() as connection:
             return _delivery(connection, **key)
 
     @retried
-    def deliver_again(self, /, **key: int) -> Delivery:
+    def deliver_again(self, /, **key: int) -> DeliveryRow:
         """Repeat the delivery immediately, as the same event, with all attempts of a new one."""
         now = self.now()
         with self.database.write() as connection:
@@ -201,7 +201,7 @@ def _found(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
     return require(webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id), NONE_SUCH)
 
 
-def _delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> Delivery:
+def _delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> DeliveryRow:
     delivery = webhook_deliveries.find_delivery(
         connection, project_id=project_id, webhook_id=webhook_id, delivery_id=delivery_id
     )

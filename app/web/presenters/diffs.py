@@ -34,7 +34,7 @@ Part = tuple[bool, str]
 
 
 @dataclass(slots=True)
-class Budget:
+class DiffBudget:
     """The limits on shown rows, and on steps of comparing lines and words. Diffs on a page can share a budget."""
 
     rows: int = 2_000
@@ -43,7 +43,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DiffSide:
     """A line. `number` counts from 1."""
 
     number: int
@@ -58,12 +58,12 @@ class DiffRow:
     """
 
     kind: str
-    left: Side | None = None
-    right: Side | None = None
+    left: DiffSide | None = None
+    right: DiffSide | None = None
     folded: int = 0
 
 
-def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffRow]:
+def diff_rows(left: str, right: str, budget: DiffBudget | None = None) -> list[DiffRow]:
     """Return the rows within the budget, then a cut row if there are more. Equal texts have no rows.
 
     Long stretches without a line that is unique on both sides are shown as replaced. So is everything after the
@@ -71,19 +71,19 @@ def diff_rows(left: str, right: str, budget: Budget | None = None) -> list[DiffR
     """
     if left == right:
         return []
-    budget = budget or Budget()
+    budget = budget or DiffBudget()
     rows = _rows(left.split("\n"), right.split("\n"), budget)
     shown = list(islice(rows, budget.rows))
     budget.rows -= len(shown)
     return [*shown, DiffRow("cut")] if next(rows, None) else shown
 
 
-def diff_json(left: Any, right: Any, budget: Budget | None = None) -> list[DiffRow]:
+def diff_json(left: Any, right: Any, budget: DiffBudget | None = None) -> list[DiffRow]:
     """Return the rows of two JSON values, independent of the order of keys."""
     return diff_rows(indented(left, sort_keys=True), indented(right, sort_keys=True), budget)
 
 
-def _rows(left: list[str], right: list[str], budget: Budget) -> Iterator[DiffRow]:
+def _rows(left: list[str], right: list[str], budget: DiffBudget) -> Iterator[DiffRow]:
     old = new = 0
     for left_at, right_at, length in _runs(common(left, right, budget.lines), len(left), len(right)):
         yield from _replaced(left[old:left_at], right[new:right_at], old, new, budget.words)
@@ -109,18 +109,18 @@ def _equal(lines: list[str], left_at: int, right_at: int, *, last: bool) -> Iter
                 yield DiffRow("folded", folded=after - before)
             continue
         side = [(False, line)]
-        yield DiffRow("same", Side(left_at + index + 1, side), Side(right_at + index + 1, side))
+        yield DiffRow("same", DiffSide(left_at + index + 1, side), DiffSide(right_at + index + 1, side))
 
 
 def _replaced(left: list[str], right: list[str], left_at: int, right_at: int, words: WorkBudget) -> Iterator[DiffRow]:
     for index, (old, new) in enumerate(zip_longest(left, right), start=1):
         if old is None:
-            yield DiffRow("added", right=Side(right_at + index, [(False, new)]))
+            yield DiffRow("added", right=DiffSide(right_at + index, [(False, new)]))
         elif new is None:
-            yield DiffRow("removed", left=Side(left_at + index, [(False, old)]))
+            yield DiffRow("removed", left=DiffSide(left_at + index, [(False, old)]))
         else:
             parts = _parts(old, new, words)
-            yield DiffRow("changed", Side(left_at + index, parts[0]), Side(right_at + index, parts[1]))
+            yield DiffRow("changed", DiffSide(left_at + index, parts[0]), DiffSide(right_at + index, parts[1]))
 
 
 def _parts(old: str, new: str, budget: WorkBudget) -> tuple[list[Part], list[Part]]:

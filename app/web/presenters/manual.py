@@ -37,7 +37,7 @@ _ELSEWHERE = ("https://", "http://")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ManualDocument:
     """A page of the documentation. `html` is the content below the title."""
 
     title: str
@@ -61,7 +61,7 @@ def contents() -> dict[str, dict[str, str]]:
 
 
 @cache
-def document(name: str) -> Document:
+def document(name: str) -> ManualDocument:
     """Render the page `name`, which must be in `names`. Its first line is the title."""
     path = names()[name]
     tokens = _parser().parse(path.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def document(name: str) -> Document:
     for opening, text in pairwise(body):
         if opening.type == "heading_open":
             opening.attrSet("id", _slug(text.content))
-    return Document(title, Markup(_parser().renderer.render(body, _parser().options, {})))  # noqa: S704 - it escapes
+    return ManualDocument(title, Markup(_parser().renderer.render(body, _parser().options, {})))  # noqa: S704 - it escapes
 
 
 @cache

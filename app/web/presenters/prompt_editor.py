@@ -12,7 +12,7 @@ import orjson
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.providers.vendors import EFFORTS
-from app.services.prompts.service import PromptView, RenderedPrompt
+from app.services.prompts.service import PromptView, RenderedVersion
 from app.web import labels
 from app.web.filters import pretty
 from app.web.forms import Form
@@ -186,7 +186,7 @@ def _config_value(key: str, text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RenderedPreview:
     """`choices` are (key, options, chosen) of placeholders with several values.
 
     `undefined`, `valueless`, `unused` and `empty` are keys of placeholders. `spaced` are keys written with spaces
@@ -209,15 +209,15 @@ class Preview:
 
 
 def preview_of(
-    prompt: RenderedPrompt | None, fields: PromptFields, selections: Mapping[str, str], problem: str = ""
-) -> Preview:
+    prompt: RenderedVersion | None, fields: PromptFields, selections: Mapping[str, str], problem: str = ""
+) -> RenderedPreview:
     several = [placeholder for placeholder in fields.placeholders if len(placeholder.values) > 1]
     choices = [(each.key, _options(each), selections.get(each.key, "")) for each in several]
     if prompt is None:
-        return Preview(choices, problem=problem)
+        return RenderedPreview(choices, problem=problem)
     rendered = prompt.rendered
     valueless = dict.fromkeys(each.key for each in fields.placeholders if not each.values)
-    return Preview(
+    return RenderedPreview(
         choices,
         instruction=rendered.instruction,
         undefined=[key for key in rendered.undefined if key not in valueless],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.errors import Invalid, RepriseError
+from app.errors import Invalid, ServiceError
 from app.web.presenters.prompt_editor import PlaceholderFields, PromptFields
 
 # By field of the API: the field's id on the page, and its label.
@@ -50,7 +50,7 @@ class Refusal:
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-def refusals(error: RepriseError, fields: PromptFields) -> list[Refusal]:
+def refusals(error: ServiceError, fields: PromptFields) -> list[Refusal]:
     """Return the problems of a draft made from `fields`."""
     problems = error.problems if isinstance(error, Invalid) else (str(error),)
     return [_refusal(problem, fields.placeholders) for problem in problems]

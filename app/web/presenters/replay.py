@@ -12,8 +12,8 @@ from app.replay.accepting import StepOutcome, is_acceptable, is_expected
 from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
 from app.web.filters import pretty
-from app.web.presenters.diffs import Budget, DiffRow, diff_json, diff_rows
-from app.web.presenters.replay_parts import Part, Place
+from app.web.presenters.diffs import DiffBudget, DiffRow, diff_json, diff_rows
+from app.web.presenters.replay_parts import Place, ReplayPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ShownStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTurn:
+class ReplayedTurn:
     """A turn or a later piece of a turn. `turn` is its JSON; `number` counts from 1."""
 
     turn: Mapping[str, Any]
@@ -58,18 +58,20 @@ class ShownTurn:
     extra: list[ShownStep]
 
 
-def shown_turns(part: Part, violations: Mapping[str, list[str]], case: TestCase | None = None) -> list[ShownTurn]:
+def shown_turns(
+    part: ReplayPart, violations: Mapping[str, list[str]], case: TestCase | None = None
+) -> list[ReplayedTurn]:
     """Return the turns in a part of a replay. `violations` are kinds of violations by the steps' anchors.
 
     `case` is the present test case; None if it was deleted.
     """
-    budget, expected = Budget(), EditedSteps(case) if case else None
+    budget, expected = DiffBudget(), EditedSteps(case) if case else None
     shown = []
     for turn, places in groupby(part.places, key=lambda place: place.turn):
         of_turn = list(places)
         steps = [place for place in of_turn if place.number is not None]
         shown.append(
-            ShownTurn(
+            ReplayedTurn(
                 part.turns[turn],
                 turn + 1,
                 of_turn[0].is_head,
@@ -106,7 +108,9 @@ def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:
     )
 
 
-def _step(place: Place, violations: Mapping[str, list[str]], budget: Budget, expected: EditedSteps | None) -> ShownStep:
+def _step(
+    place: Place, violations: Mapping[str, list[str]], budget: DiffBudget, expected: EditedSteps | None
+) -> ShownStep:
     accepted = _accepted(expected, place.turn, place.index, place.step)
     kinds = violations.get(place.anchor, [])
     return ShownStep(place.anchor, place.step, place.number, _difference(place.step, budget), accepted, kinds)
@@ -119,7 +123,7 @@ def _accepted(steps: EditedSteps | None, turn: int, place: int, step: Mapping[st
     return is_expected(steps, StepOutcome(turn, place, step["actual"]))
 
 
-def _difference(step: Mapping[str, Any], budget: Budget) -> list[DiffRow]:
+def _difference(step: Mapping[str, Any], budget: DiffBudget) -> list[DiffRow]:
     """Return the diff of a failed step that has both sides."""
     expected, actual = step["expected"], step["actual"]
     if step["result"] not in ("failed", "needs_review") or actual is None:

@@ -29,7 +29,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReplayPart:
     """Part `number` of the `parts` of a replay, counted from 1. `turns` are the JSON of all turns of the replay."""
 
     turns: Sequence[Mapping[str, Any]]
@@ -38,7 +38,9 @@ class Part:
     parts: int
 
 
-def part_of(result: Mapping[str, Any], *, part: int | None = None, turn: int | None = None, anchor: str = "") -> Part:
+def part_of(
+    result: Mapping[str, Any], *, part: int | None = None, turn: int | None = None, anchor: str = ""
+) -> ReplayPart:
     """Return the part of a result with this number, turn or anchor; by default the first.
 
     `result` is the JSON of a `ReplayResult`, or empty. Numbers and turns count from 1.
@@ -50,7 +52,7 @@ def part_of(result: Mapping[str, Any], *, part: int | None = None, turn: int | N
         (n for n, places in enumerate(parts) if any(place.anchor == wanted for place in places)), (part or 1) - 1
     )
     index = min(max(index, 0), len(parts) - 1)
-    return Part(turns, parts[index], index + 1, len(parts))
+    return ReplayPart(turns, parts[index], index + 1, len(parts))
 
 
 def places_of(turns: Sequence[Mapping[str, Any]]) -> Iterator[Place]:

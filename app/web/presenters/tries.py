@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ConversationOrigin:
     """The part of a recorded session that a conversation continues, with the values that its form sends again.
 
     `turn` is the number of the turn to ask again; None if the conversation continues after the last turn.
@@ -46,16 +46,18 @@ class Origin:
     selections: Mapping[str, str] | None = None
 
 
-def origin_of(session: Session, turn: int | None) -> Origin:
+def origin_of(session: Session, turn: int | None) -> ConversationOrigin:
     """Return the origin of a conversation that continues the session, or asks its `turn`, counted from 1, again."""
     before = session.turns if turn is None else session.turns[: turn - 1]
     chosen = session.turns[turn - 1 : turn] if turn else session.turns[-1:]
     question = next((each.user or "" for each in chosen), "") if turn else ""
     selections = next((each.placeholders for each in chosen), None)
-    return Origin(session.id, turn, recorded_past(case_from_turns(before, "STRICT").turns), question, selections)
+    return ConversationOrigin(
+        session.id, turn, recorded_past(case_from_turns(before, "STRICT").turns), question, selections
+    )
 
 
-def columns(runs: Sequence[RunRow], origin: Origin) -> list[Column]:
+def columns(runs: Sequence[RunRow], origin: ConversationOrigin) -> list[Column]:
     """Return a column for each run, or one with the origin's messages if nothing has been asked yet."""
     if runs:
         return [_column(_title(run, first=not index), history_of(run.request), run) for index, run in enumerate(runs)]

@@ -23,7 +23,7 @@ class CalibrateTestCase(PromptPage):
         return Redirect(f"{visit.base}/calibrations/{view.row.id}")
 
 
-class CalibrationView(PromptPage):
+class CalibrationPage(PromptPage):
     """Shows the pass rate of each step, and looser checks to accept."""
 
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})

@@ -23,9 +23,9 @@ from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
-from app.services.replays.proposals import Proposal
+from app.services.replays.proposals import CaseProposal
 from app.web.lists import order_of
-from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, Shown, confirm, show
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, ShownPage, confirm, show
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
@@ -36,7 +36,7 @@ from app.web.visit import Visit
 REPLAYS_SHOWN = 6
 
 
-class TestCases(PromptPage):
+class TestCasesPage(PromptPage):
     access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
@@ -128,10 +128,10 @@ class SessionTestCase(PromptPage):
     def get(self, visit: Visit, session_id: str) -> Reply:
         return self._shown(visit, session_id, self._proposal(visit, session_id))
 
-    def _proposal(self, visit: Visit, session_id: str) -> Proposal:
+    def _proposal(self, visit: Visit, session_id: str) -> CaseProposal:
         return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
 
-    def _shown(self, visit: Visit, session_id: str, proposal: Proposal) -> Reply:
+    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
@@ -161,9 +161,9 @@ class SessionTestCase(PromptPage):
             return self._made(visit, session_id, proposal)
         except Invalid as error:  # shown without reading the session again
             reply = self._shown(replace(visit, problem=error), session_id, proposal)
-            return replace(reply, problem=error) if isinstance(reply, Shown) else reply
+            return replace(reply, problem=error) if isinstance(reply, ShownPage) else reply
 
-    def _made(self, visit: Visit, session_id: str, proposal: Proposal) -> Reply:
+    def _made(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
         body = case_body(fields_sent(visit.form, shown), shown)
         row = self.services.test_cases.from_proposal(

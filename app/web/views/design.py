@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from app.errors import NotFound
-from app.http.access import SignedIn
+from app.http.access import BySession
 from app.web.assets import FOLDER
 from app.web.cookies import Flash
 from app.web.lists import Order, Pages
@@ -25,10 +25,10 @@ def tokens() -> dict[str, str]:
     return {match["name"]: match["value"] for match in _TOKEN.finditer(declared["declared"])} if declared else {}
 
 
-class Design(Page):
+class DesignPage(Page):
     """The page of components. It exists only in the embedded mode, which developers use."""
 
-    access = SignedIn({"GET"})
+    access = BySession({"GET"})
 
     def get(self, visit: Visit) -> Reply:
         if not self.container.settings.embedded:

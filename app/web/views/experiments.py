@@ -47,7 +47,7 @@ class Experiments(PromptPage):
         )
 
 
-class NewExperiment(PromptPage):
+class NewExperimentPage(PromptPage):
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     refusals = (Invalid,)
 
@@ -84,7 +84,7 @@ class NewExperiment(PromptPage):
         return Redirect(f"{visit.base}/experiments/{row.id}")
 
 
-class ExperimentView(PromptPage):
+class ExperimentPage(PromptPage):
     def get(self, visit: Visit, experiment_id: int) -> Reply:
         view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
         found = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import NotFound
-from app.http.access import SignedIn
+from app.http.access import BySession
 from app.models.organizations import Role
 from app.services.language_models.service import FALLBACK, is_fallback
 from app.web.page import Page, Redirect, Reply, show
@@ -12,7 +12,7 @@ from app.web.visit import Visit, project_path
 
 
 class Home(Page):
-    access = SignedIn({"GET"})
+    access = BySession({"GET"})
 
     def get(self, visit: Visit) -> Reply:
         return Redirect(visit.base) if visit.project else show("welcome.html")
@@ -35,7 +35,7 @@ class PromptHome(Page):
 class PromptLink(Page):
     """`/prompts/{id}`, a prompt's `publicUrl`: redirects members to the prompt in its project."""
 
-    access = SignedIn({"GET"})
+    access = BySession({"GET"})
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         for project in visit.projects:

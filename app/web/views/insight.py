@@ -13,7 +13,7 @@ from reprise_client.insight import figure
 from app.errors import Invalid
 from app.experiments.comparison import Finding
 from app.services.insight.findings import Insight
-from app.services.insight.service import Comparison, GroupBy, InsightFilter, comparison_of
+from app.services.insight.service import GroupBy, InsightFilter, VersionComparison, comparison_of
 from app.web.charts import Interval, intervals
 from app.web.forms import checked_choice
 from app.web.lists import period_of
@@ -36,13 +36,13 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class InsightQuery:
+class InsightPageQuery:
     filters: InsightFilter
     days: str
     by: GroupBy
 
 
-class PromptInsight(PromptPage):
+class PromptInsightPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         query, head = self._query(visit.query), self.head(visit, prompt_id)
         which: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
@@ -69,14 +69,14 @@ class PromptInsight(PromptPage):
             periods=PERIODS,
         )
 
-    def _query(self, fields: Mapping[str, str]) -> InsightQuery:
+    def _query(self, fields: Mapping[str, str]) -> InsightPageQuery:
         """Return the query of an address; raises `Invalid` for a choice that the form lacks."""
         by = cast(GroupBy, checked_choice("by", fields.get("by", "version"), dict(GROUPS)))
         since, until = period_of(fields, PERIODS, self.container.now().date())
-        return InsightQuery(InsightFilter(since=since, until=until), fields.get("days", "30"), by)
+        return InsightPageQuery(InsightFilter(since=since, until=until), fields.get("days", "30"), by)
 
 
-def _failing(base: str, prompt_id: int, query: InsightQuery, key: Any) -> str:
+def _failing(base: str, prompt_id: int, query: InsightPageQuery, key: Any) -> str:
     """Return the address of a group's sessions with errors; "" if no filter can select the group's sessions."""
     if key is None:
         return ""
@@ -101,7 +101,7 @@ def _pair(query: Mapping[str, str], choices: Sequence[str]) -> tuple[str, str] |
     return chosen
 
 
-def _compared(comparison: Comparison) -> tuple[str, list[Compared]]:
+def _compared(comparison: VersionComparison) -> tuple[str, list[Compared]]:
     """Return the summary of the comparison, and the figures."""
     return comparison.summary, [_figure(finding) for finding in comparison.findings]
 

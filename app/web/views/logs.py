@@ -14,7 +14,7 @@ from app.errors import require
 from app.http.exports import ExportQuerySchema, records, send_lines
 from app.models.prompt_versions import VersionHead
 from app.models.run_log import DRAFT, RunEntry
-from app.pagination import Page as PageOf
+from app.pagination import ListPage as PageOf
 from app.schemas.base import Day, load
 from app.schemas.prompt_log import LogFilters, log_page
 from app.services.prompt_log.query import Entry, LogFilter
@@ -116,7 +116,7 @@ def _to_entry(visit: Visit, query: Query, entry: Entry) -> Redirect:
     return Redirect(f"{visit.base}/{kind}/{entry.id}{'?' + chosen if chosen else ''}")
 
 
-class PromptLogs(PromptPage):
+class PromptLogsPage(PromptPage):
     """Runs and recorded sessions in one table."""
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
@@ -184,7 +184,7 @@ def _export_query(filters: LogFilter) -> str:
     return "?" + urlencode(chosen) if chosen else ""
 
 
-class Export(PromptPage):
+class ExportPage(PromptPage):
     """A prompt's sessions, runs or test cases as a file of JSON lines, like the export of the API."""
 
     exports = frozenset({"GET"})
@@ -204,7 +204,7 @@ class RunView(LogEntryPage):
         return show("run.html", run=row, head=self.head(visit, row.prompt_id), scores=scores)
 
 
-class RejectedSpans(Page):
+class RejectedSpansPage(Page):
     """The causes of rejected spans, with the change that helps. `code` in the query lists the spans of one cause."""
 
     section = "rejected"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from app.errors import require
-from app.http.access import SignedIn
+from app.http.access import BySession
 from app.web.page import Page, Reply, show
 from app.web.presenters import manual
 from app.web.visit import Visit
 
 
 class Documents(Page):
-    access = SignedIn({"GET"})
+    access = BySession({"GET"})
     section = "docs"
 
     def get(self, visit: Visit) -> Reply:
@@ -18,7 +18,7 @@ class Documents(Page):
 
 
 class DocumentView(Page):
-    access = SignedIn({"GET"})
+    access = BySession({"GET"})
     section = "docs"
 
     def get(self, visit: Visit, name: str) -> Reply:

@@ -28,7 +28,7 @@ class _Editing(PromptPage):
 
     def preview(
         self, visit: Visit, draft: PromptView, fields: editor.PromptFields, selections: dict[str, str]
-    ) -> editor.Preview:
+    ) -> editor.RenderedPreview:
         """Return the instruction that the fields render to, or the reason why they can't be rendered."""
         sendable = fields.with_values()
         try:

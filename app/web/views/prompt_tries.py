@@ -16,7 +16,7 @@ from app.schemas.runs import FILES_MAX, RunRequest
 from app.services.runs import RunCommand
 from app.services.runs.request import conversation_after, history_of
 from app.web.page import PromptPage
-from app.web.presenters.tries import Origin, origin_of
+from app.web.presenters.tries import ConversationOrigin, origin_of
 from app.web.visit import Visit
 from app.wiring.container import Container
 
@@ -37,11 +37,11 @@ class Tries:
             return []
         return [self._run(run_id) for name in ("run", "beside") if (run_id := self._identifier(name))]
 
-    def origin(self) -> Origin:
+    def origin(self) -> ConversationOrigin:
         """The part of a session that the conversation continues; empty without a session."""
         session_id = self._text("session")
         if not session_id or self.visit.form.text("do") == "fresh":
-            return Origin()
+            return ConversationOrigin()
         session = self.container.services.sessions.get(project_id=self.visit.project_id, session_id=session_id)
         turn = self._identifier("turn")
         return origin_of(session, min(turn, len(session.turns)) if turn else None)
@@ -93,7 +93,7 @@ class Tries:
         return replace(self.visit, query={name: text}).identifier(name) if text else None
 
 
-class RunEvents(PromptPage):
+class RunEventsPage(PromptPage):
     """The events of a run for its page: pieces of the answer while the model writes, then the end."""
 
     waits = frozenset({"GET"})

@@ -24,7 +24,7 @@ from app.web.presenters.diffs import diff_json, diff_rows
 from app.web.visit import Visit
 
 
-class Prompts(PromptPage):
+class PromptsPage(PromptPage):
     def get(self, visit: Visit) -> Reply:
         search, order = visit.query.get("search", ""), order_of(visit.query, ("name", "changed"), default="-changed")
         found = self.services.prompts.list(
@@ -49,7 +49,7 @@ class Prompts(PromptPage):
         )
 
 
-class NewPrompt(PromptPage):
+class NewPromptPage(PromptPage):
     reads = Role.MEMBER
     refusals = (Invalid,)
 
@@ -107,7 +107,7 @@ class ArchivedPrompts(PromptPage):
         return show("prompts_archived.html", prompts=found.prompts, pages=visit.pages(found.next_before_id))
 
 
-class Unarchive(PromptPage):
+class UnarchivePage(PromptPage):
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         view = self.services.prompt_editor.unarchive(
             project_id=visit.project_id, prompt_id=prompt_id, actor=visit.actor
@@ -118,7 +118,7 @@ class Unarchive(PromptPage):
 DRAFT = "draft"
 
 
-class Versions(PromptPage):
+class VersionsPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         """Show the versions with their figures, newest first. An uncommitted draft comes before them."""
         named = {"project_id": visit.project_id, "prompt_id": prompt_id}
@@ -160,7 +160,7 @@ def sort_keys(
     }
 
 
-class Version(PromptPage):
+class VersionPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:
         view = self.services.versions.get(project_id=visit.project_id, prompt_id=prompt_id, commit_hash=commit_hash)
         return show("version.html", head=view.head, labels=view.labels, content=view.content)
@@ -194,16 +194,18 @@ class Compare(PromptPage):
             ],
         )
 
-    def _side(self, visit: Visit, prompt_id: int, which: str) -> Side:
+    def _side(self, visit: Visit, prompt_id: int, which: str) -> ComparedContent:
         prompts, project_id = self.services.prompts, visit.project_id
         if which == DRAFT:
-            return Side(prompts.content(project_id=project_id, prompt_id=prompt_id, productive=False, commit_hash=None))
+            return ComparedContent(
+                prompts.content(project_id=project_id, prompt_id=prompt_id, productive=False, commit_hash=None)
+            )
         view = self.services.versions.get(project_id=project_id, prompt_id=prompt_id, commit_hash=which)
-        return Side(view.content, view.head)
+        return ComparedContent(view.content, view.head)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedContent:
     """A side of a comparison. Without a `version` it is the draft."""
 
     content: PromptContent
@@ -225,7 +227,7 @@ def _parameters(content: PromptContent) -> dict[str, object]:
     return {"model": content.model.name, "vendor": content.model.vendor, **fallback, **content.config}
 
 
-class Restore(PromptPage):
+class RestorePage(PromptPage):
     """Restores a version into the draft, after a confirmation: the draft is overwritten."""
 
     def get(self, visit: Visit, prompt_id: int, commit_hash: str) -> Reply:

@@ -16,12 +16,12 @@ from app.schemas.replays import VerdictSchema
 from app.services.replays.service import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import batch_progress, shown_turns
-from app.web.presenters.replay_parts import Part, part_of
+from app.web.presenters.replay_parts import ReplayPart, part_of
 from app.web.presenters.replay_violations import LISTED, kinds_by_anchor, placed_violations
 from app.web.visit import Visit
 
 
-class ReplayView(PromptPage):
+class ReplayPage(PromptPage):
     """Shows a part of a replay: its violations, then the recording and the draft's steps side by side."""
 
     access = ByRole({"GET": Role.VIEWER})
@@ -46,7 +46,7 @@ class ReplayView(PromptPage):
             turns=shown_turns(part, kinds_by_anchor(violations), self._case(visit, replay)),
         )
 
-    def _part(self, visit: Visit, result: Mapping[str, Any]) -> Part:
+    def _part(self, visit: Visit, result: Mapping[str, Any]) -> ReplayPart:
         """Return the part of the replay that the query names by number, turn or anchor of a step."""
         part, turn = visit.identifier("part"), visit.identifier("turn")
         return part_of(result, part=part, turn=turn, anchor=visit.query.get("at", ""))

@@ -101,7 +101,7 @@ class TurnText(PromptPage):
         return show("text.html", title=title, shown=block(text_of(found, text), WHOLE, parse=True), back=back)
 
 
-class SpanView(PromptPage):
+class SpanPage(PromptPage):
     """A span with all attributes; long ones are truncated."""
 
     def get(self, visit: Visit, session_id: str, span_id: str) -> Reply:
@@ -111,7 +111,7 @@ class SpanView(PromptPage):
         return self.services.session_parts.span(project_id=visit.project_id, session_id=session_id, span_id=span_id)
 
 
-class SpanAttribute(SpanView):
+class SpanAttribute(SpanPage):
     """A whole attribute of a span, by its index among the sorted names."""
 
     def get(self, visit: Visit, session_id: str, span_id: str, attribute: int) -> Reply:  # type: ignore[override]

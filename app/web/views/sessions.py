@@ -92,7 +92,7 @@ class SavedLink:
     current: bool
 
 
-class Sessions(Page):
+class SessionsPage(Page):
     """The list, and the form that saves the address's filters."""
 
     section = "sessions"

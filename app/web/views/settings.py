@@ -92,7 +92,7 @@ class RevokeKey(SettingsPage):
         return Redirect(f"{visit.base}/settings/keys", "The key is revoked.")
 
 
-class Members(SettingsPage):
+class MembersPage(SettingsPage):
     refusals = (Invalid,)
     shows_once = True
 
@@ -117,7 +117,7 @@ class Members(SettingsPage):
         return Redirect(path, f"{email} is invited.", once=link)
 
 
-class Member(SettingsPage):
+class MemberPage(SettingsPage):
     def post(self, visit: Visit, user_id: int) -> Reply:
         self.services.accounts.change_role(
             organization_id=visit.organization_id,

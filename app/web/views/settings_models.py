@@ -29,7 +29,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-class Models(SettingsPage):
+class ModelsPage(SettingsPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:
@@ -59,7 +59,7 @@ def _can_answer(model: LanguageModel, vendors: set[str]) -> bool:
     return model.vendor == "BUILTIN" or bool(model.base_url) or model.vendor in vendors
 
 
-class Model(SettingsPage):
+class ModelPage(SettingsPage):
     def post(self, visit: Visit, model_id: int) -> Reply:
         change = CHANGES[visit.form.choice("do", CHANGES)]
         self.services.models.choose(
@@ -95,7 +95,7 @@ def own_model(form: Form) -> OwnModel:
     return model
 
 
-class Credentials(SettingsPage):
+class CredentialsPage(SettingsPage):
     """The keys for calls to vendors. Stored keys are never shown again."""
 
     refusals = (Invalid,)

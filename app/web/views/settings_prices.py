@@ -21,7 +21,7 @@ PRICES = (
 )
 
 
-class ModelPrices(SettingsPage):
+class ModelPricesPage(SettingsPage):
     """Shows and sets prices. The address can fill in the form's model, provider and price."""
 
     refusals = (Invalid,)

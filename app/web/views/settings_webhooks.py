@@ -23,7 +23,7 @@ EVENTS = (
 )
 
 
-class Webhooks(SettingsPage):
+class WebhooksPage(SettingsPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit) -> Reply:

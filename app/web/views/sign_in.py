@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.errors import Invalid, RateLimited, Unauthorized
-from app.http.access import Public, SignedIn
+from app.http.access import BySession, Public
 from app.services.accounts.service import NewUser
 from app.web.cookies import Flash
 from app.web.page import Page, Redirect, Reply, show
@@ -76,7 +76,7 @@ class Join(Page):
 
 
 class Account(Page):
-    access = SignedIn({"GET", "POST"})
+    access = BySession({"GET", "POST"})
     refusals = (Invalid, RateLimited)
 
     def get(self, visit: Visit) -> Reply:

@@ -51,7 +51,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageQuery:
+class UsagePageQuery:
     """The days from `first` to `last` in UTC. `by` is one of `GROUPS`."""
 
     first: date
@@ -66,12 +66,12 @@ class UsageQuery:
 class _Usage(Page):
     section = "usage"
 
-    def query(self, fields: Mapping[str, str]) -> UsageQuery:
+    def query(self, fields: Mapping[str, str]) -> UsagePageQuery:
         """Return the query of an address; raises `Invalid` for a choice that the form lacks."""
         by = checked_choice("by", fields.get("by", "prompt"), dict(GROUPS))
-        return UsageQuery(*period_of(fields, PERIODS, self.container.now().date()), by)
+        return UsagePageQuery(*period_of(fields, PERIODS, self.container.now().date()), by)
 
-    def rows(self, project_id: int, query: UsageQuery, *groups: str) -> list[UsageRow]:
+    def rows(self, project_id: int, query: UsagePageQuery, *groups: str) -> list[UsageRow]:
         days = UsageFilter(query.first, query.last)
         return self.services.usage.read(project_id=project_id, filters=days, group_by=groups)
 
@@ -95,7 +95,7 @@ class UsageView(_Usage):
             periods=PERIODS,
         )
 
-    def _table(self, visit: Visit, query: UsageQuery, order: Order) -> list[Row]:
+    def _table(self, visit: Visit, query: UsagePageQuery, order: Order) -> list[Row]:
         """Return the groups in this order."""
         keys = self.services.keys.list(project_id=visit.project_id)
         names = {"prompt": self._prompt_names(visit), "key": {key.id: key.name for key in keys}}
@@ -103,7 +103,7 @@ class UsageView(_Usage):
         table = [(*_name(row.group, query.by, names, visit.base), row.spent) for row in rows]
         return order.sorted(sorted(table, key=lambda row: (-row[3].runs, row[0])), KEYS)
 
-    def _observed(self, visit: Visit, query: UsageQuery) -> Observed:
+    def _observed(self, visit: Visit, query: UsagePageQuery) -> Observed:
         """Return the model calls of traces on the same days, by the chosen group or else by model."""
         by = query.by if query.by in GROUPS_OF_OBSERVED else "model"
         days = UsageFilter(query.first, query.last)

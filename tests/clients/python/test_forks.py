@@ -8,12 +8,12 @@ import threading
 import httpx
 import pytest
 from reprise_client.connection import Connection
-from reprise_client.instrumentation.endpoint import Endpoint
+from reprise_client.instrumentation.endpoint import TraceEndpoint
 from reprise_client.transport import Transport
 
 URL = "http://127.0.0.1:1"
 OPENERS = {
-    "instrumentation": Endpoint(URL, "key").open,
+    "instrumentation": TraceEndpoint(URL, "key").open,
     "runs": Transport(Connection(URL, "key"), True).open,
 }
 

@@ -14,7 +14,7 @@ import pytest
 from reprise_client.connection import Connection
 from reprise_client.disk import DiskCache
 from reprise_client.records import Record, Snapshot
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 
 from tests.clients.python.fakes import OTHER, FakeReprise, client_of
 from tests.support.waiting import wait_until
@@ -148,7 +148,7 @@ def test_the_api_key_and_its_hash_are_in_no_file(copy: Path) -> None:
 
 
 def test_a_reader_sees_a_whole_copy_while_several_write(folder: Path) -> None:
-    connection, wanted = Connection.of("http://127.0.0.1:1", "rp_key"), Wanted(17)
+    connection, wanted = Connection.of("http://127.0.0.1:1", "rp_key"), WantedVersion(17)
     texts = ["a" * 200_000, "b" * 300_000]
 
     def write(text: str) -> None:

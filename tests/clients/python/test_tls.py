@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from reprise_client import AsyncReprise, Reprise, tls
 from reprise_client.cli.remote import Remote
-from reprise_client.instrumentation.endpoint import Endpoint
+from reprise_client.instrumentation.endpoint import TraceEndpoint
 
 from app.providers.http_client import HttpClient
 
@@ -40,7 +40,7 @@ def test_clients_share_one_context(read: list[ssl.SSLContext]) -> None:
         Reprise(URL, "rp_key").close()
         asyncio.run(use())
         Remote(URL, "rp_key").close()
-        Endpoint(URL, "rp_key").prepare()
+        TraceEndpoint(URL, "rp_key").prepare()
     assert len(read) == 1
     assert read[0].verify_mode == ssl.CERT_REQUIRED
     assert read[0].check_hostname

@@ -10,7 +10,7 @@ import redis
 
 from app.errors import Unavailable, WaitTimeout
 from app.models import runs as run_rows
-from app.services.runs import RunCommand, Started
+from app.services.runs import RunCommand, StartedRun
 from app.services.runs.claims import RUN_WORK
 from app.services.runs.sweeper import RunSweeper
 from app.work.heartbeat import Patience
@@ -28,7 +28,7 @@ def service(world):
     return world.container.services.runs
 
 
-def started(world, **fields) -> Started:
+def started(world, **fields) -> StartedRun:
     """A run that is committed and was never sent."""
     command = RunCommand(prompt_id=prompt(world, **fields), question=QUESTION)
     return world.container.services.runs.start(command, project_id=world.project_id)

@@ -10,7 +10,7 @@ import pytest
 
 from app.models import schema
 from app.process.bootstrap import bootstrap
-from app.services.runs.following import Piece
+from app.services.runs.following import AnswerPiece
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.conftest import KEY
@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_stream_ends_it_with_an_error
     run_id = int(run(apart, prompt(apart, model="gpt-4o-mini"), headers=ASYNC | EVENTS).headers["X-Run-Id"])
     follower = replace(apart.container.run_follower, look_s=0.1, wait_s=90)
     seen = follower.follow(project_id=apart.project_id, run_id=run_id)
-    first = next(one for one in seen if isinstance(one, Piece))
+    first = next(one for one in seen if isinstance(one, AnswerPiece))
     assert record_of(apart, run_id)["status"] == "running", "the piece came while the model was writing"
     worker.kill()
     rest.set()

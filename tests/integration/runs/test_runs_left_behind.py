@@ -9,7 +9,7 @@ import redis
 from app.chat import StreamEvent
 from app.metrics.registry import RUNS
 from app.models import runs as run_rows
-from app.services.runs import RunCommand, Started
+from app.services.runs import RunCommand, StartedRun
 from app.services.runs.claims import RUN_WORK
 from app.services.runs.sweeper import RunSweeper
 from tests.integration.runs.asking import prompt, run
@@ -26,7 +26,7 @@ def service(world):
     return world.container.services.runs
 
 
-def begun(world, **fields) -> Started:
+def begun(world, **fields) -> StartedRun:
     """A run whose worker died after it had claimed it."""
     run_ = queued(world, **fields)
     with world.container.database.write() as connection:
@@ -34,7 +34,7 @@ def begun(world, **fields) -> Started:
     return run_
 
 
-def queued(world, **fields) -> Started:
+def queued(world, **fields) -> StartedRun:
     command = RunCommand(prompt_id=prompt(world, model=MODEL), question="Who?", **fields)
     return world.container.services.runs.start(command, project_id=world.project_id)
 

@@ -13,7 +13,7 @@ from app.models.data_policies import DataPolicy
 from app.models.runs import run_file_chunks as table
 from app.services.masking.rules import MaskingRules
 from app.services.runs import RunCommand
-from app.services.runs.following import Piece
+from app.services.runs.following import AnswerPiece
 from app.services.runs.request import history_of
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
@@ -375,5 +375,5 @@ def test_a_follower_within_skips_pieces_that_are_not_for_it(world, masking, upst
     seen = list(
         world.container.run_follower.follow(project_id=world.project_id, run_id=int(answer.headers["X-Run-Id"]))
     )
-    assert not any(isinstance(one, Piece) for one in seen)
+    assert not any(isinstance(one, AnswerPiece) for one in seen)
     assert seen[-1].answer == f"Hello {MASK}"

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from app.models import runs
 from app.process.application import build_app
 from app.redis_store.keys import run_events
-from app.services.runs.following import Piece
+from app.services.runs.following import AnswerPiece
 from app.services.runs.outcome import failed
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
@@ -212,7 +212,7 @@ def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container,
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
     follower = replace(container.run_follower, look_s=0.05)
     seen = follower.follow(project_id=world.project_id, run_id=accepted.json["id"])
-    next(one for one in seen if isinstance(one, Piece))
+    next(one for one in seen if isinstance(one, AnswerPiece))
     with world.container.database.write() as connection:
         table = runs.runs
         dead = failed("interrupted", "dead")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import pytest
 from argon2 import PasswordHasher
 
-from app.errors import RateLimited, RepriseError, Unauthorized, Unavailable
+from app.errors import RateLimited, ServiceError, Unauthorized, Unavailable
 from app.metrics import Metrics
 from app.redis_store.rate import TryLimiter
 from app.services.accounts.passwords import PasswordChecks, Passwords, TryLimits
 from app.services.accounts.service import AccountService
-from app.services.accounts.sign_in_attempts import KnownOrigins, Origin, SignInJournal
+from app.services.accounts.sign_in_attempts import KnownOrigins, SignInJournal, SignInOrigin
 from app.services.accounts.sign_ins import SignInService
 from tests.integration.web.conftest import PASSWORD, address, admin, member_of
 from tests.support.world import World
@@ -51,11 +51,11 @@ class Door:
         self.accounts.ensure_admin(organization_id=self.world.organization_id, email=email, password=PASSWORD)
         return email
 
-    def try_(self, email: str, origin: Origin | str, password: str = PASSWORD) -> str:
-        where = Origin(origin) if isinstance(origin, str) else origin
+    def try_(self, email: str, origin: SignInOrigin | str, password: str = PASSWORD) -> str:
+        where = SignInOrigin(origin) if isinstance(origin, str) else origin
         try:
             self.sign_ins.sign_in(email=email, password=password, origin=where)
-        except RepriseError as error:
+        except ServiceError as error:
             return {Unauthorized: "wrong", RateLimited: "refused", Unavailable: "busy"}[_kind(error)]
         return "in"
 
@@ -63,7 +63,7 @@ class Door:
         return [self.try_(email, origin, f"a wrong guess {number}") for number in range(times)]
 
 
-def _kind(error: RepriseError) -> type[RepriseError]:
+def _kind(error: ServiceError) -> type[ServiceError]:
     return next(kind for kind in (Unauthorized, RateLimited, Unavailable) if isinstance(error, kind))
 
 

@@ -15,7 +15,7 @@ from app.models.audit_log import AuditEntry
 from app.models.organizations import Role
 from app.services.accounts import sign_in_attempts
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
 from tests.integration.web.conftest import Browser, address
 from tests.support.waiting import wait_until
@@ -59,7 +59,7 @@ def test_a_sign_in_is_in_the_log(door: Door) -> None:
     email, home = door.account(), somewhere()
 
     with structlog.testing.capture_logs() as logs:
-        started = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=Origin(home))
+        started = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=SignInOrigin(home))
 
     assert lines(logs, "signed_in") == [{"user_id": started.user_id, "address": home, "way": "password"}]
     assert started.token not in str(logs)
@@ -140,10 +140,10 @@ def test_every_organization_of_the_account_has_the_entry_and_no_other(door: Door
         organization_id=other.organization_id, email=owner, password="correct horse battery"
     )
     actor = world.container.services.sign_ins.viewer(
-        door.sign_ins.sign_in(email=owner, password="correct horse battery", origin=Origin(somewhere())).token
+        door.sign_ins.sign_in(email=owner, password="correct horse battery", origin=SignInOrigin(somewhere())).token
     ).actor  # type: ignore[union-attr]
     token = door.accounts.invite(organization_id=other.organization_id, email=email, role=Role.VIEWER, actor=actor)
-    door.accounts.accept(token, NewUser("", "correct horse battery"), Origin(somewhere()))
+    door.accounts.accept(token, NewUser("", "correct horse battery"), SignInOrigin(somewhere()))
 
     door.hammer(email, somewhere(), 1)
 

@@ -12,8 +12,8 @@ from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.passwords import Passwords
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_in_attempts import Origin
-from app.services.accounts.sign_ins import Started
+from app.services.accounts.sign_in_attempts import SignInOrigin
+from app.services.accounts.sign_ins import StartedSession
 from tests.integration.security.conftest import OF_ACCOUNT, Door, somewhere
 from tests.integration.web.conftest import Browser, address
 from tests.support.world import World, new_world
@@ -27,12 +27,12 @@ class Squatted:
 
     door: Door
     email: str
-    other: Started
+    other: StartedSession
     other_origin: str
     invitation: str
 
-    def join(self, password: str) -> Started:
-        return self.door.accounts.accept(self.invitation, NewUser("Ada", password), Origin(somewhere()))
+    def join(self, password: str) -> StartedSession:
+        return self.door.accounts.accept(self.invitation, NewUser("Ada", password), SignInOrigin(somewhere()))
 
     def reset_token(self) -> str:
         return self.door.sign_ins.make_link(email=self.email, resets=True)
@@ -45,7 +45,9 @@ def squatted(door: Door) -> Squatted:
     def invite(organization_id: int) -> str:
         return door.accounts.invite(organization_id=organization_id, email=email, role=Role.MEMBER, actor=SYSTEM)
 
-    other = door.accounts.accept(invite(elsewhere.organization_id), NewUser("Ada", KNOWN_TO_ANOTHER), Origin(origin))
+    other = door.accounts.accept(
+        invite(elsewhere.organization_id), NewUser("Ada", KNOWN_TO_ANOTHER), SignInOrigin(origin)
+    )
     return Squatted(door, email, other, origin, invite(door.world.organization_id))
 
 
@@ -63,17 +65,17 @@ def test_the_owner_gets_in_by_the_operators_link_and_the_other_is_out(squatted: 
     squatted_link = door.sign_ins.make_link(email=squatted.email)
     token = squatted.reset_token()
     second = door.sign_ins.sign_in(
-        email=squatted.email, password=KNOWN_TO_ANOTHER, origin=Origin(squatted.other_origin)
+        email=squatted.email, password=KNOWN_TO_ANOTHER, origin=SignInOrigin(squatted.other_origin)
     )
 
-    owner = door.sign_ins.follow_link(token, Origin(somewhere()), password=OWN)
+    owner = door.sign_ins.follow_link(token, SignInOrigin(somewhere()), password=OWN)
 
     assert door.sign_ins.viewer(owner.token)
     assert [door.sign_ins.viewer(session.token) for session in (squatted.other, second)] == [None, None]
     assert door.try_(squatted.email, squatted.other_origin, KNOWN_TO_ANOTHER) == "wrong"
     for link in (squatted_link, token):
         with pytest.raises(Unauthorized):
-            door.sign_ins.follow_link(link, Origin(somewhere()), password=KNOWN_TO_ANOTHER)
+            door.sign_ins.follow_link(link, SignInOrigin(somewhere()), password=KNOWN_TO_ANOTHER)
 
     joined = squatted.join(OWN)
 
@@ -93,11 +95,11 @@ def test_who_signs_in_or_changes_the_password_at_that_moment_is_out_too(
 
     def reset_meanwhile(passwords: Passwords, *args: Any, **options: Any) -> bool:
         matching = matches(passwords, *args, **options)
-        begun.append(door.sign_ins.follow_link(squatted.reset_token(), Origin(somewhere()), password=OWN))
+        begun.append(door.sign_ins.follow_link(squatted.reset_token(), SignInOrigin(somewhere()), password=OWN))
         return matching
 
     monkeypatch.setattr(Passwords, "matches", reset_meanwhile)
-    origin = Origin(squatted.other_origin)
+    origin = SignInOrigin(squatted.other_origin)
     with pytest.raises(Unauthorized):
         door.sign_ins.sign_in(email=squatted.email, password=KNOWN_TO_ANOTHER, origin=origin)
     with pytest.raises(Unauthorized):
@@ -111,7 +113,7 @@ def test_who_signs_in_or_changes_the_password_at_that_moment_is_out_too(
 
 def test_where_the_other_signed_in_from_is_no_longer_familiar(squatted: Squatted) -> None:
     door = squatted.door
-    door.sign_ins.follow_link(squatted.reset_token(), Origin(somewhere()), password=OWN)
+    door.sign_ins.follow_link(squatted.reset_token(), SignInOrigin(somewhere()), password=OWN)
 
     tries = [door.try_(squatted.email, somewhere(), "a wrong guess") for _ in range(OF_ACCOUNT)]
 
@@ -124,19 +126,19 @@ def test_a_password_that_is_too_short_uses_no_link_up(squatted: Squatted) -> Non
 
     for password in ("", "short"):
         with pytest.raises(Invalid, match="password"):
-            door.sign_ins.follow_link(token, Origin(somewhere()), password=password)
+            door.sign_ins.follow_link(token, SignInOrigin(somewhere()), password=password)
 
     assert door.sign_ins.viewer(squatted.other.token)
-    assert door.sign_ins.follow_link(token, Origin(somewhere()), password=OWN)
+    assert door.sign_ins.follow_link(token, SignInOrigin(somewhere()), password=OWN)
 
 
 def test_a_link_that_only_signs_in_keeps_the_password(squatted: Squatted) -> None:
     door = squatted.door
-    door.sign_ins.follow_link(door.sign_ins.make_link(email=squatted.email), Origin(somewhere()), password=OWN)
+    door.sign_ins.follow_link(door.sign_ins.make_link(email=squatted.email), SignInOrigin(somewhere()), password=OWN)
 
     assert door.try_(squatted.email, somewhere(), KNOWN_TO_ANOTHER) == "in"
     with pytest.raises(Unauthorized):
-        door.sign_ins.sign_in(email=squatted.email, password=OWN, origin=Origin(somewhere()))
+        door.sign_ins.sign_in(email=squatted.email, password=OWN, origin=SignInOrigin(somewhere()))
 
 
 def test_the_page_of_the_operators_link_asks_for_the_new_password(world: World, admin: Browser) -> None:

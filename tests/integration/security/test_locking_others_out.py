@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from app.models import users
 from app.process.application import build_app
-from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, Origin
+from app.services.accounts.sign_in_attempts import ORIGINS_MAX, REMEMBERED, SignInOrigin
 from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import (
     OF_ACCOUNT,
@@ -69,7 +69,7 @@ def test_the_usual_address_is_remembered_when_redis_forgets(door: Door) -> None:
 
 def test_a_browser_that_signed_in_before_is_let_in_beside_an_attacker_at_the_same_address(door: Door) -> None:
     email, office = door.account(), somewhere()
-    browser = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=Origin(office)).origin
+    browser = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=SignInOrigin(office)).origin
     assert browser.device
 
     door.hammer(email, office, OF_ACCOUNT_AND_ORIGIN)
@@ -83,14 +83,16 @@ def test_a_browser_that_signed_in_before_is_let_in_beside_an_attacker_at_the_sam
 def test_a_made_up_browser_has_no_tries_of_its_own(door: Door) -> None:
     email, attacker = door.account(), somewhere()
 
-    answers = [door.try_(email, Origin(attacker, f"device-{number}"), "a wrong guess") for number in range(10)]
+    answers = [door.try_(email, SignInOrigin(attacker, f"device-{number}"), "a wrong guess") for number in range(10)]
 
     assert answers.count("wrong") == OF_ACCOUNT_AND_ORIGIN
 
 
 def test_a_known_browser_may_guess_no_more_than_others(door: Door) -> None:
     email, other = door.account(), door.account()
-    browser = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=Origin(somewhere())).origin
+    browser = door.sign_ins.sign_in(
+        email=email, password="correct horse battery", origin=SignInOrigin(somewhere())
+    ).origin
 
     own = [door.try_(email, browser, "a wrong guess") for _ in range(10)]
     others = [door.try_(other, browser, "a wrong guess") for _ in range(10)]

@@ -8,7 +8,7 @@ import pytest
 
 from app.http import exports
 from app.schemas.answer import dump
-from app.schemas.traces import Session, session_pieces
+from app.schemas.traces import SessionSchema, session_pieces
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.world import World
@@ -42,7 +42,7 @@ def session_id(world: World) -> str:
 def test_the_json_of_a_session_is_made_turn_by_turn(world: World, session_id: str) -> None:
     session = world.container.services.sessions.get(project_id=world.project_id, session_id=session_id)
     pieces = list(session_pieces(session))
-    assert json.loads(b"".join(pieces)) == json.loads(json.dumps(dump(Session, session)))
+    assert json.loads(b"".join(pieces)) == json.loads(json.dumps(dump(SessionSchema, session)))
     assert len(pieces) == TURNS + 2
     assert max(map(len, pieces)) < 2 * min(map(len, pieces[1:-1]))
 
@@ -66,4 +66,4 @@ def test_a_long_session_is_streamed_and_reads_as_a_short_one(
 def test_a_session_without_turns_is_json(world: World, session_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     session = world.container.services.sessions.get(project_id=world.project_id, session_id=session_id)
     without = type(session)(session.id, session.prompt_id, None, ())
-    assert json.loads(b"".join(session_pieces(without))) == dump(Session, without)
+    assert json.loads(b"".join(session_pieces(without))) == dump(SessionSchema, without)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Table, insert, select, update
 
 from app.models import alert_rules, online_checks, webhook_deliveries
-from app.models.webhooks import Event, webhooks
+from app.models.webhooks import WebhookEvent, webhooks
 from tests.integration.webhooks.test_alert_rules import rule, session
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -40,7 +40,7 @@ def add(world: World, table: Table, *, count: int, **values: Any) -> list[int]:
 
 def add_webhooks(world: World, count: int, **values: Any) -> list[int]:
     now = world.container.now() - timedelta(days=1)
-    columns = {"url": "https://example.org", "format": "json", "events": [*Event], "enabled": True, "secret": ""}
+    columns = {"url": "https://example.org", "format": "json", "events": [*WebhookEvent], "enabled": True, "secret": ""}
     times = {"created_at": now, "updated_at": now}
     return add(world, webhooks, count=count, rejected_id=0, **columns, **times, **values)
 
@@ -50,7 +50,7 @@ def add_deliveries(world: World, webhook_ids: list[int]) -> None:
     now = world.container.now() - timedelta(hours=1)
     with world.container.database.write() as connection:
         webhook_deliveries.add_deliveries(
-            connection, now, Event.LABEL_MOVED, {}, project_id=world.project_id, webhook_ids=webhook_ids
+            connection, now, WebhookEvent.LABEL_MOVED, {}, project_id=world.project_id, webhook_ids=webhook_ids
         )
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from app.errors import Conflict, Invalid, NotFound, RateLimited, RepriseError
+from app.errors import Conflict, Invalid, NotFound, RateLimited, ServiceError
 from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.wiring.services import TRIES_OF_ACCOUNT_AND_ORIGIN
 from tests.integration.security.conftest import OF_ACCOUNT_AND_ORIGIN, Door, somewhere
 from tests.integration.web.conftest import PASSWORD, Browser, address
@@ -26,8 +26,8 @@ def invite(door: Door, email: str, role: Role = Role.MEMBER, organization_id: in
 
 def join(door: Door, token: str, new: NewUser = GRACE, origin: str = "") -> str:
     try:
-        door.accounts.accept(token, new, Origin(origin or somewhere()))
-    except RepriseError as error:
+        door.accounts.accept(token, new, SignInOrigin(origin or somewhere()))
+    except ServiceError as error:
         return type(error).__name__
     return "joined"
 
@@ -61,7 +61,7 @@ def test_a_removed_member_comes_back_by_no_second_link(door: Door) -> None:
     email = address()
     tokens = [invite(door, email, Role.ADMIN) for _ in range(2)]
     door.account()
-    door.accounts.accept(tokens[1], GRACE, Origin(somewhere()))
+    door.accounts.accept(tokens[1], GRACE, SignInOrigin(somewhere()))
     user_id = next(
         one.user_id for one in door.accounts.members(organization_id=door.world.organization_id) if one.email == email
     )
@@ -174,7 +174,7 @@ def test_a_link_is_either_followed_or_withdrawn(door: Door) -> None:
 def test_who_is_removed_while_invited_again_comes_back_only_by_an_invitation_after_it(door: Door) -> None:
     email = address()
     door.account()
-    started = door.accounts.accept(invite(door, email, Role.ADMIN), GRACE, Origin(somewhere()))
+    started = door.accounts.accept(invite(door, email, Role.ADMIN), GRACE, SignInOrigin(somewhere()))
 
     def again() -> str:
         try:

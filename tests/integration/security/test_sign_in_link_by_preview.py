@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import Unauthorized
 from app.models.organizations import Role
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from tests.integration.security.conftest import Door
 from tests.integration.web.conftest import PASSWORD, Browser
 from tests.support.world import World
@@ -55,7 +55,7 @@ def test_of_many_who_follow_a_link_at_once_one_is_signed_in(door: Door) -> None:
 
     def follow(number: int) -> str:
         try:
-            return door.sign_ins.follow_link(token, Origin(f"10.1.1.{number}")).token
+            return door.sign_ins.follow_link(token, SignInOrigin(f"10.1.1.{number}")).token
         except Unauthorized:
             return ""
 

@@ -14,7 +14,7 @@ from falcon.testing import Result
 
 from app.models.organizations import Role
 from app.services.accounts.service import NewUser
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.world import World
 
@@ -115,7 +115,7 @@ def member_of(world: World, admin: Browser) -> Callable[[Role], Browser]:
         accounts, email = world.container.services.accounts, address()
         actor = world.container.services.sign_ins.viewer(admin.cookies["reprise_session"]).actor  # type: ignore[union-attr]
         token = accounts.invite(organization_id=world.organization_id, email=email, role=role, actor=actor)
-        accounts.accept(token, NewUser("Grace", PASSWORD), Origin("127.0.0.1"))
+        accounts.accept(token, NewUser("Grace", PASSWORD), SignInOrigin("127.0.0.1"))
         browser = Browser(world, email)
         browser.sign_in(email)
         return browser

@@ -9,7 +9,7 @@ import pytest
 from falcon.testing import TestClient
 
 from app.process.application import build_app
-from app.services.accounts.sign_in_attempts import Origin
+from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import SESSION
 from tests.integration.web.conftest import PASSWORD, Browser, address
 from tests.support.world import World, beside
@@ -97,7 +97,7 @@ def test_a_clock_that_jumps_signs_nobody_out_for_good(world: World, admin: Brows
     later = beside(container, now=lambda: late)
 
     # Who signs in removes what has expired.
-    later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, origin=Origin("127.0.0.1"))
+    later.services.sign_ins.sign_in(email=admin.email, password=PASSWORD, origin=SignInOrigin("127.0.0.1"))
 
     assert admin.open(f"{admin.base}/prompts").status_code == 200
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from app.models.webhooks import Event
+from app.models.webhooks import WebhookEvent
 from app.services.webhooks.deliveries import WebhookDeliverer
 from tests.fakes.receiver import Receiver, receiving
 from tests.support.world import World
 
-EVERYTHING = [str(event) for event in Event]
+EVERYTHING = [str(event) for event in WebhookEvent]
 
 
 @dataclass(frozen=True)

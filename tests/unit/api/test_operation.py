@@ -12,11 +12,11 @@ import pytest
 from falcon.testing import TestClient
 from marshmallow import fields
 
-from app.api.operation import Call, Limits, Reply, bound, operation
+from app.api.operation import ApiCall, ApiReply, Limits, bound, operation
 from app.http import errors
 from app.http.access import Public
 from app.http.route_table import RoutedApp
-from app.schemas.answer import Answer, integer, text
+from app.schemas.answer import AnswerSchema, integer, text
 from app.schemas.base import StrictSchema, Text
 
 
@@ -28,7 +28,7 @@ class ThingQuery(StrictSchema):
     limit = fields.Integer(load_default=5)
 
 
-class Thing(Answer):
+class Thing(AnswerSchema):
     id = integer()
     name = text()
 
@@ -60,11 +60,11 @@ class Things:
         return Made(thing_id + 1, command["name"])
 
     @operation("Put", body=ThingSchema, limit="import", answers={200: Thing, 201: Thing})
-    def on_put(self, command: dict[str, Any], thing_id: int) -> Reply:
-        return Reply(201, Made(thing_id, command["name"]))
+    def on_put(self, command: dict[str, Any], thing_id: int) -> ApiReply:
+        return ApiReply(201, Made(thing_id, command["name"]))
 
     @operation("Stream", answers={200: None}, texts=("text/plain",))
-    def on_patch(self, call: Call, thing_id: int) -> None:
+    def on_patch(self, call: ApiCall, thing_id: int) -> None:
         call.resp.content_type = "text/plain"
         call.resp.text = ", ".join(sorted(call.if_match or {"none"}))
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.concurrency.deadline import Unanswered, within
+from app.concurrency.deadline import ServerTimeout, within
 from app.database.engines import POOL_WAIT_S, build_engine
 from app.database.transactions import Database, StandsStill, build_database
 from app.errors import Unavailable
@@ -54,7 +54,7 @@ def test_a_connection_is_waited_for_until_the_deadline(url: str, in_front: Still
     engine, began = build_engine(url), time.monotonic()
     with in_front.stands_still(behaviour), within(SOON_S), pytest.raises(OperationalError) as raised:
         engine.connect()
-    assert isinstance(raised.value.orig, Unanswered)
+    assert isinstance(raised.value.orig, ServerTimeout)
     assert time.monotonic() - began < IN_TIME_S
     with engine.connect() as connection:
         assert connection.scalar(text("SELECT 7")) == 7

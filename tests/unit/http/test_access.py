@@ -8,7 +8,7 @@ import falcon
 import pytest
 from falcon.testing import TestClient
 
-from app.http.access import Access, ByKey, ByRole, Public, SignedIn, UndeclaredAccess
+from app.http.access import Access, ByKey, ByRole, BySession, Public, UndeclaredAccess
 from app.http.route_table import RoutedApp
 from app.models.organizations import Role
 
@@ -50,7 +50,7 @@ def test_a_declaration_of_a_method_that_is_not_answered_does_not_start() -> None
         RoutedApp().add_route("/things", declaring(Public({"GET", "POST"})))
 
 
-@pytest.mark.parametrize(("path", "access"), [("/things", ByRole({"GET": Role.VIEWER})), (PROJECT, SignedIn({"GET"}))])
+@pytest.mark.parametrize(("path", "access"), [("/things", ByRole({"GET": Role.VIEWER})), (PROJECT, BySession({"GET"}))])
 def test_a_role_without_a_project_and_a_project_without_a_role_do_not_start(path: str, access: Access) -> None:
     with pytest.raises(UndeclaredAccess):
         RoutedApp().add_route(path, declaring(access))

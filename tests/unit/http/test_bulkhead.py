@@ -8,12 +8,12 @@ import falcon
 import pytest
 from falcon.testing import TestClient
 
-from app.api.runs import RunEvents, RunPrompt
+from app.api.runs import RunEventsResource, RunPrompt
 from app.api.traces import Exports, Traces
 from app.concurrency.quotas import Quota
 from app.http import errors
 from app.http.middleware import Bulkhead
-from app.web.views.logs import Export
+from app.web.views.logs import ExportPage
 
 LONG_S = 30
 
@@ -140,10 +140,10 @@ def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
     ("kind", "resource", "method"),
     [
         ("waits", RunPrompt, "POST"),
-        ("waits", RunEvents, "GET"),
+        ("waits", RunEventsResource, "GET"),
         ("stores", Traces, "POST"),
         ("exports", Exports, "GET"),
-        ("exports", Export, "GET"),
+        ("exports", ExportPage, "GET"),
     ],
 )
 def test_what_takes_long_takes_a_place(kind, resource, method):

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from app.database.transactions import Database
 from app.models.base import Timestamp
 from app.models.compression import CompressedText, compress_text, store_texts
-from app.models.prepared import Prepared
+from app.models.prepared import PreparedStatement
 from tests.unit.work.conftest import database as database
 
 _NOTES = Table(
@@ -50,14 +50,14 @@ def rows(connection):
 
 
 def test_an_insert_stores_its_values_and_returns_the_id(connection):
-    add = Prepared(insert(_NOTES))
+    add = PreparedStatement(insert(_NOTES))
     ids = [add.execute(connection, {"text": TEXT, "at": NOW}).lastrowid for _ in range(2)]
 
     assert rows(connection) == [(id_, TEXT, "new", NOW) for id_ in ids]
 
 
 def test_other_columns_are_another_statement(connection):
-    add = Prepared(insert(_NOTES))
+    add = PreparedStatement(insert(_NOTES))
     add.execute(connection, {"text": "a", "at": NOW})
     add.execute(connection, {"state": "old", "text": "b"})
 
@@ -65,38 +65,43 @@ def test_other_columns_are_another_statement(connection):
 
 
 def test_values_and_conditions_of_the_statement_s_own_are_kept(connection):
-    add, close = Prepared(insert(_NOTES)), update(_NOTES).where(_ONE, _NOTES.c.state == "new").values(state="closed")
+    add, close = (
+        PreparedStatement(insert(_NOTES)),
+        update(_NOTES).where(_ONE, _NOTES.c.state == "new").values(state="closed"),
+    )
     note = add.execute(connection, {"text": "a"}).lastrowid
-    prepared = Prepared(close)
+    prepared = PreparedStatement(close)
 
     assert [prepared.execute(connection, {"note": note, "at": NOW}).rowcount for _ in range(2)] == [1, 0]
     assert rows(connection) == [(note, "a", "closed", NOW)]
 
 
 def test_a_value_takes_the_place_of_the_statement_s_own(connection):
-    note = Prepared(insert(_NOTES)).execute(connection, {"text": "a"}).lastrowid
-    Prepared(update(_NOTES).where(_ONE).values(state="closed")).execute(connection, {"note": note, "state": "open"})
+    note = PreparedStatement(insert(_NOTES)).execute(connection, {"text": "a"}).lastrowid
+    PreparedStatement(update(_NOTES).where(_ONE).values(state="closed")).execute(
+        connection, {"note": note, "state": "open"}
+    )
 
     assert rows(connection) == [(note, "a", "open", None)]
 
 
 def test_a_statement_with_a_list_is_executed_as_well(connection):
-    notes = [Prepared(insert(_NOTES)).execute(connection, {"text": text}).lastrowid for text in "ab"]
-    close = Prepared(update(_NOTES).where(_ONE, _NOTES.c.state.in_(["new", "open"])).values(state="closed"))
+    notes = [PreparedStatement(insert(_NOTES)).execute(connection, {"text": text}).lastrowid for text in "ab"]
+    close = PreparedStatement(update(_NOTES).where(_ONE, _NOTES.c.state.in_(["new", "open"])).values(state="closed"))
 
     assert [close.execute(connection, {"note": note, "at": NOW}).rowcount for note in (*notes, notes[0])] == [1, 1, 0]
 
 
 def test_errors_are_those_of_sqlalchemy(connection):
     with pytest.raises((IntegrityError, DataError)):
-        Prepared(insert(_NOTES)).execute(connection, {"text": None})
+        PreparedStatement(insert(_NOTES)).execute(connection, {"text": None})
 
 
 def test_each_engine_has_its_own_way_to_store_a_text(database):
     """One statement serves databases whose texts are stored compressed, and others."""
     texts = Table("prepared_texts", MetaData(), Column("id", Integer, primary_key=True), Column("text", CompressedText))
     texts.create(database.engine)
-    add = Prepared(insert(texts))
+    add = PreparedStatement(insert(texts))
     with database.engine.begin() as connection:
         add.execute(connection, {"text": "a" * 1000})
     plain = Database(create_engine(database.engine.url))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.mask_texts import GROWTH_MAX, Budget, TextRule
+from app.otlp.mask_texts import GROWTH_MAX, MaskingBudget, TextRule
 from app.otlp.masking import MASK, Masking, Rule, checked
 from tests.support.exports import span
 
@@ -74,7 +74,7 @@ def test_no_rules_make_more_of_a_text_than_the_budget_allows(
     text: str, rules: list[tuple[str, str]], growth: int, search: int
 ) -> None:
     masking = Masking([Rule("pattern", pattern, written) for pattern, written in rules])
-    found = masking.text(text, Budget(search=search, growth=growth))
+    found = masking.text(text, MaskingBudget(search=search, growth=growth))
     assert found == MASK or len(found) <= len(text) + growth
 
 
@@ -82,7 +82,7 @@ def test_no_rules_make_more_of_a_text_than_the_budget_allows(
 def test_where_the_budget_ends_nothing_of_a_secret_is_left(growth: int, search: int) -> None:
     masking = Masking([Rule("pattern", "s3cr3t"), Rule("pointer", "/list/*/password", "[a password]")])
     said = {"many": "s3cr3t " * 9, "list": [{"password": "s3cr3t", "n": 1}] * 9, "text": json.dumps(["s3cr3t"] * 9)}
-    budget = Budget(search=search, growth=growth)
+    budget = MaskingBudget(search=search, growth=growth)
     assert "s3cr3t" not in json.dumps([masking.at(value, (key,), budget=budget) for key, value in said.items()])
 
 
@@ -97,16 +97,16 @@ def test_a_span_full_of_what_is_found_grows_no_further_than_the_budget(value: st
 
 def test_a_pattern_that_looks_to_the_end_for_each_thing_it_finds_is_stopped() -> None:
     pattern = Masking([Rule("pattern", "(?s)a.*b|a", "-")])
-    budget = Budget(search=10 * MB)
+    budget = MaskingBudget(search=10 * MB)
     assert pattern.text("a" * 50_000, budget) == MASK
     assert pattern.text("a" * 50_000, budget) == MASK
     assert pattern.text("nothing to be seen", budget) == "nothing to be seen"
 
 
 def test_all_spans_of_a_batch_share_what_they_search() -> None:
-    masking, budget = Masking([Rule("pattern", "1")]), Budget()
+    masking, budget = Masking([Rule("pattern", "1")]), MaskingBudget()
     raw = json.dumps(span({"a": "1" * 1_000})).encode()
     masking.span(raw, budget)
     first = budget.search
     masking.span(raw, budget)
-    assert Budget().search - budget.search == 2 * (Budget().search - first)
+    assert MaskingBudget().search - budget.search == 2 * (MaskingBudget().search - first)

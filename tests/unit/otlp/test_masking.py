@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.mask_texts import Budget
+from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import MASK, RULES_MAX, Masking, Rule
 from app.otlp.span import MAX_SCOPE
 from tests.support.exports import span
@@ -187,7 +187,7 @@ def test_pointers_spend_what_they_look_at_and_what_is_left_is_masked_whole(insid
         "text": json.dumps(["x" * 6_400]),
     }[inside]
     rules = Masking([Rule("pointer", f"/a/{number}/nowhere") for number in range(RULES_MAX)])
-    enough, budget = Budget(search=10**9), Budget(search=10_000)
+    enough, budget = MaskingBudget(search=10**9), MaskingBudget(search=10_000)
 
     assert rules.at([entry] * RULES_MAX, ("a",), budget=enough) == [entry] * RULES_MAX
     assert 10**9 - enough.search >= 2 * RULES_MAX * 6_400

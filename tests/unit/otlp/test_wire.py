@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.wire import FIELDS_MAX, Walk
+from app.otlp.wire import FIELDS_MAX, WireWalk
 
 
 def varint(number: int) -> bytes:
@@ -23,7 +23,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def walked(body: bytes) -> list[tuple[int, bytes]]:
-    return [(number, bytes(content)) for number, content in Walk().fields(memoryview(body))]
+    return [(number, bytes(content)) for number, content in WireWalk().fields(memoryview(body))]
 
 
 @given(st.lists(st.tuples(st.integers(1, 2**29 - 1), st.binary(max_size=300))))

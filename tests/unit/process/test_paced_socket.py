@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.process.paced_socket import HEAD_BYTES, Allowance, PacedSocket, TooSlow
+from app.process.paced_socket import HEAD_BYTES, PacedSocket, TooSlow, WaitAllowance
 
 
 @pytest.fixture
@@ -17,26 +17,26 @@ def pair() -> Iterator[tuple[PacedSocket, socket.socket]]:
 
 
 def test_waiting_uses_the_allowance_up_and_bytes_give_it_back() -> None:
-    allowance = Allowance(behind_s=10, bytes_per_s=100)
+    allowance = WaitAllowance(behind_s=10, bytes_per_s=100)
     allowance.note(waited_s=6, size=200)
     assert allowance.left_s == 10 - 6 + 2
 
 
 def test_haste_is_no_licence_to_be_slow_later() -> None:
-    allowance = Allowance(behind_s=10, bytes_per_s=100)
+    allowance = WaitAllowance(behind_s=10, bytes_per_s=100)
     allowance.note(waited_s=0, size=1_000_000)
     assert allowance.left_s == 10
 
 
 def test_a_line_at_the_slowest_rate_is_waited_for_however_long_it_takes() -> None:
-    allowance = Allowance(behind_s=10, bytes_per_s=100)
+    allowance = WaitAllowance(behind_s=10, bytes_per_s=100)
     for _ in range(10_000):
         allowance.note(waited_s=5, size=500)
     assert allowance.left_s == 10
 
 
 def test_a_byte_now_and_then_uses_the_allowance_up() -> None:
-    allowance = Allowance(behind_s=30, bytes_per_s=16384)
+    allowance = WaitAllowance(behind_s=30, bytes_per_s=16384)
     allowance.note(waited_s=20, size=1)
     allowance.note(waited_s=20, size=1)
     assert allowance.left_s < 0

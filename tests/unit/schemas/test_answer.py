@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import missing
 
-from app.schemas.answer import Answer, dump, either, integer, itself, many, one, part, text, time
+from app.schemas.answer import AnswerSchema, dump, either, integer, itself, many, one, part, text, time
 
 WHEN = datetime(2026, 11, 22, 3, 0, 0, 1000, tzinfo=timezone(timedelta(hours=2)))
 
@@ -19,11 +19,11 @@ class Author:
     author_name: str
 
 
-class Named(Answer):
+class Named(AnswerSchema):
     name = text(attribute="author_name")
 
 
-class Entry(Answer):
+class Entry(AnswerSchema):
     entry_id = integer(attribute="id")
     made_at = time()
     seen_at = time(allow_none=True)
@@ -58,12 +58,12 @@ def test_a_dict_is_json_already() -> None:
 
 
 def test_a_part_stands_in_its_place_and_is_read_from_its_path() -> None:
-    class Signed(Answer):
+    class Signed(AnswerSchema):
         first = integer()
         author = part(Named, "head.author")
         last = integer(get=lambda one: one.first + 1)
 
-    class Wrapped(Answer):
+    class Wrapped(AnswerSchema):
         inner = part(Signed, "inner")
 
     signed = SimpleNamespace(first=1, head=SimpleNamespace(author=Author("Ada")))
@@ -72,7 +72,7 @@ def test_a_part_stands_in_its_place_and_is_read_from_its_path() -> None:
 
 
 def test_an_answer_may_depend_on_the_type_of_the_object() -> None:
-    class Listing(Answer):
+    class Listing(AnswerSchema):
         entries = many(either(by_type={Author: Named, SimpleNamespace: Entry}), get=itself)
 
     assert dump(Listing, [Author("Ada"), entry(id=7)])["entries"][0] == {"name": "Ada"}

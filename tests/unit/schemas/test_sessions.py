@@ -35,7 +35,7 @@ def test_times_are_iso_with_milliseconds(ns: int, text: str) -> None:
 def test_a_count_of_tokens_beyond_any_models_is_none(count: Any) -> None:
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": count, "service.prompt.id": 7}
     (stored,) = decode(export(span(attributes))).spans
-    session = dump(schemas.Session, Session("s", 7, stored.conversation_id, build_session([[stored]])))
+    session = dump(schemas.SessionSchema, Session("s", 7, stored.conversation_id, build_session([[stored]])))
 
     assert orjson.loads(orjson.dumps(session))["usage"] == {"inputTokens": 0, "outputTokens": 0}
 
@@ -58,7 +58,7 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
     }
     turns = build_session([decode(export(span(attributes))).spans])
 
-    session = orjson.loads(orjson.dumps(dump(schemas.Session, Session("s1", 7, "c1", turns))))
+    session = orjson.loads(orjson.dumps(dump(schemas.SessionSchema, Session("s1", 7, "c1", turns))))
 
     (turn,) = session.pop("turns")
     assert session == {
@@ -95,7 +95,7 @@ def test_a_session_has_its_times_usage_and_turns() -> None:
 
 
 def test_a_session_without_turns_has_no_times() -> None:
-    assert dump(schemas.Session, Session("s1", 7, None, ()))["startedAt"] is None
+    assert dump(schemas.SessionSchema, Session("s1", 7, None, ()))["startedAt"] is None
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -156,6 +156,6 @@ def test_whatever_is_stored_can_be_shown(attributes: dict[str, Any], operation: 
         pairs.append({"key": "gen_ai.operation.name", "value": {"stringValue": operation}})
 
     (stored,) = decode(export(span(attributes=pairs, events=events))).spans
-    session = dump(schemas.Session, Session("s", 7, stored.conversation_id, build_session([[stored]])))
+    session = dump(schemas.SessionSchema, Session("s", 7, stored.conversation_id, build_session([[stored]])))
 
     assert orjson.loads(orjson.dumps(session)) == json.loads(json.dumps(session))

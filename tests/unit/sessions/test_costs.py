@@ -10,7 +10,7 @@ import pytest
 
 from app.otlp.decode import decode
 from app.schemas.answer import dumper
-from app.schemas.traces import Turn
+from app.schemas.traces import TurnSchema
 from app.sessions.build import build_session
 from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
 from tests.support.exports import export, pairs_of, span
@@ -122,7 +122,7 @@ def read(batch: bytes) -> None:
     spans = decode(batch).spans
     if spans:
         dump(TurnFacts.of(spans))
-        dumper(Turn)(*build_session([spans]))
+        dumper(TurnSchema)(*build_session([spans]))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,9 @@ def test_a_run_gives_the_session_it_is_expected_to_give(run: str) -> None:
 
     (expected,) = EXPECTED[run]["sessions"]
     turns = session_of(spans)
-    session = orjson.loads(orjson.dumps(dump(schemas.Session, Session("s", 4242, turns[0].conversation_id, turns))))
+    session = orjson.loads(
+        orjson.dumps(dump(schemas.SessionSchema, Session("s", 4242, turns[0].conversation_id, turns)))
+    )
 
     assert session["conversationId"] == expected["conversationId"]
     assert [as_expected(turn) for turn in session["turns"]] == expected["turns"]

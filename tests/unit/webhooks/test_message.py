@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from app.webhooks.message import Message, body_of, headers_of, new_secret
+from app.webhooks.message import WebhookMessage, body_of, headers_of, new_secret
 
 WHEN = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 HASH = "4f53a0c1" * 8
@@ -14,8 +14,8 @@ COMMITTED = PROMPT | {"commitHash": HASH, "message": "Be <kind> & brief", "autho
 REJECTED = {"projectId": 3, "rejected": 5, "causes": [{"code": "no_prompt_id", "count": 5}]}
 
 
-def message(event: str, data: dict[str, object]) -> Message:
-    return Message("msg_1", event, WHEN, data)
+def message(event: str, data: dict[str, object]) -> WebhookMessage:
+    return WebhookMessage("msg_1", event, WHEN, data)
 
 
 def slack(event: str, data: dict[str, object], base_url: str = "") -> str:

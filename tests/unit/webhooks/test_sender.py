@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import Invalid
 from app.network.proxies import parse_networks
-from app.webhooks.sender import ANSWER_BYTES, Attempt, WebhookSender
+from app.webhooks.sender import ANSWER_BYTES, DeliveryAttempt, WebhookSender
 from tests.fakes.receiver import receiving
 from tests.support.waiting import PATIENCE_S
 
@@ -33,7 +33,7 @@ def hasty_sender() -> Iterator[WebhookSender]:
     sender.close()
 
 
-def sent(sender: WebhookSender, url: str) -> Attempt:
+def sent(sender: WebhookSender, url: str) -> DeliveryAttempt:
     return sender.post(url, {"webhook-id": "msg_1"}, b"{}")
 
 

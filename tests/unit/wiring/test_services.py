@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.wiring.services import Parts
+from app.wiring.services import ServiceParts
 
 
 @dataclass
@@ -36,7 +36,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_that_ask_for_a_type_get_the_same_object() -> None:
-    parts = Parts({})
+    parts = ServiceParts({})
     engine = parts.make(Engine, power=3)
     garage = parts.make(Garage)
     assert garage.engine is engine is garage.car.engine
@@ -44,4 +44,4 @@ def test_all_that_ask_for_a_type_get_the_same_object() -> None:
 
 def test_a_value_that_nobody_gave_is_an_error() -> None:
     with pytest.raises(KeyError):
-        Parts({}).make(Garage)
+        ServiceParts({}).make(Garage)

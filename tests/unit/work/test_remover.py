@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from app.work.remover import Remover, Step
+from app.work.remover import RemovalStep, Remover
 from app.work.round_robin import RoundRobin
 
 
@@ -28,7 +28,7 @@ class Rows:
         self.seconds += 1
         return work(None)
 
-    def steps_of(self, project_id: int) -> Iterator[Step]:
+    def steps_of(self, project_id: int) -> Iterator[RemovalStep]:
         return (partial(self._remove, name=name, project_id=project_id) for name in self.tables)
 
     def _remove(self, _connection: object, *, name: str, project_id: int, limit: int) -> int:

@@ -17,12 +17,21 @@ from reprise_client.connection import Connection
 from reprise_client.disk import DiskCache
 from reprise_client.errors import RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
-from reprise_client.reading import Reply, read
+from reprise_client.reading import HttpReply, read
 from reprise_client.records import Fallback, Snapshot
-from reprise_client.runs import Follower, Piece, Request, Retries, RunOptions, RunResult, events_request, run_request
+from reprise_client.runs import (
+    ClientRequest,
+    Follower,
+    Piece,
+    Retries,
+    RunOptions,
+    RunResult,
+    events_request,
+    run_request,
+)
 from reprise_client.scores import ScoreOptions, score_request, stored_id
 from reprise_client.transport import AsyncTransport, Verify
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -44,7 +53,7 @@ class _OfLoop:
     """The connections of one event loop, and its requests under way."""
 
     transport: AsyncTransport
-    fetches: dict[Wanted, _Fetch] = field(default_factory=dict)
+    fetches: dict[WantedVersion, _Fetch] = field(default_factory=dict)
 
 
 class AsyncReprise:
@@ -82,7 +91,7 @@ class AsyncReprise:
         fallback: Fallback | None = None,
     ) -> Prompt:
         """Return a version of a prompt as `Reprise.prompt` does; its `render` needs no `await`."""
-        wanted = Wanted(prompt_id, label, version, draft, by_key=bool(label and split_key))
+        wanted = WantedVersion(prompt_id, label, version, draft, by_key=bool(label and split_key))
         entry = self._cache.entry(wanted)
         if self._cache.due(entry):
             fetch = self._fetching(entry)
@@ -186,7 +195,7 @@ class AsyncReprise:
             await asyncio.to_thread(self._disk.save, entry.wanted, snapshot)
         return snapshot
 
-    async def _answered(self, request: Request, **headers: str) -> Reply:
+    async def _answered(self, request: ClientRequest, **headers: str) -> HttpReply:
         transport, retries = self._own.transport, Retries(request)
         while True:
             try:
@@ -194,7 +203,7 @@ class AsyncReprise:
             except RepriseError as problem:
                 await asyncio.sleep(retries.pause_s(problem))
 
-    async def _follow(self, request: Request) -> AsyncIterator[Piece | RunResult]:
+    async def _follow(self, request: ClientRequest) -> AsyncIterator[Piece | RunResult]:
         transport, follower, retries = self._own.transport, Follower(request), Retries(request)
         while True:
             try:
@@ -209,7 +218,7 @@ class AsyncReprise:
             except RepriseError as problem:
                 await asyncio.sleep(retries.pause_s(problem))
 
-    async def _result(self, request: Request) -> RunResult:
+    async def _result(self, request: ClientRequest) -> RunResult:
         async for found in self._follow(request):
             if isinstance(found, RunResult):
                 return found

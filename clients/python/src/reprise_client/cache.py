@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from reprise_client.errors import ApiError, RateLimitedError, RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
 from reprise_client.records import Fallback, Record, Snapshot
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 
 log = logging.getLogger("reprise_client")
 
@@ -37,7 +37,7 @@ class _Known:
 class Entry:
     """One remembered prompt. What is known is replaced as a whole, so readers need no lock."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: WantedVersion) -> None:
         self.wanted = wanted
         self.used_at = time.monotonic()
         self._known = _Known()
@@ -125,9 +125,9 @@ class PromptCache:
     def __init__(self, fresh_s: float) -> None:
         self.fresh_s = fresh_s
         self.quiet_until = 0.0
-        self._entries: dict[Wanted, Entry] = {}
+        self._entries: dict[WantedVersion, Entry] = {}
 
-    def entry(self, wanted: Wanted) -> Entry:
+    def entry(self, wanted: WantedVersion) -> Entry:
         entry = self._entries.get(wanted) or self._added(wanted)
         entry.used_at = time.monotonic()
         return entry
@@ -145,7 +145,7 @@ class PromptCache:
             self.quiet_until = max(self.quiet_until, time.monotonic() + (problem.retry_after_s or 0.0))
         entry.fail(problem, self.fresh_s)
 
-    def _added(self, wanted: Wanted) -> Entry:
+    def _added(self, wanted: WantedVersion) -> Entry:
         # Each step is atomic; threads that are here together drop an entry too many.
         if len(self._entries) >= ENTRIES_MAX:
             oldest = min(list(self._entries.values()), key=lambda entry: entry.used_at)

@@ -19,12 +19,21 @@ from reprise_client.connection import Connection
 from reprise_client.disk import DiskCache
 from reprise_client.errors import RepriseError, ServerError, UnreachableError
 from reprise_client.prompts import Prompt
-from reprise_client.reading import Reply, read
+from reprise_client.reading import HttpReply, read
 from reprise_client.records import Fallback, Snapshot
-from reprise_client.runs import Follower, Piece, Request, Retries, RunOptions, RunResult, events_request, run_request
+from reprise_client.runs import (
+    ClientRequest,
+    Follower,
+    Piece,
+    Retries,
+    RunOptions,
+    RunResult,
+    events_request,
+    run_request,
+)
 from reprise_client.scores import ScoreOptions, score_request, stored_id
 from reprise_client.transport import Transport, Verify
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 from reprise_client.workers import Workers
 
 if TYPE_CHECKING:
@@ -70,7 +79,7 @@ class Reprise:
         self._new_transport = partial(Transport, connection, verify)
         self._transport = self._new_transport()
         self._transport.open()
-        self._fetches: dict[Wanted, _Fetch] = {}
+        self._fetches: dict[WantedVersion, _Fetch] = {}
         self._lock = threading.Lock()
         self._workers = self._new_workers()
         _CLIENTS.add(self)
@@ -91,7 +100,7 @@ class Reprise:
         it is, or the JSON of a prompt. It is served, after memory and disk, while the server has given nothing; without
         it the error is raised.
         """
-        wanted = Wanted(prompt_id, label, version, draft, by_key=bool(label and split_key))
+        wanted = WantedVersion(prompt_id, label, version, draft, by_key=bool(label and split_key))
         entry = self._cache.entry(wanted)
         if self._cache.due(entry):
             fetch = self._fetching(entry)
@@ -196,7 +205,7 @@ class Reprise:
             self._disk.save(entry.wanted, snapshot)
         return snapshot
 
-    def _answered(self, request: Request, **headers: str) -> Reply:
+    def _answered(self, request: ClientRequest, **headers: str) -> HttpReply:
         retries = Retries(request)
         while True:
             try:
@@ -204,7 +213,7 @@ class Reprise:
             except RepriseError as problem:
                 time.sleep(retries.pause_s(problem))
 
-    def _follow(self, request: Request) -> Iterator[Piece | RunResult]:
+    def _follow(self, request: ClientRequest) -> Iterator[Piece | RunResult]:
         follower, retries = Follower(request), Retries(request)
         while True:
             try:
@@ -219,7 +228,7 @@ class Reprise:
             except RepriseError as problem:
                 time.sleep(retries.pause_s(problem))
 
-    def _result(self, request: Request) -> RunResult:
+    def _result(self, request: ClientRequest) -> RunResult:
         for found in self._follow(request):
             if isinstance(found, RunResult):
                 return found

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reprise_client.connection import Connection
 from reprise_client.records import Record, Snapshot, parse_object
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 
 log = logging.getLogger("reprise_client")
 
@@ -35,7 +35,7 @@ class DiskCache:
         self._key = connection.api_key.encode()
         self._complained = False
 
-    def load(self, wanted: Wanted) -> tuple[Snapshot, float] | None:
+    def load(self, wanted: WantedVersion) -> tuple[Snapshot, float] | None:
         """Return the copy and its age in seconds, or None."""
         try:
             with self._path(wanted).open("rb") as file:
@@ -52,7 +52,7 @@ class DiskCache:
         except (ValueError, KeyError, TypeError):
             return None
 
-    def save(self, wanted: Wanted, snapshot: Snapshot) -> None:
+    def save(self, wanted: WantedVersion, snapshot: Snapshot) -> None:
         """Write the copy as a whole: a reader sees the old one or the new one."""
         content = _content(snapshot)
         path = self._path(wanted)
@@ -67,10 +67,10 @@ class DiskCache:
             with contextlib.suppress(OSError):
                 temporary.unlink()
 
-    def _path(self, wanted: Wanted) -> Path:
+    def _path(self, wanted: WantedVersion) -> Path:
         return self._folder / f"{self._mac(wanted, b'name').decode()[:40]}.prompt"
 
-    def _mac(self, wanted: Wanted, content: bytes) -> bytes:
+    def _mac(self, wanted: WantedVersion, content: bytes) -> bytes:
         """Return the hexadecimal HMAC of a content and of what it is a copy of."""
         about = json.dumps([_FORMAT, self._base_url, repr(wanted)]).encode()
         return hmac.new(self._key, about + b"\0" + content, hashlib.sha256).hexdigest().encode()

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reprise_client import mcp_texts as texts
-from reprise_client.cli.gate_run import Watch
+from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import CouldNotRun, Remote
 from reprise_client.cli.versions import full_hash
 from reprise_client.experiments import report
@@ -153,7 +153,7 @@ class Tools:
         offset: where the answer before this one ended.
         """
         seen = self.instance.get(f"/api/v1/experiments/{experiment_id}")
-        watch = Watch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), seen)
+        watch = ExperimentWatch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), seen)
         # One that goes on, or whose instance went away meanwhile, is told as it was last seen.
         with suppress(CouldNotRun):
             watch.follow(_ignore)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]{1,64})\}\}")
 
 
-class Value(Protocol):
+class NamedText(Protocol):
     """A named text that can stand for a placeholder; at most one of a placeholder is its default."""
 
     @property
@@ -21,7 +21,7 @@ class Value(Protocol):
     def is_default(self) -> bool: ...
 
 
-_Value = TypeVar("_Value", bound=Value)
+_Value = TypeVar("_Value", bound=NamedText)
 
 
 class Definition(Protocol):
@@ -30,7 +30,7 @@ class Definition(Protocol):
     @property
     def key(self) -> str: ...
     @property
-    def values(self) -> Sequence[Value]: ...
+    def values(self) -> Sequence[NamedText]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from reprise_client.errors import error_of, retry_after_s
 from reprise_client.records import Record, Snapshot, foreign, parse_answer, parse_object
-from reprise_client.wanted import Wanted
+from reprise_client.wanted import WantedVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Get:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """An answer that was received as a whole; its headers are found in any case."""
 
     url: str
@@ -38,7 +38,7 @@ class Reply:
         value = self.headers.get("X-Run-Id", "")
         return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None
 
-    def checked(self) -> Reply:
+    def checked(self) -> HttpReply:
         """Return the answer; raise the error that it tells, in the server's words."""
         if self.status < 300:
             return self
@@ -52,10 +52,10 @@ class Reply:
         return message if isinstance(message, str) else f"{self.url} answered {self.status}."
 
 
-Reading = Generator[Get, Reply, Snapshot]
+Reading = Generator[Get, HttpReply, Snapshot]
 
 
-def read(wanted: Wanted, known: Snapshot | None) -> Reading:
+def read(wanted: WantedVersion, known: Snapshot | None) -> Reading:
     """Return what the server has now; `known`, which was remembered, where that is still the same."""
     if wanted.by_key and wanted.label is not None:
         return (yield from _read_label(wanted.prompt_id, wanted.label, known))
@@ -81,14 +81,14 @@ def _read_label(prompt_id: int, label: str, known: Snapshot | None) -> Reading:
     return Snapshot(record, split=(yield from _read_version(prompt_id, split_hash, known)), share=float(share))
 
 
-def _read_version(prompt_id: int, commit_hash: str, known: Snapshot | None) -> Generator[Get, Reply, Record]:
+def _read_version(prompt_id: int, commit_hash: str, known: Snapshot | None) -> Generator[Get, HttpReply, Record]:
     record = known.with_hash(commit_hash) if known else None
     if record is None:
         record = _record((yield Get(_path(prompt_id), {"commitHash": commit_hash})).checked(), prompt_id)
     return record
 
 
-def _record(reply: Reply, prompt_id: int) -> Record:
+def _record(reply: HttpReply, prompt_id: int) -> Record:
     try:
         return Record.parse(reply.body.decode(), prompt_id)
     except ValueError:
@@ -99,7 +99,7 @@ def _path(prompt_id: int) -> str:
     return f"/api/v1/prompts/{prompt_id}"
 
 
-def _query(wanted: Wanted) -> dict[str, str]:
+def _query(wanted: WantedVersion) -> dict[str, str]:
     if wanted.draft:
         return {"productive": "false"}
     return {"label": wanted.label} if wanted.label else {"commitHash": wanted.version} if wanted.version else {}

@@ -21,7 +21,7 @@ from reprise_client.errors import (
     error_of,
 )
 from reprise_client.events import Event, EventReader
-from reprise_client.reading import Reply
+from reprise_client.reading import HttpReply
 from reprise_client.records import foreign, parse_answer
 
 TRIES = 6
@@ -67,7 +67,7 @@ class RunOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClientRequest:
     """A request for a run or of a score, the same each time that it is sent; `deadline` is in monotonic seconds."""
 
     method: Literal["GET", "POST"]
@@ -81,7 +81,7 @@ class Request:
         return {"Content-Type": "application/json", **keyed, **{key.replace("_", "-"): more[key] for key in more}}
 
 
-def run_request(prompt_id: int, question: str, options: RunOptions) -> Request:
+def run_request(prompt_id: int, question: str, options: RunOptions) -> ClientRequest:
     body = {
         "id": prompt_id,
         "question": question,
@@ -101,13 +101,13 @@ def run_request(prompt_id: int, question: str, options: RunOptions) -> Request:
         raise ConfigurationError(f"The run is no JSON: {problem}") from None
     key = options.get("idempotency_key") or str(uuid.uuid4())
     deadline = time.monotonic() + options.get("timeout_s", WAIT_S)
-    return Request("POST", "/api/v1/prompts/run", deadline, content, key)
+    return ClientRequest("POST", "/api/v1/prompts/run", deadline, content, key)
 
 
-def events_request(run_id: int, timeout_s: float) -> Request:
+def events_request(run_id: int, timeout_s: float) -> ClientRequest:
     if isinstance(run_id, bool) or not isinstance(run_id, int) or run_id < 1:
         raise ConfigurationError(f"run_id: {run_id!r} is not the id of a run.")
-    return Request("GET", f"/api/v1/runs/{run_id}/events", time.monotonic() + timeout_s)
+    return ClientRequest("GET", f"/api/v1/runs/{run_id}/events", time.monotonic() + timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class RunResult:
 class Retries:
     """Decides whether a request is sent again. Its key keeps it from a second run, the id in it from a second score."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ClientRequest) -> None:
         self._deadline = request.deadline
         self._failures = 0
 
@@ -197,7 +197,7 @@ def _is_passing(problem: RepriseError) -> bool:
 class Follower:
     """Follows the events of a run over as many connections as it takes; no piece comes twice."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ClientRequest) -> None:
         self._request = request
         self._last_id = ""
         self._run_id: int | None = None
@@ -209,7 +209,7 @@ class Follower:
         resumed = {"Last_Event_ID": self._last_id} if self._last_id else {}
         return self._request.headers(Accept="text/event-stream", **resumed)
 
-    def connected(self, reply: Reply) -> None:
+    def connected(self, reply: HttpReply) -> None:
         self._reader, self._url = EventReader(), reply.url
         self._run_id = reply.run_id or self._run_id
 

@@ -8,9 +8,9 @@ import uuid
 from typing import TypedDict
 
 from reprise_client.errors import ConfigurationError
-from reprise_client.reading import Reply
+from reprise_client.reading import HttpReply
 from reprise_client.records import foreign, parse_answer
-from reprise_client.runs import Request
+from reprise_client.runs import ClientRequest
 
 WAIT_S = 60.0
 
@@ -44,7 +44,7 @@ _TARGET = {
 }
 
 
-def score_request(name: str, value: float | bool | str, options: ScoreOptions) -> Request:
+def score_request(name: str, value: float | bool | str, options: ScoreOptions) -> ClientRequest:
     known = {_TARGET[option]: named for option, named in options.items() if option in _TARGET}
     body = {
         "id": options.get("score_id") or str(uuid.uuid4()),
@@ -57,10 +57,10 @@ def score_request(name: str, value: float | bool | str, options: ScoreOptions) -
         content = json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as problem:
         raise ConfigurationError(f"The score is no JSON: {problem}") from None
-    return Request("POST", "/api/v1/scores", time.monotonic() + options.get("timeout_s", WAIT_S), content)
+    return ClientRequest("POST", "/api/v1/scores", time.monotonic() + options.get("timeout_s", WAIT_S), content)
 
 
-def stored_id(reply: Reply) -> str:
+def stored_id(reply: HttpReply) -> str:
     """Return the id of the score that an answer says is stored."""
     score_id = parse_answer(reply.body, reply.url).get("id")
     if not isinstance(score_id, str):

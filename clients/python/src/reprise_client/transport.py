@@ -18,8 +18,8 @@ from reprise_client import tls
 from reprise_client.connection import Connection
 from reprise_client.errors import RepriseError, UnreachableError
 from reprise_client.forks import forks_wait
-from reprise_client.reading import Get, Reply
-from reprise_client.runs import Follower, Request
+from reprise_client.reading import Get, HttpReply
+from reprise_client.runs import ClientRequest, Follower
 
 Verify = ssl.SSLContext | bool
 CONNECT_S = 5.0
@@ -58,12 +58,12 @@ class _Body:
         if time.monotonic() > self._deadline:
             raise UnreachableError("The answer took too long.")
 
-    def reply(self, response: httpx.Response) -> Reply:
-        return Reply(str(response.url), response.status_code, response.headers, bytes(self._content))
+    def reply(self, response: httpx.Response) -> HttpReply:
+        return HttpReply(str(response.url), response.status_code, response.headers, bytes(self._content))
 
 
-def _head(response: httpx.Response) -> Reply:
-    return Reply(str(response.url), response.status_code, response.headers, b"")
+def _head(response: httpx.Response) -> HttpReply:
+    return HttpReply(str(response.url), response.status_code, response.headers, b"")
 
 
 class Transport:
@@ -74,17 +74,17 @@ class Transport:
         self._client: httpx.Client | None = None
         self._lock = threading.Lock()
 
-    def get(self, request: Get, timeout_s: float) -> Reply:
+    def get(self, request: Get, timeout_s: float) -> HttpReply:
         return self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
 
-    def run(self, request: Request, **headers: str) -> Reply:
+    def run(self, request: ClientRequest, **headers: str) -> HttpReply:
         left_s = max(0.1, request.deadline - time.monotonic())
         return self._send(
             request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)
         )
 
     @contextlib.contextmanager
-    def follow(self, request: Request, follower: Follower) -> Iterator[Iterator[bytes]]:
+    def follow(self, request: ClientRequest, follower: Follower) -> Iterator[Iterator[bytes]]:
         """Open the stream of a run's events; raise what is refused before it begins."""
         content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
         with self._opened(
@@ -100,11 +100,11 @@ class Transport:
             if self._client is not None:
                 self._client.close()
 
-    def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> Reply:
+    def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> HttpReply:
         with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
             return self._whole(response, timeout_s)
 
-    def _whole(self, response: httpx.Response, timeout_s: float) -> Reply:
+    def _whole(self, response: httpx.Response, timeout_s: float) -> HttpReply:
         body = _Body(time.monotonic() + timeout_s)
         for piece in response.iter_bytes():
             body.add(piece)
@@ -139,17 +139,17 @@ class AsyncTransport:
         self._connection = connection
         self._client = httpx.AsyncClient(**_options(connection, verify))
 
-    async def get(self, request: Get, timeout_s: float) -> Reply:
+    async def get(self, request: Get, timeout_s: float) -> HttpReply:
         return await self._send("GET", request.path, timeout_s, params=request.query, headers=request.headers)
 
-    async def run(self, request: Request, **headers: str) -> Reply:
+    async def run(self, request: ClientRequest, **headers: str) -> HttpReply:
         left_s = max(0.1, request.deadline - time.monotonic())
         return await self._send(
             request.method, request.path, left_s, content=request.body, headers=request.headers(**headers)
         )
 
     @contextlib.asynccontextmanager
-    async def follow(self, request: Request, follower: Follower) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def follow(self, request: ClientRequest, follower: Follower) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open the stream of a run's events; raise what is refused before it begins."""
         content, timeout = request.body or None, _timeout(SILENCE_MAX_S)
         async with self._opened(
@@ -163,11 +163,11 @@ class AsyncTransport:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> Reply:
+    async def _send(self, method: str, path: str, timeout_s: float, **parts: Any) -> HttpReply:
         async with self._opened(method, path, timeout=_timeout(timeout_s), **parts) as response:
             return await self._whole(response, timeout_s)
 
-    async def _whole(self, response: httpx.Response, timeout_s: float) -> Reply:
+    async def _whole(self, response: httpx.Response, timeout_s: float) -> HttpReply:
         body = _Body(time.monotonic() + timeout_s)
         async for piece in response.aiter_bytes():
             body.add(piece)

@@ -12,7 +12,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedVersion:
     """A prompt and the version of it that is asked for, by default the newest one.
 
     With `by_key` it is both versions of a label's split, so that any key finds its version without a request.

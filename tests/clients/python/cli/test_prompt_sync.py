@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from reprise_client.cli import prompt_sync
-from reprise_client.cli.prompt_sync import Refused
+from reprise_client.cli.prompt_sync import SyncRefused
 from reprise_client.cli.remote import Remote
 
 
@@ -68,7 +68,7 @@ def test_a_change_between_reading_and_writing_is_not_overwritten(
     before = file.read_bytes()
     instance.changed_by_others = True
 
-    with pytest.raises(Refused, match=r"has changes that .* has not seen"):
+    with pytest.raises(SyncRefused, match=r"has changes that .* has not seen"):
         list(prompt_sync.push(remote, file, None, None, force=True))
     assert (instance.value, file.read_bytes()) == ("Help.", before)
 
@@ -78,7 +78,7 @@ def test_a_change_between_writing_and_committing_is_not_committed(
 ) -> None:
     instance.changed_by_others = True
 
-    with pytest.raises(Refused, match="was changed before it could be committed"):
+    with pytest.raises(SyncRefused, match="was changed before it could be committed"):
         list(prompt_sync.push(remote, file, None, "Message", force=False))
 
 

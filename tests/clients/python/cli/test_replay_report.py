@@ -5,13 +5,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from reprise_client.cli.remote import Outcome
+from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit
 
 COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
 
 
-def outcome(status: str, *steps: dict[str, Any], name: str = "Heat", **more: Any) -> Outcome:
+def outcome(status: str, *steps: dict[str, Any], name: str = "Heat", **more: Any) -> ReplayOutcome:
     counts = COUNTS | {step["result"]: 1 for step in steps}
     replay = {
         "status": status,
@@ -22,7 +22,7 @@ def outcome(status: str, *steps: dict[str, Any], name: str = "Heat", **more: Any
         "turns": [{"steps": list(steps), "extra": more.pop("extra", [])}],
         **more,
     }
-    return Outcome(1, name, replay)
+    return ReplayOutcome(1, name, replay)
 
 
 PASSED = outcome("passed", {"kind": "answer", "result": "passed"})
@@ -35,7 +35,7 @@ FAILED = outcome(
         "diff": [{"path": "/city", "expected": "Rome", "actual": "Romeo"}, {"path": "/unit", "actual": "C"}],
     },
 )
-UNSTARTED = Outcome(1, "Heat", None, "the instance is gone")
+UNSTARTED = ReplayOutcome(1, "Heat", None, "the instance is gone")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ UNSTARTED = Outcome(1, "Heat", None, "the instance is gone")
         ([PASSED, UNSTARTED], 2),
     ],
 )
-def test_the_exit_code_says_whether_the_draft_holds(outcomes: list[Outcome], code: int) -> None:
+def test_the_exit_code_says_whether_the_draft_holds(outcomes: list[ReplayOutcome], code: int) -> None:
     assert exit_code(outcomes) == code
 
 
@@ -104,7 +104,7 @@ VIOLATION = {
 LOST = VIOLATION | {"kind": "lost_tool", "tool": "send", "arguments": None, "message": "Turn 2: send is gone."}
 
 
-def violating() -> Outcome:
+def violating() -> ReplayOutcome:
     failed = {"kind": "answer", "result": "failed", "reason": "the answer lost $5"}
     return outcome("failed", failed, extra=[REFUNDED], violations=[VIOLATION, LOST])
 

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reprise_client.cli import gate_run, main, remote, replay_report, terminal
 from reprise_client.cli.gate_report import junit, markdown
-from reprise_client.cli.remote import Outcome, Remote
+from reprise_client.cli.remote import Remote, ReplayOutcome
 from reprise_client.controls import HIDDEN, visible, visible_lines
 
 from tests.support.experiments import case, experiment, side
@@ -211,7 +211,7 @@ def test_the_name_of_a_test_case_begins_no_line_of_another(tmp_path: Path) -> No
 def test_reports_have_no_hidden_characters(text: str) -> None:
     worse = case(12, text, "regressed", side(3, 9), side(9, 9, first_replay=20))
     result = gate_run.Result(3, experiment([worse], verdict="failed", reason=text), None)
-    outcomes = [Outcome(12, text, replay_of(text))]
+    outcomes = [ReplayOutcome(12, text, replay_of(text))]
 
     for report in (junit(result), markdown(result), replay_report.junit(3, outcomes)):
         assert hidden.findall(report.replace("&#13;", "").replace("\r", "")) == []

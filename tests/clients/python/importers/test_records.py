@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from reprise_client.importers import records
-from reprise_client.importers.records import Record, read
+from reprise_client.importers.records import ImportedRecord, read
 
 
 def reader(content: bytes) -> io.BufferedReader:
     return io.BufferedReader(io.BytesIO(content))  # type: ignore[arg-type]  # it reads bytes like a file
 
 
-def records_of(content: str | bytes) -> list[Record]:
+def records_of(content: str | bytes) -> list[ImportedRecord]:
     return list(read(reader(content if isinstance(content, bytes) else content.encode())))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from reprise_client.cli.remote import CouldNotRun, Remote
-from reprise_client.importers.records import Record
+from reprise_client.importers.records import ImportedRecord
 from reprise_client.importers.sending import BATCH_BYTES, BATCH_SPANS, Import
 from reprise_client.importers.spans import ImportedSpan
 
@@ -22,8 +22,8 @@ def convert(record: Any, at_ns: int) -> list[ImportedSpan]:
     ]
 
 
-def records(*values: dict[str, Any]) -> Iterator[Record]:
-    return iter([Record(f"line {number}", value) for number, value in enumerate(values, 1)])
+def records(*values: dict[str, Any]) -> Iterator[ImportedRecord]:
+    return iter([ImportedRecord(f"line {number}", value) for number, value in enumerate(values, 1)])
 
 
 class Instance:
@@ -140,7 +140,7 @@ def _never(*_: Any) -> Any:
 
 def test_strict_sends_what_came_before_and_stops() -> None:
     instance = Instance()
-    read = iter([Record("line 1", {"id": "a"}), Record("line 2", {}, "is bad"), _never])
+    read = iter([ImportedRecord("line 1", {"id": "a"}), ImportedRecord("line 2", {}, "is bad"), _never])
     run = Import(
         convert, "x", lambda body, headers: instance._remote.ingest("/", body, headers), instance.reports.append, True
     )

@@ -13,7 +13,7 @@ import pytest
 from opentelemetry import context, trace
 from reprise_client.instrumentation import Limits, delivery
 from reprise_client.instrumentation.delivery import Delivery
-from reprise_client.instrumentation.endpoint import Away, Endpoint, Outcome, Stored
+from reprise_client.instrumentation.endpoint import Away, Outcome, Stored, TraceEndpoint
 from reprise_client.instrumentation.otlp_json import Batch
 from reprise_client.instrumentation.spool import Spool
 
@@ -128,7 +128,7 @@ def test_the_next_process_sends_what_one_left(start: Instrument, collector: Coll
 def test_a_request_that_a_shutdown_meets_has_ended_after_it(tmp_path: Path) -> None:
     retrying, ended = threading.Event(), threading.Event()
 
-    class Unreachable(Endpoint):
+    class Unreachable(TraceEndpoint):
         """Fails the first request at once, and a later one after some time."""
 
         def send(self, http: httpx.Client, body: bytes) -> Outcome:
@@ -283,7 +283,7 @@ def test_a_forked_process_sends_its_own_spans_and_none_of_its_parents(
 def test_the_requests_of_the_delivery_are_no_spans(tmp_path: Path) -> None:
     suppressed: list[object] = []
 
-    class Watched(Endpoint):
+    class Watched(TraceEndpoint):
         def send(self, http: httpx.Client, body: bytes) -> Outcome:
             suppressed.append(context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY))
             return Stored()

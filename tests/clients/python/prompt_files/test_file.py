@@ -40,7 +40,7 @@ def optional(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 TOOLS = st.builds(
-    files.Tool,
+    files.FileTool,
     name=NAMES,
     description=optional(TEXTS),
     effect=optional(st.sampled_from(["read", "write"])),
@@ -55,9 +55,9 @@ CONFIGURATIONS = st.builds(
     stop=optional(st.lists(NAMES, max_size=3).map(tuple)),
     json_schema=optional(SCHEMAS),
 )
-VALUES = st.builds(files.PlaceholderValue, name=NAMES, content=TEXTS, is_default=st.booleans())
+VALUES = st.builds(files.FilePlaceholderValue, name=NAMES, content=TEXTS, is_default=st.booleans())
 PLACEHOLDERS = st.builds(
-    files.Placeholder, key=NAMES, description=TEXTS, values=st.lists(VALUES, min_size=1, max_size=3).map(tuple)
+    files.FilePlaceholder, key=NAMES, description=TEXTS, values=st.lists(VALUES, min_size=1, max_size=3).map(tuple)
 )
 FILES = st.builds(
     PromptFile,

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from app.chat import ToolCall
-from app.otlp.normalise import Event, Message, ToolUse
+from app.otlp.normalise import Event, NormalisedMessage, ToolUse
 from app.otlp.normalise.numbered import gather
 from app.otlp.normalise.tokens import TokenCounts
 from tests.support.views import normal
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
-ASKED = (Message("user", "Hi"),)
-ANSWERED = (Message("assistant", "Hello"),)
-CALLED = (Message("assistant", None, (PARIS,)),)
+ASKED = (NormalisedMessage("user", "Hi"),)
+ANSWERED = (NormalisedMessage("assistant", "Hello"),)
+CALLED = (NormalisedMessage("assistant", None, (PARIS,)),)
 OPENAI_CALL = {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'}}
 DEFINITION = {"name": "get_weather", "description": "d", "parameters": {"type": "object"}}
 
@@ -599,7 +599,7 @@ def test_messages_of_tools_that_say_nothing_offer_none() -> None:
 def test_a_key_of_thousands_of_steps_hides_no_message(deep: str) -> None:
     attributes = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi", f"gen_ai.prompt.0.{deep}x": "x"}
 
-    assert normal(attributes).input_messages == (Message("user", "Hi"),)
+    assert normal(attributes).input_messages == (NormalisedMessage("user", "Hi"),)
 
 
 def test_attributes_of_many_names_are_looked_at_once_each() -> None:
@@ -628,5 +628,5 @@ def test_numbered_attributes_are_put_in_the_order_of_their_numbers() -> None:
 @pytest.mark.parametrize("number", ["x", "9999999999999", "1" * 5000, "", "-1", "\u0661"])
 def test_numbers_that_are_none_are_passed_over(number: str) -> None:
     assert normal({f"gen_ai.prompt.{number}.role": "user", "gen_ai.prompt.0.role": "user"}).input_messages == (
-        Message("user"),
+        NormalisedMessage("user"),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.chat import ToolCall
-from app.otlp.normalise import Message, Messages, ToolResponse
+from app.otlp.normalise import Messages, NormalisedMessage, ToolResponse
 from tests.support.views import normal
 
 OPENLLMETRY = "@traceloop/instrumentation-openai"
@@ -18,9 +18,9 @@ ITEMS = [
     {"type": "function_call_output", "call_id": "call_1", "output": "Oslo"},
 ]
 READ = (
-    Message("user", "Where is it?"),
-    Message("assistant", calls=(ToolCall("call_1", "find", {"id": 7}),)),
-    Message("tool", responses=(ToolResponse("call_1", result="Oslo"),)),
+    NormalisedMessage("user", "Where is it?"),
+    NormalisedMessage("assistant", calls=(ToolCall("call_1", "find", {"id": 7}),)),
+    NormalisedMessage("tool", responses=(ToolResponse("call_1", result="Oslo"),)),
 )
 
 
@@ -40,10 +40,10 @@ def test_they_are_read_as_messages() -> None:
 
 @pytest.mark.parametrize("text", ["Where is it?", "[{", "[{}, 1, null]", json.dumps(ITEMS)[:-1], "[{" * 10_000])
 def test_other_texts_stay_what_the_user_said(text: str) -> None:
-    assert messages_in(text) == (Message("user", text),)
+    assert messages_in(text) == (NormalisedMessage("user", text),)
 
 
 @pytest.mark.parametrize("elsewhere", [{"scope": "shop"}, {"response_id": "chatcmpl-1"}])
 def test_such_a_text_in_other_places_is_what_the_user_said(elsewhere: dict[str, str]) -> None:
     text = json.dumps(ITEMS)
-    assert messages_in(text, **elsewhere) == (Message("user", text),)
+    assert messages_in(text, **elsewhere) == (NormalisedMessage("user", text),)

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import ToolCall
-from app.otlp.normalise.messages import Memo, Message, read_messages, read_text
+from app.otlp.normalise.messages import Memo, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.responses import ToolResponse
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
-USER = Message("user", "Hi")
-ASSISTANT = Message("assistant", "Hello", (PARIS,))
-TOLD = Message("tool", responses=(ToolResponse("c1", result=18),))
-TOLD_BY_USER = Message("user", responses=TOLD.responses)
+USER = NormalisedMessage("user", "Hi")
+ASSISTANT = NormalisedMessage("assistant", "Hello", (PARIS,))
+TOLD = NormalisedMessage("tool", responses=(ToolResponse("c1", result=18),))
+TOLD_BY_USER = NormalisedMessage("user", responses=TOLD.responses)
 
-SHAPES: dict[str, tuple[Any, list[Message]]] = {
+SHAPES: dict[str, tuple[Any, list[NormalisedMessage]]] = {
     "GenAI parts": (
         [
             {"role": "user", "parts": [{"type": "text", "content": "Hi"}]},
@@ -56,7 +56,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
     ),
     "OpenAI response": (
         {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}}], "usage": {}},
-        [Message("assistant", "Hello")],
+        [NormalisedMessage("assistant", "Hello")],
     ),
     "OpenAI Responses items": (
         [
@@ -72,7 +72,13 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             {"type": "function_call_output", "call_id": "c1", "output": "18"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello"}]},
         ],
-        [USER, Message("user"), Message("assistant", None, (PARIS,)), TOLD, Message("assistant", "Hello")],
+        [
+            USER,
+            NormalisedMessage("user"),
+            NormalisedMessage("assistant", None, (PARIS,)),
+            TOLD,
+            NormalisedMessage("assistant", "Hello"),
+        ],
     ),
     "Anthropic": (
         [
@@ -87,7 +93,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
             },
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "18"}]},
         ],
-        [USER, Message("assistant", "Hello", (PARIS,), "hm"), TOLD_BY_USER],
+        [USER, NormalisedMessage("assistant", "Hello", (PARIS,), "hm"), TOLD_BY_USER],
     ),
     "Gemini": (
         {
@@ -107,8 +113,8 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
         },
         [
             USER,
-            Message("assistant", "Hello", (PARIS,), "hm"),
-            Message("user", responses=(ToolResponse("", "get_weather", {}),)),
+            NormalisedMessage("assistant", "Hello", (PARIS,), "hm"),
+            NormalisedMessage("user", responses=(ToolResponse("", "get_weather", {}),)),
         ],
     ),
     "Bedrock": (
@@ -176,7 +182,7 @@ SHAPES: dict[str, tuple[Any, list[Message]]] = {
     ),
     "LangChain generations": (
         {"generations": [[{"text": "Hello", "message": {"type": "ai", "content": "Hello"}}]]},
-        [Message("assistant", "Hello")],
+        [NormalisedMessage("assistant", "Hello")],
     ),
     "pydantic-ai events": (
         [
@@ -234,13 +240,13 @@ def test_text_is_a_message_but_cut_json_is_not() -> None:
 def test_blank_parts_say_nothing() -> None:
     parts = [{"type": "text", "content": " "}, {"type": "text", "content": ""}]
 
-    assert read_messages([{"role": "user", "parts": parts}]) == (Message("user"),)
+    assert read_messages([{"role": "user", "parts": parts}]) == (NormalisedMessage("user"),)
 
 
 def test_a_list_that_a_person_typed_stays_text() -> None:
     typed = '[{"type": "apple"}]'
 
-    assert read_messages([{"role": "user", "content": typed}]) == (Message("user", typed),)
+    assert read_messages([{"role": "user", "content": typed}]) == (NormalisedMessage("user", typed),)
 
 
 def test_parts_written_as_json_text_are_parts() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from app.chat import Answer, Message, StreamEvent
 from app.errors import Invalid, ProviderError, ProviderTimeout
-from app.services.runs.execution import Call, Caller, Candidate
+from app.services.runs.execution import CandidateModel, RunCall, RunCaller
 from tests.unit.services.contents import MODEL
 
-FIRST, SECOND = Candidate(MODEL, None), Candidate(replace(MODEL, id=2, name="second"), None)
+FIRST, SECOND = CandidateModel(MODEL, None), CandidateModel(replace(MODEL, id=2, name="second"), None)
 TEN_S = 10.0
 
 
@@ -35,8 +35,8 @@ class Models:
 
 
 def call(models, second=SECOND, first=FIRST, on_event=None):
-    caller = Caller(providers=models, timeout_s=TEN_S, monotonic=lambda: models.now)
-    return caller.call(Call(first, second, {}, (Message("user", "q"),)), on_event)
+    caller = RunCaller(providers=models, timeout_s=TEN_S, monotonic=lambda: models.now)
+    return caller.call(RunCall(first, second, {}, (Message("user", "q"),)), on_event)
 
 
 def test_without_a_second_model_the_first_has_all_the_time():

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.web.presenters.diffs import Budget, DiffRow, Side, diff_json, diff_rows
+from app.web.presenters.diffs import DiffBudget, DiffRow, DiffSide, diff_json, diff_rows
 from tests.support.operations import calls_of
 
 LINES = st.lists(st.text(alphabet="ab {}\t", max_size=8), min_size=1, max_size=20).map("\n".join)
 
 
-def text_of(side: Side) -> str:
+def text_of(side: DiffSide) -> str:
     return "".join(piece for _, piece in side.parts)
 
 
@@ -104,11 +104,11 @@ def test_a_line_that_moved_is_no_reason_to_lose_the_others() -> None:
 def test_more_rows_than_anybody_reads_are_cut_off_saying_so() -> None:
     rows = diff_rows("\n".join("a" for _ in range(3_000)), "b")
 
-    assert [row.kind for row in rows] == ["changed"] + ["removed"] * (Budget().rows - 1) + ["cut"]
+    assert [row.kind for row in rows] == ["changed"] + ["removed"] * (DiffBudget().rows - 1) + ["cut"]
 
 
 def test_the_diffs_of_a_page_share_what_it_has_room_for() -> None:
-    budget = Budget(rows=3)
+    budget = DiffBudget(rows=3)
 
     assert [row.kind for row in diff_rows("a\nb", "c\nd", budget)] == ["changed", "changed"]
     assert [row.kind for row in diff_rows("a\nb", "c\nd", budget)] == ["changed", "cut"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reprise_client.cli.remote import CouldNotRun, Outcome, Runner
+from reprise_client.cli.remote import CouldNotRun, ReplayOutcome, Runner
 from reprise_client.experiments.bisection import Found, NoChange, Play, Tally, best_guess, next_step
 from reprise_client.formats import percent, short
 
@@ -59,7 +59,7 @@ class Bisection:
         if (replay_id := self._failing_from(found.index)) is not None:
             yield f"{self.replay_url}{replay_id}"
 
-    def _outcomes(self, step: Play) -> Iterator[Outcome]:
+    def _outcomes(self, step: Play) -> Iterator[ReplayOutcome]:
         """Yield the outcomes that count; `CouldNotRun` when replays of a version keep ending with an error."""
         candidate = {"commitHash": self.versions[step.index]["commitHash"]}
         missing, errors = step.times, 0
@@ -72,7 +72,7 @@ class Bisection:
                     problem = outcome.problem or (outcome.replay or {}).get("error") or outcome.status
                     raise CouldNotRun(f"A replay of version {self._hash(step.index)} has no result: {problem}")
 
-    def _count(self, index: int, outcome: Outcome) -> None:
+    def _count(self, index: int, outcome: ReplayOutcome) -> None:
         passed = outcome.status == "passed"
         self.tallies[index] = self.tallies[index].plus(Tally(int(passed), int(not passed)))
         if not passed and outcome.replay:

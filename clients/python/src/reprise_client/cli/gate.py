@@ -72,7 +72,7 @@ def gate(
 
     if file and commit:
         raise click.UsageError("Name a candidate with --file or with --commit, not with both.")
-    request = gate_run.Request(url, api_key, prompt_id, file, commit, baseline, timeout, options)
+    request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     result = gate_run.run(request)
     texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))
     wanted = [(target, text(result)) for target, text in texts if target]

@@ -22,7 +22,7 @@ Show = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GateRequest:
     """The arguments of the command; `options` are those of the design, None where they are left out."""
 
     url: str
@@ -45,7 +45,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class Watch:
+class ExperimentWatch:
     """Follows one experiment; `experiment` is how it was last seen."""
 
     instance: Remote
@@ -93,7 +93,7 @@ class Watch:
         return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
 
 
-def run(request: Request) -> Result:
+def run(request: GateRequest) -> Result:
     """Return what came of it, also when it could not run."""
     prompt_id = request.prompt_id
     try:
@@ -101,7 +101,7 @@ def run(request: Request) -> Result:
         prompt_id = prompt_sync.named(request.prompt_id, own)
         instance = remote.connect(request.url, request.api_key)
         started = instance.post(f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id))
-        return _watched(prompt_id, Watch(instance, request.timeout_s, started))
+        return _watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started))
     except CouldNotRun as problem:
         return Result(prompt_id, None, _told(problem.message, request.file))
     except KeyboardInterrupt:
@@ -110,7 +110,7 @@ def run(request: Request) -> Result:
         return Result(prompt_id, None, f"{type(error).__name__}: {error}")
 
 
-def _watched(prompt_id: int, watch: Watch) -> Result:
+def _watched(prompt_id: int, watch: ExperimentWatch) -> Result:
     try:
         with _ended_by_sigterm(), _shown() as show:
             watch.follow(show)
@@ -128,7 +128,7 @@ def _without_verdict(experiment: Mapping[str, Any]) -> str | None:
     return f"Experiment {experiment['id']}: {experiment['reason'] or experiment['status']}"
 
 
-def _body(request: Request, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
+def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
     options = request.options
     repeats = options["repeats"]
     asked = {
@@ -150,13 +150,13 @@ def _body(request: Request, own: files.PromptFile | None, instance: Remote, prom
     return {key: value for key, value in asked.items() if value not in (None, [])} | {"baseline": baseline}
 
 
-def _candidate(request: Request, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
+def _candidate(request: GateRequest, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
     if own:
         return files.to_overlay(own)
     return {"commitHash": full_hash(instance, prompt_id, request.commit)} if request.commit else "draft"
 
 
-def _baseline(request: Request, instance: Remote, prompt_id: int) -> Any:
+def _baseline(request: GateRequest, instance: Remote, prompt_id: int) -> Any:
     if request.baseline in ("latest", "none"):
         return "latest" if request.baseline == "latest" else None
     return {"commitHash": full_hash(instance, prompt_id, request.baseline)}

@@ -16,12 +16,12 @@ import click
 from msgspec.structs import replace
 
 from reprise_client.cli import git
-from reprise_client.cli.remote import Answer, CouldNotRun, Remote
+from reprise_client.cli.remote import CouldNotRun, Remote, RemoteAnswer
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
 
 
-class Refused(click.ClickException):
+class SyncRefused(click.ClickException):
     """A command would overwrite changes; it exits with code 1."""
 
 
@@ -66,7 +66,7 @@ def _of_text(file: Path, content: str, new: New) -> PromptFile:
 
 
 def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) -> str:
-    """Write the draft to the file and return what was done. Raises `Refused` when the file's changes would be lost."""
+    """Write the draft to the file and return what was done. Raises `SyncRefused` if changes would be lost."""
     local = _local(file, force=force)
     prompt_id = named(prompt_id, local[1] if local else None)
     current = from_answer(instance.draft(prompt_id)[0])
@@ -78,7 +78,7 @@ def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) ->
             # Comments and quotes stay as they are.
             content = files.with_base(local[0], there)
         elif not force and here != local[1].base and not git.is_committed(file):
-            raise Refused(f"{file} has changes that are neither pushed nor committed; --force overwrites them.")
+            raise SyncRefused(f"{file} has changes that are neither pushed nor committed; --force overwrites them.")
     write_file(file, content)
     return f"{file} is the draft of prompt {prompt_id}."
 
@@ -86,7 +86,7 @@ def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) ->
 def push(instance: Remote, file: Path, prompt_id: int | None, message: str | None, *, force: bool) -> Iterator[str]:
     """Make the file the draft, and a version if there is a message; yield what was done.
 
-    Raises `Refused` when the draft has changes that the file has not seen: it is neither what the file is based on
+    Raises `SyncRefused` when the draft has changes that the file has not seen: it is neither what the file is based on
     nor what the file was in an earlier commit.
     """
     content, own = read_file(file)
@@ -187,7 +187,7 @@ def _fingerprint(content: str) -> str | None:
 
 def _change(
     instance: Remote, prompt_id: int, file: Path, own: PromptFile, current: PromptFile, etag: str
-) -> tuple[Answer, str]:
+) -> tuple[RemoteAnswer, str]:
     if own.instruction_format != current.instruction_format:
         raise CouldNotRun(f"{file}: instructionFormat: Prompt {prompt_id} is {current.instruction_format} for good.")
     try:
@@ -206,13 +206,13 @@ def _commit(instance: Remote, prompt_id: int, message: str, draft: dict[str, Any
         version = instance.post(f"/api/v1/prompts/{prompt_id}/commit", {"message": message}, if_match=etag)
     except CouldNotRun as error:
         if error.status == 412:
-            raise Refused(f"The draft of prompt {prompt_id} was changed before it could be committed.") from error
+            raise SyncRefused(f"The draft of prompt {prompt_id} was changed before it could be committed.") from error
         raise
     return f"It is committed as version {version['commitHash'][:8]}."
 
 
-def _unseen(file: Path, prompt_id: int) -> Refused:
-    return Refused(
+def _unseen(file: Path, prompt_id: int) -> SyncRefused:
+    return SyncRefused(
         f"The draft of prompt {prompt_id} has changes that {file} has not seen. `reprise prompts diff` shows them. "
         "Take them into the file with `pull --force` and make your changes again, or overwrite them: `push --force`."
     )

@@ -35,7 +35,7 @@ class CouldNotRun(click.ClickException):
         self.status = status
 
 
-class Answer(dict[str, Any]):
+class RemoteAnswer(dict[str, Any]):
     """An object that `source` answered with. To read a field that it lacks raises `CouldNotRun`: it is no Reprise."""
 
     def __init__(self, source: str, fields: Mapping[str, Any]) -> None:
@@ -46,12 +46,12 @@ class Answer(dict[str, Any]):
         message = f"{self.source} answered JSON without {field!r}: is this the address of a Reprise?"
         raise CouldNotRun(message, httpx.codes.OK)
 
-    def listed(self, field: str) -> list[Answer]:
+    def listed(self, field: str) -> list[RemoteAnswer]:
         """Return the objects of a list; raises as for a field that is not there."""
         found = self[field]
         if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
             return self.__missing__(field)  # type: ignore[no-any-return]
-        return [Answer(self.source, entry) for entry in found]
+        return [RemoteAnswer(self.source, entry) for entry in found]
 
 
 class Remote:
@@ -80,14 +80,14 @@ class Remote:
     def close(self) -> None:
         self._client.close()
 
-    def get(self, path: str, **query: Any) -> Answer:
+    def get(self, path: str, **query: Any) -> RemoteAnswer:
         return _content(self._request("GET", path, params=query))
 
-    def post(self, path: str, body: Any = None, *, if_match: str = "") -> Answer:
+    def post(self, path: str, body: Any = None, *, if_match: str = "") -> RemoteAnswer:
         headers = {"If-Match": if_match} if if_match else {}
         return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
 
-    def put(self, path: str, body: Any) -> Answer:
+    def put(self, path: str, body: Any) -> RemoteAnswer:
         return _content(self._request("PUT", path, json=body))
 
     def delete(self, path: str) -> None:
@@ -95,12 +95,12 @@ class Remote:
         if response.status_code != httpx.codes.NO_CONTENT:
             _content(response)
 
-    def draft(self, prompt_id: int) -> tuple[Answer, str]:
+    def draft(self, prompt_id: int) -> tuple[RemoteAnswer, str]:
         """Return a prompt with its draft, and the draft's ETag."""
         response = self._request("GET", f"/api/v1/prompts/{prompt_id}", params={"productive": "false"})
         return _content(response), response.headers.get("ETag", "")
 
-    def change_draft(self, prompt_id: int, change: Any, *, if_match: str) -> tuple[Answer, str]:
+    def change_draft(self, prompt_id: int, change: Any, *, if_match: str) -> tuple[RemoteAnswer, str]:
         """Change the draft that has this ETag; return as `draft` does. The status is 412 if it has another one."""
         headers = {"If-Match": if_match}
         response = self._request("PATCH", f"/api/v1/prompts/{prompt_id}", json=change, headers=headers)
@@ -132,7 +132,7 @@ class Remote:
         finally:
             response.close()
 
-    def pages(self, path: str, name: str) -> Iterator[Answer]:
+    def pages(self, path: str, name: str) -> Iterator[RemoteAnswer]:
         """Yield every entry of the list `name`, page by page."""
         query: dict[str, Any] = {"limit": 100}
         while True:
@@ -170,7 +170,7 @@ class Remote:
             terminal.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
 
 
-def _content(response: httpx.Response) -> Answer:
+def _content(response: httpx.Response) -> RemoteAnswer:
     try:
         content = response.json() if response.content else None
     except ValueError:
@@ -178,7 +178,7 @@ def _content(response: httpx.Response) -> Answer:
     source = f"{response.request.method} {response.request.url}"
     status = response.status_code
     if response.is_success and isinstance(content, dict):
-        return Answer(source, content)
+        return RemoteAnswer(source, content)
     if response.is_success:
         raise CouldNotRun(f"{source} answered {status}, but no JSON object: is this the address of a Reprise?", status)
     message = content.get("error") if isinstance(content, dict) else None
@@ -200,7 +200,7 @@ POLL_S = (0.25, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReplayOutcome:
     """`replay` is the API's resource; None, with the reason as `problem`, when there is none.
 
     `test_case_id` is None where it ended before any test case was known.
@@ -233,7 +233,7 @@ class Runner:
 
     def outcomes(
         self, cases: Sequence[tuple[int, str]], concurrency: int, *, candidate: Any = "draft"
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[ReplayOutcome]:
         """Yield the outcome of each (id, name) as its replay ends; to close the iterator cancels the others."""
         running: set[int] = set()
         with ThreadPoolExecutor(concurrency) as pool:
@@ -245,31 +245,31 @@ class Runner:
                 for replay_id in list(running):
                     self._cancel(replay_id)
 
-    def _outcome(self, test_case_id: int, name: str, candidate: Any, running: set[int]) -> Outcome:
+    def _outcome(self, test_case_id: int, name: str, candidate: Any, running: set[int]) -> ReplayOutcome:
         body = {"judgeModelName": self.judge} if self.judge else {}
         # An instance of an older release knows no other candidate than the draft, nor the word.
         body |= {} if candidate == "draft" else {"candidate": candidate}
         try:
             replay_id = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)["id"]
         except CouldNotRun as problem:
-            return Outcome(test_case_id, name, None, problem.message)
+            return ReplayOutcome(test_case_id, name, None, problem.message)
         running.add(replay_id)
         try:
             return self._watched(test_case_id, name, replay_id)
         except CouldNotRun as problem:
-            return Outcome(test_case_id, name, None, problem.message)
+            return ReplayOutcome(test_case_id, name, None, problem.message)
         finally:
             running.discard(replay_id)
 
-    def _watched(self, test_case_id: int, name: str, replay_id: int) -> Outcome:
+    def _watched(self, test_case_id: int, name: str, replay_id: int) -> ReplayOutcome:
         deadline, pause_s = self.monotonic() + self.timeout_s, POLL_S[0]
         while True:
             replay = self.remote.get(f"/api/v1/replays/{replay_id}")
             if replay["status"] not in UNFINISHED:
-                return Outcome(test_case_id, name, replay)
+                return ReplayOutcome(test_case_id, name, replay)
             if self.monotonic() > deadline:
                 self._cancel(replay_id)
-                return Outcome(test_case_id, name, replay, f"not finished within {self.timeout_s:g} s")
+                return ReplayOutcome(test_case_id, name, replay, f"not finished within {self.timeout_s:g} s")
             self.sleep(pause_s)
             pause_s = min(pause_s * 1.5, POLL_S[1])
 

@@ -18,7 +18,7 @@ from reprise_client.controls import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reprise_client.cli.remote import Outcome, Remote, Runner
+    from reprise_client.cli.remote import Remote, ReplayOutcome, Runner
 
 url_option = click.option(
     "--url", envvar="REPRISE_URL", show_envvar=True, required=True, help="Base URL of the instance."
@@ -60,7 +60,7 @@ def replay(
         instance = remote.connect(url, api_key)
         cases = select_cases(instance, prompt_id, names)
     except remote.CouldNotRun as problem:
-        _report(prompt_id, [remote.Outcome(None, "reprise replay", None, problem.message)], junit, json_file)
+        _report(prompt_id, [remote.ReplayOutcome(None, "reprise replay", None, problem.message)], junit, json_file)
         raise
     outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
     order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
@@ -70,7 +70,7 @@ def replay(
     sys.exit(replay_report.exit_code(outcomes))
 
 
-def _report(prompt_id: int, outcomes: Sequence[Outcome], junit: Path | None, json_file: Path | None) -> None:
+def _report(prompt_id: int, outcomes: Sequence[ReplayOutcome], junit: Path | None, json_file: Path | None) -> None:
     """Write the files that were asked for."""
     from reprise_client.cli import replay_report, reports
 
@@ -94,12 +94,12 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
     return chosen
 
 
-def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[Outcome]:
+def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[ReplayOutcome]:
     """Print each outcome as its replay ends; return all of them."""
     from reprise_client.cli import replay_report
 
     colours = {"passed": "green", "failed": "red", "needs_review": "yellow"}
-    outcomes: list[Outcome] = []
+    outcomes: list[ReplayOutcome] = []
     for outcome in runner.outcomes(cases, concurrency):
         outcomes.append(outcome)
         terminal.clear_progress()
@@ -111,7 +111,7 @@ def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) ->
     return outcomes
 
 
-def _warn_of_changed_draft(outcomes: Sequence[Outcome]) -> None:
+def _warn_of_changed_draft(outcomes: Sequence[ReplayOutcome]) -> None:
     drafts = {outcome.replay["draftFingerprint"] for outcome in outcomes if outcome.replay}
     if len(drafts) > 1:
         terminal.echo("The draft was changed meanwhile: these are replays of different drafts.", err=True)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
-from reprise_client.cli.remote import Outcome
+from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.controls import HIDDEN, visible
 
 EXCERPT = 2000
@@ -21,14 +21,14 @@ EXCERPT = 2000
 _ILLEGAL = re.compile(f"(?!\r)[{HIDDEN}\ufffe\uffff]")
 
 
-def exit_code(outcomes: Sequence[Outcome]) -> int:
+def exit_code(outcomes: Sequence[ReplayOutcome]) -> int:
     """Return 0 when all passed, 1 when some failed or need review, and 2 when some could not run."""
     if any(outcome.could_not_run for outcome in outcomes):
         return 2
     return 0 if all(outcome.status == "passed" for outcome in outcomes) else 1
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: ReplayOutcome) -> str:
     parts = [visible(outcome.name)]
     if outcome.replay:
         counts = outcome.replay["counts"]
@@ -39,7 +39,7 @@ def headline(outcome: Outcome) -> str:
     return f"{outcome.status.upper():<12} {' · '.join(parts)}"
 
 
-def details(outcome: Outcome) -> Iterator[str]:
+def details(outcome: ReplayOutcome) -> Iterator[str]:
     """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls."""
     replay = outcome.replay or {}
     for violation in _violations(outcome):
@@ -57,7 +57,7 @@ def details(outcome: Outcome) -> Iterator[str]:
             yield f"  turn {index}, beyond the recording: {_extra(extra)}"
 
 
-def _endings(outcome: Outcome, replay: dict[str, Any]) -> Iterator[str]:
+def _endings(outcome: ReplayOutcome, replay: dict[str, Any]) -> Iterator[str]:
     if problem := outcome.problem or replay.get("error"):
         yield f"  {problem}"
     elif replay.get("stopReason"):
@@ -66,14 +66,14 @@ def _endings(outcome: Outcome, replay: dict[str, Any]) -> Iterator[str]:
         yield f"  void: {void}"
 
 
-def seconds(outcome: Outcome) -> float:
+def seconds(outcome: ReplayOutcome) -> float:
     replay = outcome.replay or {}
     if not replay.get("startedAt") or not replay.get("finishedAt"):
         return 0.0
     return (datetime.fromisoformat(replay["finishedAt"]) - datetime.fromisoformat(replay["startedAt"])).total_seconds()
 
 
-def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+def junit(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
     """Return one test suite; replays that failed or need review are failures, those that could not run are errors."""
     failures = sum(outcome.status in ("failed", "needs_review") for outcome in outcomes)
     suite = ElementTree.Element(
@@ -104,7 +104,7 @@ def junit(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
+def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
     report = {
         "promptId": prompt_id,
         "exitCode": exit_code(outcomes),
@@ -122,7 +122,7 @@ def as_json(prompt_id: int, outcomes: Sequence[Outcome]) -> str:
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
-def _violations(outcome: Outcome) -> list[dict[str, Any]]:
+def _violations(outcome: ReplayOutcome) -> list[dict[str, Any]]:
     """Return the replay's violations; an instance of an older release reports none."""
     found: list[dict[str, Any]] = (outcome.replay or {}).get("violations", [])
     return found

@@ -38,7 +38,7 @@ Stream: TypeAlias = io.BufferedReader | gzip.GzipFile
 
 
 @dataclass(frozen=True)
-class Record:
+class ImportedRecord:
     """A JSON object of a file with its place, such as `line 7`. With a `problem` it could not be read."""
 
     place: str
@@ -46,7 +46,7 @@ class Record:
     problem: str = ""
 
 
-def read(file: io.BufferedReader) -> Iterator[Record]:
+def read(file: io.BufferedReader) -> Iterator[ImportedRecord]:
     """Yield the records of a file, and the places where one could not be read."""
     stream: Stream = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
     try:
@@ -59,7 +59,7 @@ def _begins_with_list(stream: Stream) -> bool:
     return stream.peek(len(_BLANK)).lstrip(_BLANK)[:1] == b"["
 
 
-def _lines(stream: Stream) -> Iterator[Record]:
+def _lines(stream: Stream) -> Iterator[ImportedRecord]:
     """Yield the records of JSON lines, and those of a document that goes over several lines."""
     start = _first_line(stream)
     if _is_cut(start):
@@ -98,7 +98,7 @@ def _split(stream: Stream, start: bytes) -> Iterator[bytes]:
         last = b""
 
 
-def _read_lines(lines: Iterator[bytes]) -> Iterator[Record]:
+def _read_lines(lines: Iterator[bytes]) -> Iterator[ImportedRecord]:
     for number, line in enumerate(lines, 1):
         place = f"line {number}"
         if len(line) > LARGEST:
@@ -107,18 +107,18 @@ def _read_lines(lines: Iterator[bytes]) -> Iterator[Record]:
             yield from _unpacked(_parsed(place, line))
 
 
-def _parsed(place: str, content: bytes) -> Record:
+def _parsed(place: str, content: bytes) -> ImportedRecord:
     try:
         return _checked(place, json.loads(content.lstrip(_BLANK), parse_constant=_null))
     except (RecursionError, ValueError) as error:
         return _bad(place, _reason(error))
 
 
-def _checked(place: str, value: Any) -> Record:
-    return Record(place, value) if isinstance(value, dict) else _bad(place, "is no JSON object")
+def _checked(place: str, value: Any) -> ImportedRecord:
+    return ImportedRecord(place, value) if isinstance(value, dict) else _bad(place, "is no JSON object")
 
 
-def _unpacked(record: Record) -> Iterator[Record]:
+def _unpacked(record: ImportedRecord) -> Iterator[ImportedRecord]:
     """Yield the objects of the list that an answer of an API holds, and every other record as it is."""
     for name in _LISTS:
         found = record.value.get(name)
@@ -128,7 +128,7 @@ def _unpacked(record: Record) -> Iterator[Record]:
     yield record
 
 
-def _items(stream: Stream) -> Iterator[Record]:
+def _items(stream: Stream) -> Iterator[ImportedRecord]:
     """Yield the items of a list. Behind one that is no JSON nothing can be found, so that it ends the list."""
     window = _Window(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"))
     window.begin()
@@ -185,8 +185,8 @@ class _Window:
         return bool(more)
 
 
-def _bad(place: str, problem: str) -> Record:
-    return Record(place, {}, problem)
+def _bad(place: str, problem: str) -> ImportedRecord:
+    return ImportedRecord(place, {}, problem)
 
 
 def _reason(error: Exception) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reprise_client.importers import Convert
-from reprise_client.importers.records import Record
+from reprise_client.importers.records import ImportedRecord
 from reprise_client.importers.spans import ImportedSpan, Unreadable, object_in, to_otlp
 
 BATCH_BYTES = 4 * 1024 * 1024
@@ -21,14 +21,14 @@ _OK, _TOO_LARGE = 200, 413
 _HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
 
-class Answer(Protocol):
+class HttpAnswer(Protocol):
     @property
     def status_code(self) -> int: ...
     @property
     def text(self) -> str: ...
 
 
-Send = Callable[[bytes, "dict[str, str]"], Answer]
+Send = Callable[[bytes, "dict[str, str]"], HttpAnswer]
 """Posts a body with headers, as often as it takes; it answers with 200, 400 or 413, and raises for all else."""
 Report = Callable[[str], None]
 
@@ -66,7 +66,7 @@ class Import:
         """The number of conversations that the accepted spans name, and of the traces that name none."""
         return len(set(self._sessions.values()))
 
-    def run(self, records: Iterable[Record], at_ns: int) -> None:
+    def run(self, records: Iterable[ImportedRecord], at_ns: int) -> None:
         """Send all that the records hold. With `strict`, stop behind the first that can't be read or is rejected."""
         for batch in _batches(self._encoded(records, at_ns)):
             self._post(batch)
@@ -77,7 +77,7 @@ class Import:
     def failed(self) -> bool:
         return bool(self.unread or self.rejected)
 
-    def _encoded(self, records: Iterable[Record], at_ns: int) -> Iterator[_Encoded]:
+    def _encoded(self, records: Iterable[ImportedRecord], at_ns: int) -> Iterator[_Encoded]:
         for number, record in enumerate(records):
             try:
                 yield from self._spans_of(record, at_ns + number * _RECORD_NS)
@@ -87,7 +87,7 @@ class Import:
                 if self.strict:
                     return
 
-    def _spans_of(self, record: Record, at_ns: int) -> list[_Encoded]:
+    def _spans_of(self, record: ImportedRecord, at_ns: int) -> list[_Encoded]:
         """Return the record's spans, all or none."""
         if record.problem:
             raise Unreadable(record.problem)
@@ -112,7 +112,7 @@ class Import:
             else:
                 self._note(part, answer)
 
-    def _note(self, spans: list[_Encoded], answer: Answer) -> None:
+    def _note(self, spans: list[_Encoded], answer: HttpAnswer) -> None:
         content = object_in(answer.text)
         if answer.status_code == _OK:
             partial = object_in(content.get("partialSuccess"))

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
 
-from reprise_client.instrumentation.endpoint import Away, Endpoint, Outcome, Refused, Stored
+from reprise_client.instrumentation.endpoint import Away, BatchRefused, Outcome, Stored, TraceEndpoint
 from reprise_client.instrumentation.otlp_json import Batch
 from reprise_client.instrumentation.spool import Spool, spans_of
 
@@ -57,7 +57,7 @@ class Warnings:
 class Delivery:
     """Takes batches, and sends them while Reprise is there. All methods may be called from any thread."""
 
-    def __init__(self, spool: Spool, endpoint: Endpoint) -> None:
+    def __init__(self, spool: Spool, endpoint: TraceEndpoint) -> None:
         self._spool, self._endpoint = spool, endpoint
         self._warnings = Warnings()
         self._reset()
@@ -205,7 +205,7 @@ class Delivery:
         if isinstance(outcome, Away):
             self._back_off(outcome)
             return False
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, BatchRefused):
             self._warnings.warn(f"Reprise refused {spans} spans, which are dropped: {outcome.words}")
         elif outcome.rejected:
             self._warnings.warn(f"Reprise rejected {outcome.rejected} of {spans} spans: {outcome.words}")
@@ -219,7 +219,7 @@ class Delivery:
         if not (isinstance(outcome, Away) and outcome.broken):
             return outcome
         self._strikes += 1
-        return Refused(outcome.words) if self._strikes >= STRIKES else outcome
+        return BatchRefused(outcome.words) if self._strikes >= STRIKES else outcome
 
     def _back_off(self, away: Away) -> None:
         if self._away is None:

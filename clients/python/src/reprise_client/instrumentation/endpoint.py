@@ -25,7 +25,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Refused:
+class BatchRefused:
     """Reprise will not take the batch, however often it is sent, for the reason in `words`."""
 
     words: str
@@ -41,11 +41,11 @@ class Away:
     """An error of the server that may be due to this very batch."""
 
 
-Outcome = Stored | Refused | Away
+Outcome = Stored | BatchRefused | Away
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class TraceEndpoint:
     """The address of a prompt's spans and the key that may write to it."""
 
     url: str
@@ -87,7 +87,7 @@ def read_answer(response: httpx.Response) -> Outcome:
     if status >= 500:
         return Away(_words(response), broken=True)
     if status >= 300:
-        return Refused(_words(response))
+        return BatchRefused(_words(response))
     answer = _json(response)
     if "partialSuccess" not in answer:
         return Away("the answer is not that of Reprise")

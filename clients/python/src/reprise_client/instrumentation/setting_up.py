@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
 
 from reprise_client.instrumentation.content import set_captured
 from reprise_client.instrumentation.delivery import Delivery
-from reprise_client.instrumentation.endpoint import Endpoint
+from reprise_client.instrumentation.endpoint import TraceEndpoint
 from reprise_client.instrumentation.processor import FLUSH_S, RepriseSpanProcessor
 from reprise_client.instrumentation.spool import Limits, Spool
 
@@ -91,14 +91,14 @@ def instrument(
         return _current
 
 
-def _endpoint(prompt: int, base_url: str | None, api_key: str | None, timeout_s: float) -> Endpoint | None:
+def _endpoint(prompt: int, base_url: str | None, api_key: str | None, timeout_s: float) -> TraceEndpoint | None:
     found = {
         "REPRISE_URL": base_url or os.environ.get("REPRISE_URL"),
         "REPRISE_API_KEY": api_key or os.environ.get("REPRISE_API_KEY"),
     }
     url, key = found.values()
     if url and key:
-        return Endpoint(url.rstrip("/") + _path(prompt), key, timeout_s)
+        return TraceEndpoint(url.rstrip("/") + _path(prompt), key, timeout_s)
     missing = " and ".join(name for name, value in found.items() if not value)
     logger.warning("No spans are sent to Reprise: %s missing in the environment", missing)
     return None
@@ -109,7 +109,7 @@ def _path(prompt: int) -> str:
 
 
 def _set_up(
-    endpoint: Endpoint, spool_dir: str | os.PathLike[str] | None, limits: Limits, defaults: dict[str, Any]
+    endpoint: TraceEndpoint, spool_dir: str | os.PathLike[str] | None, limits: Limits, defaults: dict[str, Any]
 ) -> Instrumentation:
     provider = _provider()
     if provider is None or not _is_usable(endpoint):
@@ -123,7 +123,7 @@ def _set_up(
     return Instrumentation(endpoint.url, processor)
 
 
-def _is_usable(endpoint: Endpoint) -> bool:
+def _is_usable(endpoint: TraceEndpoint) -> bool:
     try:
         endpoint.prepare()
     except Exception as error:  # noqa: BLE001 - a key, a proxy or a certificate that is wrong stops no application

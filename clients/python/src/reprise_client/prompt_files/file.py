@@ -48,16 +48,16 @@ class _Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     pass
 
 
-class PlaceholderValue(_Part, frozen=True):
+class FilePlaceholderValue(_Part, frozen=True):
     name: Name
     content: str
     is_default: bool = False
 
 
-class Placeholder(_Part, frozen=True, kw_only=True):
+class FilePlaceholder(_Part, frozen=True, kw_only=True):
     key: Name
     description: str = ""
-    values: Annotated[tuple[PlaceholderValue, ...], Meta(min_length=1)]
+    values: Annotated[tuple[FilePlaceholderValue, ...], Meta(min_length=1)]
 
 
 class Annotations(_Part, frozen=True):
@@ -65,7 +65,7 @@ class Annotations(_Part, frozen=True):
     destructive_hint: bool | UnsetType = UNSET
 
 
-class Tool(_Part, frozen=True):
+class FileTool(_Part, frozen=True):
     name: Name
     description: str | UnsetType = UNSET
     effect: Literal["read", "write"] | UnsetType = UNSET
@@ -96,8 +96,8 @@ class PromptFile(_Part, frozen=True, kw_only=True):
     fallback: Name | None = None
     instruction_format: Literal["XML", "RAW"]
     configuration: Configuration = Configuration()
-    tools: tuple[Tool, ...] = ()
-    placeholders: tuple[Placeholder, ...] = ()
+    tools: tuple[FileTool, ...] = ()
+    placeholders: tuple[FilePlaceholder, ...] = ()
     text: str
 
 

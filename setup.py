@@ -16,6 +16,7 @@ setup(
     packages=find_packages(include=["app", "app.*", "config", "migrations", "migrations.*"]),
     include_package_data=True,
     package_data={
+        "app.audit": ["languages.toml"],
         "app.models": ["dictionaries/*.zstd"],
         "app.providers": ["catalogue.toml"],
         "app.services.operations": ["demo.json"],

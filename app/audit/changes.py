@@ -1,0 +1,138 @@
+"""Finds the parts of a text that an operator can change, and changes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.audit.languages import SYMBOLS, WORD, Language
+from app.audit.passage import Leaf, Passage
+from app.audit.tokens import FoundValue, Part, same_value, sentences_of, values_of
+
+NAMES_MAX = 200
+ENTRIES_MAX = 12
+"""Rows or items of one group that are compared."""
+_TAIL = re.compile(r"(?<=\w)[*_`]*(?:: | [–—-] )")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A changed text, and the part of it that was changed before and after."""
+
+    text: str
+    was: str
+    now: str
+
+
+def replaced(text: str, part: Part, by: str) -> Change:
+    return Change(part.replaced(text, by), part.text, by)
+
+
+def appended(passage: Passage, sentence: str) -> Change:
+    text = passage.text.rstrip()
+    between = "\n\n" if "\n" in text else "" if passage.language and passage.language.code == "ja" else " "
+    return Change(f"{text}{between}{sentence}", "", sentence)
+
+
+def statements(text: str) -> list[Part]:
+    """Return the sentences that are no question, heading, table or line of code."""
+    return [
+        sentence
+        for sentence in sentences_of(text)
+        if sentence.text[-1] not in "?？" and sentence.text[0] not in "#|`" and WORD.search(sentence.text)
+    ]
+
+
+def denies(language: Language, sentence: str) -> bool:
+    return bool(language.negative_words.search(sentence))
+
+
+def is_line(text: str, sentence: Part) -> bool:
+    """Return True if a sentence is a whole line, so that the mark before it goes, too."""
+    begin = text.rfind("\n", 0, sentence.begin) + 1
+    return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
+
+
+def other_unit(text: str, value: FoundValue, language: Language | None) -> Change | None:
+    """Return the text with another unit directly after or before a value."""
+    after = text[value.end : value.end + 40]
+    before = text[max(0, value.begin - 8) : value.begin]
+    for unit, other in SYMBOLS:
+        space = len(after) - len(after.lstrip())
+        begin = value.end + space
+        if after[space:].startswith(unit) and not after[space + len(unit) :][:1].isalpha():
+            return replaced(text, Part(begin, begin + len(unit), unit), other)
+        if before.rstrip().endswith(unit) and not before.rstrip()[: -len(unit)][-1:].isalnum():
+            begin = value.begin - len(before) + len(before.rstrip()) - len(unit)
+            return replaced(text, Part(begin, begin + len(unit), unit), other)
+    for words in language.units if language else ():
+        forms = language.forms(words) if language else None
+        if forms and (unit_word := forms.match(after, len(after) - len(after.lstrip()))):
+            other = words[(words.index(unit_word[0]) + 1) % len(words)]
+            begin = value.end + unit_word.start()
+            return replaced(text, Part(begin, begin + len(unit_word[0]), unit_word[0]), other)
+    return None
+
+
+def exchangeable(first: Part, second: Part) -> tuple[Part, Part] | None:
+    """Return what two entries can exchange so that both then mean something else."""
+    for left in _placed(first):
+        for right in _placed(second):
+            if left.kind == right.kind and not same_value(left.kind, left.text, right.text):
+                rests = (first.text.replace(left.text, ""), second.text.replace(right.text, ""))
+                return (left, right) if rests[0] != rests[1] else None
+    tails = [_TAIL.search(entry.text) for entry in (first, second)]
+    if not tails[0] or not tails[1]:
+        return None
+    parts = [
+        Part(entry.begin + tail.end(), entry.end, entry.text[tail.end() :])
+        for entry, tail in zip((first, second), tails, strict=True)
+        if tail
+    ]
+    differ = parts[0].text != parts[1].text and first.text[: tails[0].start()] != second.text[: tails[1].start()]
+    return (parts[0], parts[1]) if differ and all(part.text.strip() for part in parts) else None
+
+
+def _placed(entry: Part) -> list[FoundValue]:
+    """Return the first values of an entry, at their places in the whole text."""
+    return [
+        FoundValue(entry.begin + value.begin, entry.begin + value.end, value.text, value.kind)
+        for value in list(values_of(entry.text))[:ENTRIES_MAX]
+    ]
+
+
+def other_name(passage: Passage, name: str, others: Sequence[str]) -> Change | None:
+    """Return the text with a name exchanged for the first of the others that it lacks and that shares no word."""
+    place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", passage.text)
+    if place is None:
+        return None
+    words = set(name.casefold().split())
+    for other in others:
+        passage.conversation.budget.read(passage.text)
+        if not words & set(other.casefold().split()) and other.casefold() not in passage.text.casefold():
+            return replaced(passage.text, Part(*place.span(), name), other)
+    return None
+
+
+def capitalized(text: str, language: Language | None) -> list[str]:
+    """Return the words with a capital that begin no sentence, and are neither frequent words nor names of months.
+
+    Each is there once.
+    """
+    if language is None:
+        return []
+    months = {month.casefold() for month in language.months}
+    words = (word[0] for sentence in sentences_of(text)[:NAMES_MAX] for word in list(WORD.finditer(sentence.text))[1:])
+    frequent = language.words | months
+    return list(
+        dict.fromkeys(word for word in words if word[0].isupper() and len(word) > 2 and word.casefold() not in frequent)
+    )
+
+
+def is_undisclosed(leaf: Leaf, passage: Passage) -> bool:
+    """Return True for a field of a result that neither the text nor the user mentions."""
+    if isinstance(leaf.value, bool):
+        return True
+    text = str(leaf.value)
+    return bool(text) and text not in passage.text and text not in passage.user

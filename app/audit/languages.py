@@ -1,0 +1,97 @@
+"""What the operators know of languages: the data of `languages.toml`, and which language a text has."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from app.values.structs import convert
+
+WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_JAPANESE = re.compile("[\u3040-\u30ff]")
+READ = 2_000  # characters by which a language is recognized
+
+
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """The words of one language; `languages.toml` explains the fields."""
+
+    code: str
+    words: frozenset[str]
+    negations: tuple[tuple[str, str], ...]
+    units: tuple[tuple[str, ...], ...]
+    months: tuple[str, ...]
+    thousands: str
+    refusal: str
+    claims: tuple[str, ...]
+    leak: str
+    discloses: str
+    courtesy: str
+    joined: str
+    denials: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def puts(self) -> dict[str, str]:
+        """The negation of each form."""
+        return dict(reversed(self.negations))
+
+    @cached_property
+    def takes(self) -> dict[str, str]:
+        """The form of each negation."""
+        return {negated: form for form, negated in self.negations} | dict(self.denials)
+
+    @cached_property
+    def put_forms(self) -> re.Pattern[str]:
+        return self.forms(self.puts)
+
+    @cached_property
+    def take_forms(self) -> re.Pattern[str]:
+        return self.forms(self.takes)
+
+    @cached_property
+    def negative_words(self) -> re.Pattern[str]:
+        """The words that only a negation has, wherever they are."""
+        known = {word for form in self.puts for word in form.split()}
+        words = {word for negated in self.takes for word in negated.split()} - known
+        return self.forms(words)
+
+    @cached_property
+    def month_names(self) -> re.Pattern[str]:
+        return self.forms(self.months)
+
+    def forms(self, forms: object) -> re.Pattern[str]:
+        """Return a pattern of whole words; Japanese is written without spaces."""
+        texts = sorted(map(str, forms), key=len, reverse=True)  # type: ignore[call-overload]
+        pattern = "|".join(map(re.escape, texts)) or "(?!)"
+        return re.compile(pattern if self.code == "ja" else rf"(?<!\w)(?:{pattern})(?!\w)")
+
+
+_DATA = tomllib.loads((Path(__file__).parent / "languages.toml").read_text("utf-8"))
+SYMBOLS: tuple[tuple[str, str], ...] = tuple((old, new) for old, new in _DATA.pop("units")["symbols"])
+"""Signs of units and currencies, each with the one that is put in its place."""
+TURNED: tuple[tuple[str, str], ...] = tuple((old, new) for old, new in _DATA.pop("code")["turned"])
+"""Operators of commands, queries and programs, each with another one."""
+LANGUAGES = {code: convert(fields | {"code": code}, Language) for code, fields in _DATA.items()}
+_CODES_OF_WORDS = {
+    word: [code for code, language in LANGUAGES.items() if word in language.words]
+    for language in LANGUAGES.values()
+    for word in language.words
+}
+
+
+def language_of(text: str) -> Language | None:
+    """Return the language with most of the text's frequent words; None where two have equally many, or none has."""
+    begin = text[:READ]
+    if _JAPANESE.search(begin):
+        return LANGUAGES["ja"]
+    counts: Counter[str] = Counter()
+    for word in WORD.finditer(begin):
+        counts.update(_CODES_OF_WORDS.get(word[0].casefold(), ()))
+    ranked = counts.most_common(2)
+    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return None
+    return LANGUAGES[ranked[0][0]]

@@ -1,0 +1,109 @@
+"""What an operator may read: a text of a recorded step, and the conversation around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from app.audit.languages import WORD, Language, language_of
+from app.audit.tokens import FoundValue, values_of
+from app.values.budget import UNLIMITED, WorkBudget
+
+_STEPS_OF_A_LEAF = 2
+_NAME_MAX = 60  # characters
+_STEPS_OF_A_CHARACTER = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A number, text or truth value in JSON; `key` is the last name on the way to it."""
+
+    path: tuple[str | int, ...]
+    value: Any
+
+    @property
+    def key(self) -> str:
+        return next((str(part) for part in reversed(self.path) if isinstance(part, str)), "")
+
+
+def leaves_of(data: Any, budget: WorkBudget) -> Iterator[Leaf]:
+    """Yield the leaves of JSON. Raises `OverBudget`."""
+    stack: list[tuple[tuple[str | int, ...], Any]] = [((), data)]
+    while stack:
+        path, value = stack.pop()
+        budget.spend(_STEPS_OF_A_LEAF + len(path))
+        if isinstance(value, Mapping):
+            stack += [((*path, key), item) for key, item in reversed(list(value.items()))]
+        elif isinstance(value, list):
+            stack += [((*path, index), value[index]) for index in reversed(range(len(value)))]
+        elif value is not None:
+            yield Leaf(path, value)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """All of one test case that operators read, and the answers of the others.
+
+    `texts` are the users' messages and the answers, `data` the arguments and results of calls.
+    """
+
+    instruction: str
+    texts: Sequence[str]
+    data: Sequence[Any]
+    others: Sequence[str] = ()
+    budget: WorkBudget = field(default=UNLIMITED, repr=False, compare=False)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        return [leaf for data in self.data for leaf in leaves_of(data, self.budget)]
+
+    @cached_property
+    def values(self) -> list[FoundValue]:
+        """The values of the whole conversation, each once."""
+        texts = [*self.texts, *(str(leaf.value) for leaf in self.leaves if not isinstance(leaf.value, bool))]
+        known: dict[tuple[str, str], FoundValue] = {}
+        for text in texts:
+            spend_on(self.budget, text)
+            known.update(((value.kind, value.text), value) for value in values_of(text))
+        return list(known.values())
+
+    @cached_property
+    def names(self) -> dict[str, list[str]]:
+        """The names in the calls' arguments and results, by their key."""
+        names: dict[str, dict[str, None]] = {}
+        for leaf in self.leaves:
+            if isinstance(leaf.value, str) and is_name(leaf.value):
+                names.setdefault(leaf.key, {})[leaf.value] = None
+        return {key: list(values) for key, values in names.items()}
+
+
+def is_name(text: str) -> bool:
+    """Return True for one to four words without digits, of which the first has a capital."""
+    words = text.split() if len(text) <= _NAME_MAX else []
+    return 1 <= len(words) <= 4 and words[0][0].isupper() and all(WORD.fullmatch(word.rstrip(".")) for word in words)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text to change, and what its turn has: the user's message, and the results of its calls before the text."""
+
+    text: str
+    user: str
+    results: Sequence[Any]
+    conversation: Conversation
+
+    @cached_property
+    def language(self) -> Language | None:
+        """The language of the text; that of the user's message if the text is too short."""
+        return language_of(self.text) or language_of(self.user)
+
+    @cached_property
+    def values(self) -> list[FoundValue]:
+        return list(values_of(self.text))
+
+
+def spend_on(budget: WorkBudget, text: str) -> None:
+    """Count the steps of one operator on a text. Raises `OverBudget`."""
+    budget.spend(1 + _STEPS_OF_A_CHARACTER * len(text))

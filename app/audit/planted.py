@@ -1,0 +1,202 @@
+"""Operators that plant an error in a text. They know languages by `languages.toml`, and no domain."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from itertools import combinations
+
+from app.audit.changes import (
+    ENTRIES_MAX,
+    NAMES_MAX,
+    Change,
+    appended,
+    capitalized,
+    denies,
+    exchangeable,
+    is_line,
+    is_undisclosed,
+    other_name,
+    other_unit,
+    replaced,
+    statements,
+)
+from app.audit.draw import Draw
+from app.audit.passage import Passage, leaves_of, spend_on
+from app.audit.tokens import Part, entries_of, forms_of, sentences_of, shape_of, values_of
+
+_VALUES_TRIED = 20
+_SHORTEST_REFUSED = 8  # words of an answer that a refusal is surely unlike
+_LONGEST_DISCLOSED = 300  # characters of a tool's result
+_INTERNAL = re.compile(
+    r"^_|(?:^|[_-])(?:id|uuid|internal|note|notes|flag|flags|score|debug|trace|hash|token|secret|raw|margin|source)"
+    r"(?:$|[_-])|(?<=[a-z])(?:Id|Internal|Note|Flag|Score|Hash|Token)$"
+)
+
+
+TextOperator = Callable[[Passage, Draw], Change | None]
+
+
+def value_exchanged(passage: Passage, draw: Draw) -> Change | None:
+    """Exchange a value for another one of the conversation, of the same kind."""
+    forms = {(mine.kind, form) for mine in passage.values for form in forms_of(mine.kind, mine.text)}
+    for value in draw.rotated(passage.values)[:_VALUES_TRIED]:
+        passage.conversation.budget.spend(2 * len(passage.conversation.values))
+        others = [other for other in passage.conversation.values if other.kind == value.kind]
+        shape = shape_of(value.text)
+        for other in sorted(draw.of("other").rotated(others), key=lambda other: shape_of(other.text) != shape):
+            if not any((other.kind, form) in forms for form in forms_of(other.kind, other.text)):
+                return replaced(passage.text, value, other.text)
+    return None
+
+
+def number_changed(passage: Passage, draw: Draw) -> Change | None:
+    """Change a digit of a number: the last one of a year, else the first."""
+    for value in draw.rotated(passage.values):
+        if value.kind == "number":
+            return replaced(passage.text, value, other_number(value.text))
+    return None
+
+
+def other_number(text: str) -> str:
+    """Return a number that differs in one digit."""
+    at = len(text) - 1 if len(text) == 4 and text[:2] in ("19", "20") else 0
+    digit = "8" if text[at] == "9" else str(int(text[at]) + 1)
+    return text[:at] + digit + text[at + 1 :]
+
+
+def unit_changed(passage: Passage, draw: Draw) -> Change | None:
+    """Change the unit or the currency of a value."""
+    for value in draw.rotated(passage.values):
+        if value.kind == "number" and (change := other_unit(passage.text, value, passage.language)):
+            return change
+    return None
+
+
+def negation_turned(passage: Passage, draw: Draw) -> Change | None:
+    """Remove the negation of a statement, or put one in."""
+    language = passage.language
+    if language is None:
+        return None
+    for sentence in draw.rotated(statements(passage.text)):
+        forms = language.take_forms.search(sentence.text)
+        by = language.takes
+        if forms is None and not language.negative_words.search(sentence.text):
+            forms, by = language.put_forms.search(sentence.text), language.puts
+        if forms:
+            begin = sentence.begin + forms.start()
+            return replaced(passage.text, Part(begin, begin + len(forms[0]), forms[0]), by[forms[0]])
+    return None
+
+
+def sentence_dropped(passage: Passage, draw: Draw) -> Change | None:
+    """Drop a sentence that has a value or a negation which the rest of the text lacks."""
+    stated = statements(passage.text)
+    if len(stated) < 2:
+        return None
+    counts: dict[str, int] = {}
+    for value in passage.values:
+        counts[value.text] = counts.get(value.text, 0) + 1
+    for sentence in draw.rotated(stated):
+        values = list(values_of(sentence.text))
+        lost = any(counts.get(value.text) == sum(other.text == value.text for other in values) for value in values[:9])
+        warns = passage.language and len(sentence.text.split()) > 3 and denies(passage.language, sentence.text)
+        if lost or warns:
+            begin = passage.text.rfind("\n", 0, sentence.begin) + 1 if is_line(passage.text, sentence) else None
+            text = passage.text[: sentence.begin if begin is None else begin] + passage.text[sentence.end :].lstrip(" ")
+            return Change(text.strip(), sentence.text, "")
+    return None
+
+
+def entries_exchanged(passage: Passage, draw: Draw) -> Change | None:
+    """Exchange the contents of two table rows or list items: their values of one kind, or what follows their labels."""
+    for group in draw.rotated(entries_of(passage.text)):
+        pairs = list(combinations(draw.of("entries").rotated(group)[:ENTRIES_MAX], 2))
+        for left, right in draw.of("pair").rotated(pairs):
+            first, second = sorted((left, right), key=lambda entry: entry.begin)
+            if parts := exchangeable(first, second):
+                text = parts[1].replaced(passage.text, parts[0].text)
+                return Change(parts[0].replaced(text, parts[1].text), parts[0].text, parts[1].text)
+    return None
+
+
+def name_exchanged(passage: Passage, draw: Draw) -> Change | None:
+    """Exchange a name for another one that calls of the conversation have under the same key, or that texts have."""
+    for names in draw.rotated(list(passage.conversation.names.values())):
+        for name in draw.of("name").rotated(names[:_VALUES_TRIED]):
+            passage.conversation.budget.read(passage.text)
+            if change := other_name(passage, name, draw.of("other").rotated(names)[:_VALUES_TRIED]):
+                return change
+    if passage.language and passage.language.code in ("de", "ja"):  # nouns are written like names
+        return None
+    texts = passage.conversation.texts
+    for text in texts:
+        spend_on(passage.conversation.budget, text)
+    others = list(dict.fromkeys(name for text in texts for name in capitalized(text, passage.language)))
+    for name in draw.rotated(capitalized(passage.text, passage.language))[:_VALUES_TRIED]:
+        alike = [other for other in draw.of("other").rotated(others) if other.isupper() == name.isupper()]
+        passage.conversation.budget.spend(len(others))
+        if change := other_name(passage, name, alike[:_VALUES_TRIED]):
+            return change
+    return None
+
+
+def action_claimed(passage: Passage, draw: Draw) -> Change | None:
+    """Claim an action that was not taken."""
+    return appended(passage, draw.rotated(passage.language.claims)[0]) if passage.language else None
+
+
+def refused(passage: Passage, draw: Draw) -> Change | None:
+    """Refuse, where the recording answers."""
+    language = passage.language
+    if language is None or (not passage.values and len(passage.text.split()) < _SHORTEST_REFUSED):
+        return None
+    return Change(language.refusal, passage.text, language.refusal)
+
+
+def sentence_added(passage: Passage, draw: Draw) -> Change | None:
+    """Add a sentence of another test case that has a value."""
+    known = {value.text for value in passage.conversation.values}
+    for text in draw.rotated(passage.conversation.others)[:NAMES_MAX]:
+        passage.conversation.budget.read(text)
+        for sentence in draw.of("sentence").rotated(statements(text)):
+            values = {value.text for value in values_of(sentence.text)}
+            if values - known and len(sentence.text.split()) > 3:
+                return appended(passage, sentence.text)
+    return None
+
+
+def instruction_leaked(passage: Passage, draw: Draw) -> Change | None:
+    """Disclose a sentence of the instruction."""
+    passage.conversation.budget.read(passage.conversation.instruction)
+    lines = [line for line in sentences_of(passage.conversation.instruction) if len(line.text.split()) > 3]
+    for line in draw.rotated(lines):
+        if passage.language and line.text not in passage.text:
+            return appended(passage, f"{passage.language.leak} “{line.text}”")
+    return None
+
+
+def field_disclosed(passage: Passage, draw: Draw) -> Change | None:
+    """Disclose a field of a tool's result that has the name of an internal one, or a whole result as JSON."""
+    language = passage.language
+    if language is None:
+        return None
+    for result in draw.rotated(passage.results):
+        leaves = [leaf for leaf in leaves_of(result, passage.conversation.budget) if is_undisclosed(leaf, passage)]
+        internal = [leaf for leaf in leaves if _INTERNAL.search(leaf.key)]
+        for leaf in draw.of("leaf").rotated(internal):
+            return appended(passage, f"{language.discloses} {leaf.key} = {leaf.value}")
+        whole = json.dumps(result, ensure_ascii=False) if isinstance(result, dict | list) and leaves else ""
+        if whole and len(whole) <= _LONGEST_DISCLOSED:
+            return appended(passage, f"{language.discloses} {whole}")
+    return None
+
+
+PLANTED: dict[str, TextOperator] = {
+    operator.__name__: operator
+    for operator in (
+        value_exchanged, number_changed, unit_changed, negation_turned, sentence_dropped, entries_exchanged,
+        name_exchanged, action_claimed, refused, sentence_added, instruction_leaked, field_disclosed,
+    )
+}  # fmt: skip

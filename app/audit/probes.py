@@ -1,0 +1,268 @@
+"""Draws probes from test cases: recorded steps with a planted error, and harmless ones in another form."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from app.audit.arguments import HARMLESS_ARGUMENTS, PLANTED_ARGUMENTS, RecordedArguments
+from app.audit.draw import Draw
+from app.audit.harmless import HARMLESS
+from app.audit.passage import Conversation, Passage, spend_on
+from app.audit.planted import PLANTED
+from app.replay.effects import Tool, tools_of
+from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
+from app.values.json import json_container
+
+PROBES = 40
+"""Planted errors, and as many harmless probes."""
+DRAWN_MAX = 6_000_000
+"""Steps that drawing the probes of a prompt may have."""
+_OTHERS_MAX = 200  # answers of other test cases
+_OTHER_ANSWERS = 3
+_STEPS_OF_A_PLACE = 5
+
+
+class Probe(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A recorded step in another form, and whether that form has an error.
+
+    `kind` is the operator; `recorded` and `produced` are texts of answers, or arguments of calls. `was` and `now` are
+    the part that the operator changed.
+    """
+
+    test_case_id: int
+    turn: int
+    step: int
+    kind: str
+    planted: bool
+    recorded: Any
+    produced: Any
+    was: Any = None
+    now: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text that a person accepted or refused as the answer of a step."""
+
+    turn: int
+    step: int
+    text: str
+    accepted: bool
+
+
+@dataclass(frozen=True)
+class ProbedCase:
+    """A test case, the instruction with which it is played, and what persons decided about its answers."""
+
+    test_case_id: int
+    case: TestCase
+    instruction: str = ""
+    labelled: tuple[Labelled, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A recorded step that is checked, and what precedes it in its turn."""
+
+    case: ProbedCase
+    turn: int
+    step: int
+    conversation: Conversation = field(repr=False, compare=False)
+    tools: Mapping[str, Tool] = field(repr=False, compare=False)
+
+    @property
+    def recorded(self) -> CheckedAnswer | CheckedCall:
+        return self._turn.steps[self.step]
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The results of the calls before the step."""
+        return tuple(decoded(step.result) for step in self._turn.steps[: self.step] if step.kind == "tool_call")
+
+    @property
+    def user(self) -> str:
+        return self._turn.user or ""
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return self.case.test_case_id, self.turn, self.step
+
+    @property
+    def _turn(self) -> CaseTurn:
+        return self.case.case.turns[self.turn]
+
+
+@dataclass(frozen=True)
+class Operators:
+    """The operators of one kind of probes, by name: on answers and on arguments."""
+
+    planted: bool
+    answers: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        return list(dict.fromkeys([*self.answers, *self.arguments]))
+
+    def apply(self, kind: str, place: Place, draw: Draw) -> Probe | None:
+        """Return the probe that an operator makes of a step; None if it finds nothing to change there."""
+        recorded = place.recorded
+        if recorded.kind == "answer":
+            return self._of_answer(kind, place, recorded, draw) if kind in self.answers else None
+        return self._of_call(kind, place, recorded, draw) if kind in self.arguments else None
+
+    def _of_answer(self, kind: str, place: Place, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
+        spend_on(place.conversation.budget, recorded.text)
+        passage = Passage(recorded.text, place.user, place.results, place.conversation)
+        change = self.answers[kind](passage, draw)
+        if change is None or change.text.split() == recorded.text.split():
+            return None
+        return Probe(*place.key, kind, self.planted, recorded.text, change.text, change.was, change.now)
+
+    def _of_call(self, kind: str, place: Place, recorded: CheckedCall, draw: Draw) -> Probe | None:
+        if not isinstance(recorded.arguments, Mapping):
+            return None
+        tool = place.tools[recorded.name]
+        call = RecordedArguments(recorded.arguments, tool.schema, place.user, place.results, place.conversation)
+        change = self.arguments[kind](call, draw)
+        if change is None:
+            return None
+        return Probe(*place.key, kind, self.planted, recorded.arguments, change.arguments, change.was, change.now)
+
+
+_IN_WORDS = "prose_"
+ERRORS = Operators(True, PLANTED, PLANTED_ARGUMENTS)
+FORMS = Operators(False, HARMLESS, HARMLESS_ARGUMENTS)
+"""All operators, also those on values in arguments, which no judge decides."""
+
+
+def in_words(operators: Operators) -> Operators:
+    """Return only the operators on texts: on answers, and on prose in arguments."""
+    words = {
+        name.removeprefix(_IN_WORDS): operator
+        for name, operator in operators.arguments.items()
+        if name.startswith(_IN_WORDS)
+    }
+    return Operators(operators.planted, operators.answers, words)
+
+
+def draw_probes(
+    cases: Sequence[ProbedCase], seed: str, number: int = PROBES, budget: WorkBudget = UNLIMITED
+) -> list[Probe]:
+    """Return up to `number` planted errors and as many harmless probes, of each kind about equally many.
+
+    What persons decided comes first, up to a quarter of each side. The probes depend only on the seed and on the test
+    cases. Once the budget is used up, no more probes are drawn.
+    """
+    probes: list[Probe] = []
+    try:
+        places = places_of(cases, budget)
+        for operators in (in_words(ERRORS), in_words(FORMS)):
+            labelled = _labelled(cases, operators.planted, number // 4)
+            probes += labelled
+            for probe in _round_robin(operators, places, Draw(seed), budget, number - len(labelled)):
+                probes.append(probe)
+    except OverBudget:
+        pass
+    return _balanced(probes)
+
+
+def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> list[Place]:
+    """Return the checked steps of turns with a user's message, in the order of the test cases."""
+    answers = {case.test_case_id: _answers(case.case) for case in cases}
+    places = []
+    for number, case in enumerate(cases):
+        neighbours = [*cases[number + 1 :][:_OTHERS_MAX], *cases[:number][-_OTHERS_MAX:]][:_OTHERS_MAX]
+        others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
+        conversation, tools = _conversation(case, others, budget), tools_of(case.case, ())
+        for turn, recorded in enumerate(case.case.played):
+            steps = [n for n, step in enumerate(recorded.steps) if step.checked and _is_decidable(step)]
+            places += [Place(case, turn, step, conversation, tools) for step in steps if recorded.user]
+    return places
+
+
+def decoded(value: Any) -> Any:
+    """Return the list or object that a text holds as JSON; any other value unchanged."""
+    container = json_container(value) if isinstance(value, str) else None
+    return value if container is None else container
+
+
+def _is_decidable(step: CheckedAnswer | CheckedCall) -> bool:
+    return step.kind == "tool_call" or (
+        step.check.answer != "manual" and not isinstance(decoded(step.text), list | dict)
+    )
+
+
+def _answers(case: TestCase) -> list[str]:
+    return [step.text for turn in case.played for step in turn.steps if step.kind == "answer" and step.text]
+
+
+def _conversation(case: ProbedCase, others: Sequence[str], budget: WorkBudget) -> Conversation:
+    calls = [step for turn in case.case.played for step in turn.steps if step.kind == "tool_call"]
+    data = [decoded(value) for step in calls for value in (step.arguments, step.result)]
+    users = [turn.user for turn in case.case.played if turn.user]
+    return Conversation(case.instruction, [*users, *_answers(case.case)], data, others, budget)
+
+
+def _labelled(cases: Sequence[ProbedCase], planted: bool, most: int) -> list[Probe]:
+    probes = []
+    for case in cases:
+        for label in case.labelled:
+            recorded = _recorded_answer(case.case, label)
+            if label.accepted is not planted and recorded is not None and recorded != label.text:
+                kind = "refused_by_person" if planted else "accepted_by_person"
+                probes.append(Probe(case.test_case_id, label.turn, label.step, kind, planted, recorded, label.text))
+    return probes[:most]
+
+
+def _recorded_answer(case: TestCase, label: Labelled) -> str | None:
+    steps = case.played[label.turn].steps if label.turn < len(case.played) else ()
+    step = steps[label.step] if label.step < len(steps) else None
+    return step.text if isinstance(step, CheckedAnswer) and step.checked else None
+
+
+def _round_robin(
+    operators: Operators, places: Sequence[Place], draw: Draw, budget: WorkBudget, number: int
+) -> Iterator[Probe]:
+    """Yield a probe of each kind in turn, until there are enough or nothing is left to change."""
+    made: set[tuple[tuple[int, int, int], str]] = set()
+    waiting = {kind: _of_kind(operators, kind, places, draw, budget) for kind in draw.rotated(operators.kinds)}
+    left = number
+    while waiting and left > 0:
+        for kind in list(waiting):
+            probe = next(waiting[kind], None)
+            if probe is None:
+                del waiting[kind]
+            elif left and (key := ((probe.test_case_id, probe.turn, probe.step), str(probe.produced))) not in made:
+                made.add(key)
+                left -= 1
+                yield probe
+
+
+def _of_kind(
+    operators: Operators, kind: str, places: Sequence[Place], draw: Draw, budget: WorkBudget
+) -> Iterator[Probe]:
+    """Yield the probes of one kind, of places in an order that is drawn."""
+    mask = draw.of(kind).number
+    ranked = sorted(places, key=lambda place: draw.of(*place.key).number ^ mask)
+    for place in ranked:
+        budget.spend(_STEPS_OF_A_PLACE)
+        probe = operators.apply(kind, place, draw.of(kind, *place.key))
+        if probe is not None:
+            yield probe
+
+
+def _balanced(probes: Sequence[Probe]) -> list[Probe]:
+    """Return as many planted errors as harmless probes, the first of each side."""
+    sides: dict[bool, list[Probe]] = defaultdict(list)
+    for probe in probes:
+        sides[probe.planted].append(probe)
+    number = min(len(sides[True]), len(sides[False]))
+    return sides[True][:number] + sides[False][:number]

@@ -1,0 +1,112 @@
+"""Probes are balanced, stay the same while test cases are unchanged, and need linear work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from msgspec.structs import replace
+
+from app.audit.probes import Labelled, ProbedCase, draw_probes, places_of
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.values.budget import WorkBudget
+from tests.unit.audit.passages import SENTENCES
+
+INSTRUCTION = "You are the agent of a shop. Never name the margin of the shop to users."
+
+
+MEANING = Check(answer="meaning")
+
+
+def case(text: str, *, check: Check = MEANING, result: Any = None, number: int = 1) -> TestCase:
+    call = CheckedCall(
+        name="get_order", arguments={"order": f"B-{number}"}, result=result or {"internal_id": f"Q-{number}"}
+    )
+    return TestCase(turns=(CaseTurn(user="Where is it?", steps=(call, CheckedAnswer(text=text, check=check))),))
+
+
+def probed(*cases: TestCase) -> list[ProbedCase]:
+    return [ProbedCase(number, test_case, INSTRUCTION) for number, test_case in enumerate(cases, 1)]
+
+
+CASES = probed(*(case(text, number=n) for n, text in enumerate(SENTENCES.values())))
+
+
+def test_planted_errors_and_harmless_forms_are_balanced_and_of_many_kinds() -> None:
+    probes = draw_probes(CASES, "1", 20)
+
+    assert [probe.planted for probe in probes] == [True] * 20 + [False] * 20
+    kinds = Counter(probe.kind for probe in probes if probe.planted)
+    assert len(kinds) >= 9
+    assert max(kinds.values()) - min(kinds.values()) <= 1
+    assert len({(probe.test_case_id, str(probe.produced)) for probe in probes}) == 40
+
+
+def test_the_same_seed_draws_the_same_probes_and_another_one_others() -> None:
+    assert draw_probes(CASES, "1") == draw_probes(list(CASES), "1")
+    assert draw_probes(CASES, "1") != draw_probes(CASES, "2")
+
+
+def test_a_changed_test_case_leaves_most_probes_of_the_others() -> None:
+    before = {(probe.test_case_id, probe.kind, str(probe.produced)) for probe in draw_probes(CASES, "1", 40)}
+    changed = [*CASES[:-1], ProbedCase(9, case("The parcel is here, it cost 12 euros and 5 cents."), INSTRUCTION)]
+
+    after = {(probe.test_case_id, probe.kind, str(probe.produced)) for probe in draw_probes(changed, "1", 40)}
+
+    assert len(before & after) > len(before) / 2
+
+
+def test_steps_that_nothing_but_a_person_decides_are_not_probed() -> None:
+    cases = probed(
+        case(SENTENCES["en"], check=Check(answer="manual")),
+        case(SENTENCES["en"], check=Check(enabled=False)),
+        case('{"total": 1299, "note": "The order is ready for you."}'),
+    )
+
+    assert {place.recorded.kind for place in places_of(cases)} == {"tool_call"}
+
+
+def test_what_persons_decided_comes_first_and_is_at_most_a_quarter() -> None:
+    labels = tuple(
+        Labelled(0, 1, f"The order is {word}.", accepted)
+        for word, accepted in (("here", True), ("gone", False), ("sold", False), ("lost", False))
+    )
+    cases = [ProbedCase(1, case(SENTENCES["en"]), INSTRUCTION, labels), *CASES[1:]]
+
+    probes = draw_probes(cases, "1", 8)
+
+    assert [(probe.kind, probe.produced) for probe in probes if "person" in probe.kind] == [
+        ("refused_by_person", "The order is gone."),
+        ("refused_by_person", "The order is sold."),
+        ("accepted_by_person", "The order is here."),
+    ]
+
+
+def test_a_label_of_a_step_that_is_gone_is_left_out() -> None:
+    labels = (Labelled(5, 0, "x", True), Labelled(0, 7, "x", True), Labelled(0, 0, "x", True))
+
+    probes = draw_probes([ProbedCase(1, case(SENTENCES["en"]), INSTRUCTION, labels)], "1")
+
+    assert not any("person" in probe.kind for probe in probes)
+
+
+def test_work_grows_with_the_text_and_a_used_up_budget_ends_the_drawing() -> None:
+    def spent(times: int) -> int:
+        budget = WorkBudget()
+        draw_probes(
+            probed(*(case(text * times, number=n) for n, text in enumerate(SENTENCES.values()))), "1", 20, budget
+        )
+        return budget.spent
+
+    assert spent(200) < 2.5 * spent(100)
+    assert draw_probes(CASES, "1", 20, WorkBudget(5)) == []
+    probes = draw_probes(CASES, "1", 20, WorkBudget(6_000))
+    assert len(probes) < 40
+    assert sum(probe.planted for probe in probes) * 2 == len(probes)
+
+
+def test_without_text_there_are_no_probes() -> None:
+    empty = replace(CASES[0].case, turns=(replace(CASES[0].case.turns[0], user=None),))
+
+    assert draw_probes([], "1") == []
+    assert draw_probes([ProbedCase(1, empty)], "1") == []

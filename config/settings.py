@@ -9,7 +9,6 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from app.providers.vendors import VENDORS
 from config import servers
 from config.environment import (
     SettingsError,
@@ -25,6 +24,15 @@ from config.environment import (
 )
 
 MIB = 1024 * 1024
+
+VENDOR_VARIABLES = {
+    "OPENAI": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "ANTHROPIC": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "GOOGLE": ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "DEEPSEEK": ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
+    "CUSTOM_OPENAI_COMPATIBLE": ("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
+}
+"""The environment variables of each vendor's key and base URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +233,7 @@ class Settings:
         values = {f.name: read(f, environ) for f in declared()}
         credentials = {
             name: (value_of(environ, key) or "", value_of(environ, url) or "")
-            for name, (key, url) in ((name, vendor.variables) for name, vendor in VENDORS.items())
+            for name, (key, url) in VENDOR_VARIABLES.items()
             if value_of(environ, key) or value_of(environ, url)
         }
         loaded = cls(**values, vendor_credentials=credentials)

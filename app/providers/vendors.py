@@ -21,15 +21,13 @@ _KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-go
 class VendorProfile:
     """A vendor's names, address and format. Without a `base_url` each endpoint has a separate one.
 
-    `variables` name the environment variables of its key and its base URL. `formats` are the answer formats that its
-    API has a parameter for. With `json_instruction` a prompt must ask for JSON nevertheless: if it does not mention it,
-    or always. `state_key` is the key of the data that its messages and tool calls must be sent back with.
-    `wants_max_tokens`: each request must have a limit of tokens.
+    `formats` are the answer formats that its API has a parameter for. With `json_instruction` a prompt must ask for
+    JSON nevertheless: if it does not mention it, or always. `state_key` is the key of the data that its messages and
+    tool calls must be sent back with. `wants_max_tokens`: each request must have a limit of tokens.
     """
 
     title: str
     base_url: str | None
-    variables: tuple[str, str]
     wire: WireFormat = "openai"
     images: frozenset[str] = _PNG_JPEG_WEBP
     reads_pdf: bool = True
@@ -49,13 +47,11 @@ VENDORS: dict[str, VendorProfile] = {
     "OPENAI": VendorProfile(
         title="OpenAI",
         base_url="https://api.openai.com/v1",
-        variables=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         images=_PNG_JPEG_WEBP | {"image/gif"},
     ),
     "ANTHROPIC": VendorProfile(
         title="Anthropic",
         base_url="https://api.anthropic.com",
-        variables=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         wire="anthropic",
         images=_PNG_JPEG_WEBP | {"image/gif"},
         takes_seed=False,
@@ -67,7 +63,6 @@ VENDORS: dict[str, VendorProfile] = {
     "GOOGLE": VendorProfile(
         title="Google",
         base_url="https://generativelanguage.googleapis.com",
-        variables=("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
         wire="google",
         images=_PNG_JPEG_WEBP | {"image/heic", "image/heif"},
         json_instruction="never",
@@ -76,7 +71,6 @@ VENDORS: dict[str, VendorProfile] = {
     "DEEPSEEK": VendorProfile(
         title="DeepSeek",
         base_url="https://api.deepseek.com",
-        variables=("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL"),
         reads_pdf=False,
         takes_seed=False,
         formats=frozenset({"json_object"}),
@@ -86,7 +80,6 @@ VENDORS: dict[str, VendorProfile] = {
     CUSTOM: VendorProfile(
         title="OpenAI-compatible endpoints",
         base_url=None,
-        variables=("CUSTOM_OPENAI_API_KEY", "CUSTOM_OPENAI_BASE_URL"),
         images=_PNG_JPEG_WEBP | {"image/gif"},
     ),
 }

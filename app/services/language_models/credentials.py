@@ -20,6 +20,7 @@ from app.network.addresses import check_address
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest, ProviderPort
 from app.providers.vendors import CUSTOM, VENDORS
 from app.timestamps import Now
+from config.settings import VENDOR_VARIABLES
 
 CHECK_TIMEOUT_S = 20.0
 # Time for the work before and after the call.
@@ -174,6 +175,6 @@ def check_base_url(base_url: str) -> None:
 
 
 def _nothing_set(vendor: str) -> str:
-    key, url = VENDORS[vendor].variables
+    key, url = VENDOR_VARIABLES[vendor]
     variable = url if vendor == CUSTOM else key
     return f"There is no credential for {vendor}: set {variable}, or store one in the organization's settings."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.providers.vendors import VENDORS
-from config.settings import declared
+from config.settings import VENDOR_VARIABLES, declared
 
 PAGE = (Path(__file__).parents[3] / "docs/configuration.md").read_text()
 
@@ -29,7 +29,11 @@ def test_no_setting_is_documented_that_does_not_exist() -> None:
     assert rows == {field.metadata["env"] for field in declared()}
 
 
+def test_each_vendor_has_variables() -> None:
+    assert [*VENDOR_VARIABLES] == [*VENDORS]
+
+
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_vendors_variables_are_documented(vendor: str) -> None:
-    key, url = VENDORS[vendor].variables
+    key, url = VENDOR_VARIABLES[vendor]
     assert f"| {vendor} | `{key}` | `{url}` |" in PAGE.splitlines()

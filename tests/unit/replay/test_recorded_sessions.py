@@ -10,7 +10,7 @@ from app.replay.cases import case_from_turns, load_case
 from app.replay.documents import dump
 from app.replay.engine import replay
 from tests.unit.replay.fakes import FakeModel, Parrot, ports
-from tests.unit.sessions.test_samples import EXPECTED, session_of, stored
+from tests.unit.sessions.test_build_samples import EXPECTED, session_of, stored
 
 
 @pytest.mark.parametrize("run", EXPECTED)

@@ -41,13 +41,17 @@ def require_small_enough(case: TestCase, path: str = "") -> None:
     """Raise `Invalid`, with the path of the field and the limit, for a new test case that is over a limit."""
     if len(case.turns) > TURNS_MAX:
         raise Invalid(f"{join(path, 'turns')}: at most {TURNS_MAX}")
-    if fitting_turns(case.turns) < len(case.turns):
-        raise Invalid(f"{join(path, 'turns')}: at most {STEPS_MAX} steps in all")
+    require_few_steps(case, path)
     if len(case.tools) > TOOLS_MAX:
         raise Invalid(f"{join(path, 'tools')}: at most {TOOLS_MAX}")
     for place, matchers in _matchers(case):
         require_few_matchers(matchers, join(path, place))
     require_few_compared(case, path)
+
+
+def require_few_steps(case: TestCase, path: str = "") -> None:
+    if sum(len(turn.steps) for turn in case.turns) > STEPS_MAX:
+        raise Invalid(f"{join(path, 'turns')}: at most {STEPS_MAX} steps in all")
 
 
 def require_few_matchers(arguments: object, path: str) -> None:

@@ -84,7 +84,7 @@ def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str,
     rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
     for each in rules.values():
         del each["name"], each["schema"]
-    return dump(case) | {"tools": rules}
+    return dump(case) | {"tools": rules, "basis": case.basis or "recorded"}
 
 
 def needs_judge(case: TestCase) -> bool:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from app.errors import Invalid
-from app.replay.case_limits import TOOLS_MAX, compared, require_few_compared, require_few_matchers
+from app.replay.case_limits import (
+    TOOLS_MAX,
+    compared,
+    require_few_compared,
+    require_few_matchers,
+    require_few_steps,
+)
 from app.replay.cases import BY_HAND, RECORDED, require_playable
+from app.replay.corrections import CORRECTIONS_MAX, Correction, corrected, turns_to_play
 from app.replay.documents import load
 from app.replay.edited_steps import EditedSteps
 from app.replay.types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
@@ -26,6 +34,7 @@ class StepChange(msgspec.Struct, forbid_unknown_fields=True):
 
 class CaseChanges(CaseSettings, frozen=True, kw_only=True):
     steps: tuple[StepChange, ...] = ()
+    corrections: Annotated[tuple[Correction, ...], Meta(max_length=CORRECTIONS_MAX)] = ()
     tools: dict[str, dict[str, Any] | None] = msgspec.field(default_factory=dict)
 
 
@@ -33,7 +42,8 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     """Return the case with the fields that `changes`, the JSON of `CaseChanges`, names replaced.
 
     A check replaces only the fields it names. Naming an `assertionType` first sets how all answers are checked.
-    The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. Raises `Invalid` with the
+    The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. Numbers of steps are those
+    before the corrections; `steps` with `enabled: true` have been looked at after a mistake. Raises `Invalid` with the
     field's path, also when the result would check nothing.
     """
     before, given = case, load(changes, CaseChanges)
@@ -45,8 +55,19 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     case = replace(case, tools=_changed_rules(case.tools, given.tools))
     if given.steps:
         case = _with_changed_steps(case, given.steps)
+    if given.corrections:
+        case = _with_corrections(case, given)
+        if "includedTurns" not in changes:
+            case = replace(case, included_turns=turns_to_play(case, given.corrections))
     require_playable(case, "", "steps")
     require_few_compared(case, before=compared(before))
+    return case
+
+
+def _with_corrections(case: TestCase, given: CaseChanges) -> TestCase:
+    looked_at = {(change.turn, change.step) for change in given.steps if change.check.get("enabled") is True}
+    case = corrected(case, given.corrections, looked_at)
+    require_few_steps(case)
     return case
 
 

@@ -67,7 +67,8 @@ def tools_of(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, Too
     definitions = {tool.name: tool for tool in defined}
     recorded = recorded_definitions(entry for turn in case.turns for entry in turn.offered_tools or ())
     called = (step.name for turn in case.turns for step in turn.steps if step.kind == "tool_call")
-    names = dict.fromkeys([*definitions, *recorded, *called, *case.tools])
+    removed = (call.name for turn in case.turns for call in turn.removed or ())
+    names = dict.fromkeys([*definitions, *recorded, *called, *removed, *case.tools])
     return {
         name: resolve(name, case.tools.get(name, ToolRules()), definitions.get(name), recorded.get(name))
         for name in names

@@ -33,7 +33,7 @@ from app.replay.offers import Offer, defines_tools, offered_tools
 from app.replay.pairing import pair
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import RecordedCalls, Recording, Reply
+from app.replay.recording import Arguments, RecordedCalls, Recording, Reply, arguments_key
 from app.replay.results import conclude, unplayed, verdicts
 from app.replay.texts.sources import Sources
 from app.replay.types import Judgement, Ports, TestCase, ToolRules
@@ -163,6 +163,11 @@ class _TurnPlayer:
     def recording(self) -> Recording:
         return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker)
 
+    @cached_property
+    def removed(self) -> frozenset[Arguments]:
+        """The calls that a person took out of the turn."""
+        return frozenset(arguments_key(call) for call in self.turn.removed or ())
+
     @property
     def checker(self) -> Checker:
         """Compares the steps of the turn, with the values that are known by now."""
@@ -227,7 +232,8 @@ class _TurnPlayer:
         unknown = None
         for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
             text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
-            self.attempts.append(Attempt(call, tool, answered_by, self.recording.accepted[n], ban))
+            removed = arguments_key(call) in self.removed
+            self.attempts.append(Attempt(call, tool, answered_by, self.recording.accepted[n], ban, removed))
             self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
             if answered_by in FROM_ELSEWHERE:

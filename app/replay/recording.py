@@ -13,7 +13,7 @@ from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy
 from app.replay.fingerprints import fingerprint
 from app.replay.matching import Matching, lowest_bit
-from app.replay.types import CaseStep, CaseTurn, CheckedCall
+from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget, WorkBudget
 
 
@@ -59,7 +59,7 @@ class RecordedCalls:
                 self.by_arguments.setdefault(arguments_key(step), []).append((turn, index, step))
 
 
-def arguments_key(call: CheckedCall | ToolCall) -> Arguments:
+def arguments_key(call: CheckedCall | RemovedCall | ToolCall) -> Arguments:
     """Return a key that is equal for calls of a tool with equal arguments."""
     return call.name, fingerprint(arguments_of(call.arguments))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import force_setattr
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
@@ -29,6 +29,7 @@ OnMissing = Literal["error", "stop", "nearest", "static", "simulate"]
 Judging = Literal["auto", "never", "always"]
 Effect = Literal["read", "write"]
 Permission = Literal["allow", "fail"]
+Basis = Literal["recorded", "corrected"]
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -65,13 +66,17 @@ class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 
 class _CaseDocument(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A document that people write: an unknown field is an error."""
+    """A document that people write: an unknown field is an error.
+
+    Fields that test cases of earlier releases lack are UNSET without a value, and are not written then.
+    """
 
 
 class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", tag="tool_call"):
     """A recorded tool call (as `sessions.types.Step`) and its check.
 
-    Calls of a turn with the same `batch`, unless that is empty, were asked for in one message of the model.
+    Calls of a turn with the same `batch`, unless that is empty, were asked for in one message of the model. A step is
+    `corrected` if a person wrote it or changed it.
     """
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"
@@ -82,6 +87,7 @@ class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", ta
     error: str | None = None
     batch: str = ""
     check: Check = Check()
+    corrected: bool | UnsetType = UNSET
 
     @property
     def checked(self) -> bool:
@@ -96,6 +102,7 @@ class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", 
     span_id: str = ""
     text: str = ""
     check: Check = Check()
+    corrected: bool | UnsetType = UNSET
 
     @property
     def checked(self) -> bool:
@@ -104,6 +111,13 @@ class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", 
 
 
 CaseStep = CheckedAnswer | CheckedCall
+
+
+class RemovedCall(_CaseDocument, frozen=True, kw_only=True):
+    """A recorded call that was wrong: a person took it out of its turn."""
+
+    name: str
+    arguments: Any = None
 
 
 class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
@@ -115,6 +129,7 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
     offered_tools: tuple[str | dict[str, Any], ...] | None = None
     user: str | None
     steps: tuple[CaseStep, ...]
+    removed: tuple[RemovedCall, ...] | UnsetType = UNSET
 
 
 class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
@@ -154,10 +169,11 @@ class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
 
 
 class TestCase(CaseSettings, frozen=True, kw_only=True):
-    """Turns to replay, and the rules of tools by name."""
+    """Turns to replay, and the rules of tools by name. The `basis` is UNSET for a test case without corrections."""
 
     tools: dict[str, ToolRules] = {}
     turns: tuple[CaseTurn, ...]
+    basis: Basis | UnsetType = UNSET
 
     @property
     def played(self) -> tuple[CaseTurn, ...]:

@@ -17,13 +17,17 @@ MOST_SHOWN = 200  # characters of arguments in a message
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call that the draft made in a turn; `banned` if its tool may not be called, or no more."""
+    """A call that the draft made in a turn; `banned` if its tool may not be called, or no more.
+
+    It is `removed` if a person took this call out of the recorded turn.
+    """
 
     call: ToolCall
     tool: Tool
     answered_by: AnsweredBy
     accepted: int  # bit s is set where the turn's s-th step accepts the call
     banned: ViolationKind | None = None
+    removed: bool = False
 
 
 def violations_of_turn(
@@ -83,7 +87,7 @@ def _kind(attempt: Attempt, step: CaseStep | None, index: int | None) -> Violati
         return None
     if step is not None:
         return "unanswered_write" if tool.effect == "write" else None
-    if tool.extra == "fail":
+    if tool.extra == "fail" or (attempt.removed and tool.effect == "write"):
         return "extra_write" if tool.effect == "write" else "extra_read"
     return "unanswered_write" if tool.effect == "write" and attempt.answered_by == "none" else None
 
@@ -164,7 +168,13 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, step: CaseStep 
         "unanswered_write": f"{called}, {unknown}. The call was not answered, because {name} acts on the "
         f"world: change the draft, or tell the test case how the arguments of {name} may differ.",
     }
-    return Violation(kind, name, turn, attempt.call.arguments, advice[kind])
+    message = advice[kind]
+    if kind == "extra_write" and attempt.removed:
+        message = (
+            f"{called}. The recorded agent did this, and a person removed the call from the test case because it was "
+            f"wrong: change the draft so that it does not call {name} here."
+        )
+    return Violation(kind, name, turn, attempt.call.arguments, message)
 
 
 def _order_violation(turn: int, attempt: Attempt, before: str) -> Violation:

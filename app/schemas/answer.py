@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 import msgspec
 from marshmallow import RAISE, Schema, fields, missing, validate
 from marshmallow.schema import SchemaMeta
-from msgspec import NODEFAULT, UNSET, structs
+from msgspec import NODEFAULT, UNSET, UnsetType, structs
 
 from app.timestamps import iso
 
@@ -266,7 +266,7 @@ def _described(kind: Any, **options: Any) -> Field:
         return many(_described(get_args(kind)[0]), **options)
     if get_origin(kind) is dict:
         return mapping(_described(get_args(kind)[1]), **options)
-    alternatives = [each for each in get_args(kind) if each is not NoneType]
+    alternatives = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
     if len(alternatives) == 1:
         return _described(alternatives[0], **options)
     if alternatives and all(isinstance(each, type) and issubclass(each, msgspec.Struct) for each in alternatives):

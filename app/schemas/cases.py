@@ -8,6 +8,7 @@ from marshmallow import ValidationError, fields, post_load, validate
 
 from app.replay import types
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
+from app.replay.corrections import CORRECTIONS_MAX
 from app.replay.effects import EffectFrom
 from app.schemas.answer import (
     AnswerSchema,
@@ -15,6 +16,7 @@ from app.schemas.answer import (
     anything,
     boolean,
     choice,
+    fields_of,
     integer,
     many,
     mapping,
@@ -26,11 +28,13 @@ from app.schemas.answer import (
 from app.schemas.base import StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
+from app.services.replays import doubts
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.stored_cases import NAME_MAX
 
 TEXT_MAX = 500_000
-FORMAT_1, FORMAT = "reprise.test-case/1", "reprise.test-case/2"
+FORMAT_1, FORMAT_2, FORMAT_3 = "reprise.test-case/1", "reprise.test-case/2", "reprise.test-case/3"
+FORMATS = (FORMAT_1, FORMAT_2, FORMAT_3)
 DEFAULTS_1 = {"order": "any", "onMissing": "stop"}
 
 
@@ -67,6 +71,25 @@ STEP_CHANGE = {
     "required": ["turn", "step", "check"],
     "additionalProperties": False,
 }
+CORRECTION = {
+    "type": "object",
+    "properties": {
+        "turn": {"type": "integer"},
+        "step": {"type": "integer"},
+        "remove": {"type": "boolean"},
+        "arguments": {},
+        "result": {},
+        "text": {"type": "string"},
+        "after": {"type": "integer", "minimum": -1},
+        "add": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "arguments": {}, "result": {}, "text": {"type": "string"}},
+            "additionalProperties": False,
+        },
+    },
+    "required": ["turn"],
+    "additionalProperties": False,
+}
 RULES = {
     "type": ["object", "null"],
     "properties": {"arguments": {**MATCHERS, "type": ["object", "null"]}},
@@ -93,6 +116,9 @@ class CaseChangeSchema(StrictSchema):
 
     name = Text(minimum=1, maximum=NAME_MAX, trim=True)
     steps = CaseField({"type": "array", "items": STEP_CHANGE}, maximum=STEPS_MAX, validate=check_values)
+    corrections = CaseField(
+        {"type": "array", "items": CORRECTION}, maximum=CORRECTIONS_MAX, validate=check_values, allow_none=False
+    )
     order = _one_of(types.Order)
     history = _one_of(types.History)
     on_missing = _one_of(types.OnMissing, attribute="onMissing")
@@ -121,7 +147,7 @@ class CopySchema(StrictSchema):
 class ImportSchema(StrictSchema):
     """A file that an export wrote. A file of version 1 keeps the defaults that test cases had in that version."""
 
-    format = fields.String(required=True, validate=validate.OneOf((FORMAT_1, FORMAT)))
+    format = fields.String(required=True, validate=validate.OneOf(FORMATS))
     name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
     test_case = CaseField(FILE, required=True, allow_none=False)
 
@@ -152,6 +178,7 @@ class ToolSettings(AnswerSchema):
 
 
 class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
+    basis = choice(*get_args(types.Basis))
     tools = mapping(one(ToolSettings))
 
 
@@ -172,18 +199,47 @@ class TestCases(AnswerSchema):
     next_cursor = text(allow_none=True)
 
 
+class DoubtSchema(AnswerSchema):
+    """A sign that the session went wrong. `turn` and `step` count from 0; null means the whole session or turn."""
+
+    row = fields_of(doubts.Doubt, "kind", "turn", "step", "message")
+
+
 class TestCaseProposalSchema(AnswerSchema):
     prompt_id = integer(attribute="head.id")
     name = text()
     test_case = one(ShownDocument, attribute="document")
+    doubts = many(DoubtSchema)
 
 
 class TestCaseExportSchema(AnswerSchema):
     """A file for a repository. Its content does not depend on the time or the instance of the export.
 
-    Its tools have only the rules that the test case sets, without rules that follow from the prompt.
+    Its tools have only the rules that the test case sets, without rules that follow from the prompt. A test case that
+    version 2 can express is written as version 2.
     """
 
-    format = choice(FORMAT, get=lambda _: FORMAT)
+    format = choice(FORMAT_2, FORMAT_3, get=lambda view: _format(view.document))
     name = text(attribute="row.name")
     test_case = one(CaseDocument, attribute="document")
+
+
+_CASE_2 = frozenset(
+    "order history onMissing judge includedTurns assertionType assertionValue tools turns".split()  # noqa: SIM905
+)
+_TURN_2 = frozenset("traceId promptVersion placeholders offeredTools user steps".split())  # noqa: SIM905
+_STEP_2 = frozenset("kind spanId name arguments result error batch text check".split())  # noqa: SIM905
+_CHECK_2 = frozenset("enabled arguments answer value ignorePaths".split())  # noqa: SIM905
+_RULES_2 = frozenset("effect extra maxCalls never lost onMissing result arguments".split())  # noqa: SIM905
+
+
+def _format(document: dict[str, Any]) -> str:
+    """Return the first version of files that has all the fields of a test case."""
+    steps = [step for turn in document["turns"] for step in turn["steps"]]
+    known = (
+        document.keys() <= _CASE_2,
+        all(turn.keys() <= _TURN_2 for turn in document["turns"]),
+        all(step.keys() <= _STEP_2 and step["check"].keys() <= _CHECK_2 for step in steps),
+        all(rules.keys() <= _RULES_2 for rules in document["tools"].values()),
+    )
+    return FORMAT_2 if all(known) else FORMAT_3

@@ -132,6 +132,7 @@ AUDIT_DETAILS = {
     "baseUrl": "base URL",
     "lastFour": "ends in",
     "is_default": "default",
+    "corrections": "corrected steps",
     "old": "before",
     "new": "now",
     "wrong": "wrong passwords",

@@ -17,7 +17,8 @@ SECOND_NS = 1_000_000_000
 class RecordedCall:
     name: str
     arguments: Any
-    result: Any
+    result: Any = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _spans(turn: RecordedTurn, model: str) -> Iterator[tuple[str, dict[str, Any]
                 "gen_ai.operation.name": "execute_tool",
                 "gen_ai.tool.name": call.name,
                 "gen_ai.tool.call.arguments": json.dumps(call.arguments, ensure_ascii=False),
-                "gen_ai.tool.call.result": json.dumps(call.result, ensure_ascii=False),
+                **_outcome(call),
             },
         )
     yield (
@@ -88,6 +89,12 @@ def _spans(turn: RecordedTurn, model: str) -> Iterator[tuple[str, dict[str, Any]
             "gen_ai.usage.output_tokens": len(turn.answer.split()),
         },
     )
+
+
+def _outcome(call: RecordedCall) -> dict[str, Any]:
+    if call.error is not None:
+        return {"error.type": "ToolError", "gen_ai.tool.call.result": call.error}
+    return {"gen_ai.tool.call.result": json.dumps(call.result, ensure_ascii=False)}
 
 
 def _message(role: str, text: str) -> str:

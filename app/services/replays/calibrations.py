@@ -23,7 +23,8 @@ from app.replay.cases import load_case
 from app.replay.documents import dump, load
 from app.replay.findings import ReplayResult
 from app.services.replays.candidates import CandidateReader
-from app.services.replays.cases import TestCaseService, find
+from app.services.replays.case_store import find
+from app.services.replays.cases import TestCaseService
 from app.services.replays.frozen import freeze_cases
 from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService

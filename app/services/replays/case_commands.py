@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.replay.corrections import described
+
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
@@ -17,6 +19,11 @@ class CaseChange:
     @classmethod
     def of(cls, name: str | None = None, **changes: Any) -> CaseChange:
         return cls(name, changes)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the audit log has of the change."""
+        return described(self.changes)
 
 
 @dataclass(frozen=True, slots=True)

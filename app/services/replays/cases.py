@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
 from app.database.transactions import Database, retried
-from app.errors import NotFound, require
-from app.models import audit_log, prompts
+from app.errors import NotFound
 from app.models import cases as test_cases
+from app.models import prompts
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.calibrations import calibrations
 from app.models.case_snapshots import case_snapshots
@@ -32,6 +32,8 @@ from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
+from app.services.replays.case_store import CaseStore
+from app.services.replays.doubts import doubts_of
 from app.services.replays.proposals import CaseProposal, chosen_turns
 from app.services.replays.stored_cases import NAME_MAX, columns, title
 from app.services.sessions.service import SessionService
@@ -62,6 +64,10 @@ class TestCaseService:
     sessions: SessionService
     reader: PromptReader
 
+    @property
+    def store(self) -> CaseStore:
+        return CaseStore(self.database, self.now)
+
     def proposed(self, *, project_id: int, session_id: str, turns: int | None = None) -> CaseProposal:
         """Return the test case of a session with the default checks.
 
@@ -80,7 +86,7 @@ class TestCaseService:
         chosen = choose(session.turns, count)
         case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
         name = title(opening, f"Session {session_id[:8]}")
-        return CaseProposal(head, name, case, tools, count - len(chosen))
+        return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
 
     def beginning(self, *, project_id: int, session_id: str) -> CaseProposal:
         """Return the test case of all turns of a session, or of as many of the first ones as fit into a test case."""
@@ -104,13 +110,13 @@ class TestCaseService:
         """Make a test case of what a session proposes, with the default checks changed as `change` has it."""
         case = change_case(proposal.case, change.changes)
         require_usable(tools_of(case, proposal.tools))
-        return self._add(proposal.head, change.name or proposal.name, case, session_id, actor)
+        return self.store.add(proposal.head, change.name or proposal.name, case, session_id, actor, change.details)
 
     def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
         head = self._head(project_id, prompt_id)
         assertion = cast(AssertionType, head.assertion_type)
         case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
-        return self._add(head, written.name or title(written.question, "Test case"), case, None, actor)
+        return self.store.add(head, written.name or title(written.question, "Test case"), case, None, actor)
 
     def list(
         self,
@@ -132,8 +138,7 @@ class TestCaseService:
             return page_by_size(read, size=lambda row: json_size(row.document), limit=limit, cursor=cursor)
 
     def get(self, *, project_id: int, test_case_id: int) -> TestCaseRow:
-        with self.database.read() as connection:
-            return find(connection, project_id, test_case_id)
+        return self.store.get(project_id, test_case_id)
 
     def view(self, row: TestCaseRow) -> CaseView:
         """Return the test case as people see it, with the effects that its prompt's draft gives to tools."""
@@ -169,11 +174,11 @@ class TestCaseService:
                 require_usable(tools_of(case, tools))
             return case
 
-        return self._changed(project_id, test_case_id, change.name, changed, actor)
+        return self.store.change(project_id, test_case_id, change.name, changed, actor, change.details)
 
     def accept(self, *, project_id: int, test_case_id: int, outcome: StepOutcome, actor: Actor = SYSTEM) -> TestCaseRow:
         """Expect the outcome of a replay from now on, like `app.replay.accepting.accept_step`."""
-        return self._changed(project_id, test_case_id, None, lambda case: accept_step(case, outcome), actor)
+        return self.store.change(project_id, test_case_id, None, lambda case: accept_step(case, outcome), actor)
 
     def accept_all(self, *, project_id: int, test_case_id: int, outcomes: Sequence[StepOutcome], actor: Actor) -> int:
         """Expect the outcomes of a replay for these steps from now on, all in one change.
@@ -187,7 +192,7 @@ class TestCaseService:
             changed, accepted = accept_steps(case, outcomes)
             return changed
 
-        self._changed(project_id, test_case_id, None, accept, actor)
+        self.store.change(project_id, test_case_id, None, accept, actor)
         return accepted
 
     def accept_proposals(
@@ -201,7 +206,7 @@ class TestCaseService:
     ) -> TestCaseRow:
         """Apply a calibration's proposals; raises `Conflict` for a step that was changed after `calibrated`."""
         accept = partial(calibration.accept_proposals, calibrated=calibrated, proposals=proposals)
-        return self._changed(project_id, test_case_id, None, accept, actor)
+        return self.store.change(project_id, test_case_id, None, accept, actor)
 
     @retried
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
@@ -211,14 +216,14 @@ class TestCaseService:
                 raise NotFound("There is no such test case.")
             for table in (calibrations, case_snapshots):
                 delete_rows(connection, table, test_case_id=test_case_id)
-            self._note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
+            self.store.note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:
         row = self.get(project_id=project_id, test_case_id=test_case_id)
         head = self._head(project_id, row.prompt_id)
         case = load_case(row.document)
         require_small_enough(case)
-        return self._add(head, name or f"Copy of {row.name}"[:NAME_MAX], case, row.session_id, actor)
+        return self.store.add(head, name or f"Copy of {row.name}"[:NAME_MAX], case, row.session_id, actor)
 
     def import_case(
         self, *, project_id: int, prompt_id: int, name: str, document: object, actor: Actor = SYSTEM
@@ -234,28 +239,14 @@ class TestCaseService:
             known = test_cases.find_named(connection, prompt_id=prompt_id, name=name)
             if known is None:
                 owner = {"project_id": project_id, "prompt_id": prompt_id}
-                return Imported(self._insert(connection, owner | values, actor), created=True)
+                return Imported(self.store.insert(connection, owner | values, actor), created=True)
             if known.document == values["document"]:
                 return Imported(known, created=False)
-            changed = self._update(connection, known, values, actor)
+            changed = self.store.update(connection, known, values, actor)
             assert changed is not None  # noqa: S101 - its row is locked
             return Imported(changed, created=False)
 
         return self.database.retrying(work)
-
-    def _changed(
-        self, project_id: int, test_case_id: int, name: str | None, change: Callable[[TestCase], TestCase], actor: Actor
-    ) -> TestCaseRow:
-        """Change a test case. Only the UPDATE is in the transaction, so that others wait little for it."""
-        while True:
-            before = self.get(project_id=project_id, test_case_id=test_case_id)
-            case = load_case(before.document)
-            if (changed := change(case)) is case:
-                return before
-            values = columns(changed) | ({} if name is None else {"name": name})
-            update = partial(self._update, before=before, values=values, actor=actor)
-            if (row := self.database.retrying(update)) is not None:
-                return row
 
     def _head(self, project_id: int, prompt_id: int) -> PromptHead:
         with self.database.read() as connection:
@@ -272,36 +263,3 @@ class TestCaseService:
             return self._draft(row.project_id, row.prompt_id)[1]
         except NotFound:
             return ()
-
-    def _note(self, connection: Connection, project_id: int, actor: Actor, action: Action, test_case_id: int) -> None:
-        """Write an entry to the audit log with the test case's id.
-
-        The name could be a user's question, and audit entries are kept when data is erased.
-        """
-        audit_log.note(connection, self.now(), actor, action, str(test_case_id), project_id=project_id)
-
-    @retried
-    def _add(self, head: PromptHead, name: str, case: TestCase, session_id: str | None, actor: Actor) -> TestCaseRow:
-        owner = {"project_id": head.project_id, "prompt_id": head.id}
-        values = owner | columns(case) | {"name": name, "session_id": session_id}
-        with self.database.write() as connection:
-            return self._insert(connection, values, actor)
-
-    def _insert(self, connection: Connection, values: dict[str, Any], actor: Actor) -> TestCaseRow:
-        row = test_cases.add_test_case(connection, values=values, now=self.now())
-        self._note(connection, row.project_id, actor, Action.TEST_CASE_CREATED, row.id)
-        return row
-
-    def _update(
-        self, connection: Connection, before: TestCaseRow, values: dict[str, Any], actor: Actor
-    ) -> TestCaseRow | None:
-        """Return the changed test case; None if its document has changed since `before` was read."""
-        row = test_cases.change_test_case(connection, before=before, values=values, now=self.now())
-        if row is not None:
-            self._note(connection, row.project_id, actor, Action.TEST_CASE_CHANGED, row.id)
-        return row
-
-
-def find(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:
-    row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
-    return require(row, "There is no such test case.")

@@ -12,12 +12,16 @@ from app.models.prompts import PromptHead
 from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turns
 from app.replay.cases import shown_document
 from app.replay.types import TestCase
+from app.services.replays.doubts import Doubt
 from app.sessions.types import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class CaseProposal:
-    """A test case of a session before it is stored; `head` is its prompt's, `tools` the tools of its draft."""
+    """A test case of a session before it is stored; `head` is its prompt's, `tools` the tools of its draft.
+
+    `doubts` are signs that the session went wrong.
+    """
 
     head: PromptHead
     name: str
@@ -25,6 +29,7 @@ class CaseProposal:
     tools: Sequence[ToolDefinition]
     # The number of turns at the end of the session that the test case leaves out.
     turns_left_out: int = 0
+    doubts: Sequence[Doubt] = ()
 
     @property
     def document(self) -> dict[str, Any]:

@@ -176,3 +176,33 @@ def test_a_calibration_proposes_what_varies_and_accepts_it_when_told_to(
     assert reprise(client, tmp_path, *command).stdout.startswith("USABLE")
     check = client.get(f"/api/v1/test-cases/{case['id']}").json()["turns"][0]["steps"][0]["check"]
     assert check["arguments"] == {"/order": "text"}
+
+
+def test_a_session_that_went_wrong_is_warned_of_unless_a_file_corrects_it(
+    client: Client, prompt_id: int, tmp_path: Path
+) -> None:
+    session_id = recorded_case(client, prompt_id)["sessionId"]
+    target = {"sessionId": session_id}
+    client.post("/api/v1/scores", {"scores": [{"name": "helpful", "value": 0.1, "target": target}]})
+    file = tmp_path / "corrections.json"
+    file.write_text(json.dumps([{"turn": 0, "step": 1, "text": "It is lost."}]))
+    arguments = ("test-cases", "add", "--prompt", str(prompt_id), "--session", session_id)
+
+    warned = reprise(client, tmp_path, *arguments)
+    corrected = reprise(client, tmp_path, *arguments, "--corrections", str(file))
+
+    assert (warned.returncode, warned.stderr.splitlines()[0]) == (0, "The score helpful is 0.1")
+    assert "--corrections" in warned.stderr
+    assert (corrected.returncode, corrected.stderr) == (0, "")
+    case = client.get(f"/api/v1/test-cases/{corrected.stdout.split()[0]}").json()
+    assert (case["basis"], case["turns"][0]["steps"][1]["text"]) == ("corrected", "It is lost.")
+
+
+def test_a_file_of_corrections_that_is_no_json_is_refused(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    session_id = recorded_case(client, prompt_id)["sessionId"]
+    (tmp_path / "corrections.json").write_text("{")
+    arguments = ("--session", session_id, "--corrections", str(tmp_path / "corrections.json"))
+
+    refused = reprise(client, tmp_path, "test-cases", "add", "--prompt", str(prompt_id), *arguments)
+
+    assert (refused.returncode, refused.stdout, "corrections.json" in refused.stderr) == (2, "", True)

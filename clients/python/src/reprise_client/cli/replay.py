@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
@@ -131,8 +131,18 @@ def test_cases() -> None:
 @prompt_option
 @click.option("--session", "session_id", help="The session's id; the newest one of the prompt when left out.")
 @click.option("--name", help="The test case's name; the session's first question when left out.")
-def add_case(url: str, api_key: str, prompt_id: int, session_id: str | None, name: str | None) -> None:
-    """Make a session a test case and print its id and name."""
+@click.option(
+    "--corrections",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="JSON file with a list of corrections: what the agent should have done.",
+)
+def add_case(
+    url: str, api_key: str, prompt_id: int, session_id: str | None, name: str | None, corrections: Path | None
+) -> None:
+    """Make a session a test case and print its id and name.
+
+    Warns about signs that the session went wrong, unless there are corrections.
+    """
     from reprise_client.cli import remote
 
     instance = remote.connect(url, api_key)
@@ -141,8 +151,26 @@ def add_case(url: str, api_key: str, prompt_id: int, session_id: str | None, nam
         if not listed:
             raise remote.CouldNotRun(f"Prompt {prompt_id} has no session.")
         session_id = listed[0]["id"]
-    case = instance.post(f"/api/v1/sessions/{quote(session_id, safe='')}/test-cases", {"name": name} if name else {})
+    session = f"/api/v1/sessions/{quote(session_id, safe='')}"
+    body: dict[str, Any] = {"name": name} if name else {}
+    if corrections is None:
+        _warn_of_mistakes(instance.get(f"{session}/test-case-proposal").get("doubts", ()))
+    else:
+        body |= {"corrections": _read_json(corrections)}
+    case = instance.post(f"{session}/test-cases", body)
     terminal.echo(f"{case['id']}\t{visible(case['name'])}")
+
+
+def _warn_of_mistakes(doubts: Sequence[dict[str, Any]]) -> None:
+    for doubt in doubts:
+        place = "" if doubt["turn"] is None else f"Turn {doubt['turn'] + 1}: "
+        terminal.echo(visible(f"{place}{doubt['message']}"), err=True)
+    if doubts:
+        terminal.echo(
+            "The session may have gone wrong, and the test case demands what was recorded. Correct it on its page, or "
+            "with --corrections.",
+            err=True,
+        )
 
 
 @test_cases.command("export")
@@ -184,12 +212,17 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
     if not files:
         raise remote.CouldNotRun(f"There are no test cases (*.json) in {folder}.")
     for file in files:
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise remote.CouldNotRun(f"{file}: {error}") from error
-        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", content)
+        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", _read_json(file))
         terminal.echo(f"{case['id']}\t{visible(case['name'])}")
+
+
+def _read_json(file: Path) -> Any:
+    from reprise_client.cli.remote import CouldNotRun
+
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CouldNotRun(f"{file}: {error}") from error
 
 
 def slug(name: str) -> str:

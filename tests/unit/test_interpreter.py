@@ -76,6 +76,12 @@ PIECES: dict[str, str] = {
     "a message": "content='a' tool_call_id=",
     "base64": "QUJD",
     "words without blanks": "漢字",
+    "comparisons": "a<",
+    "sums": "1+",
+    "calls": "()",
+    "names of names": "a:a,",
+    "texts of one letter": "'a',",
+    "escapes that there are not": "'\\d',",
 }
 
 
@@ -137,7 +143,9 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "messages: JSON": (CHARACTERS, json_of(lambda text: read_text(text, "user"))),
     "arguments": (CHARACTERS, lambda text: lambda: recorded_arguments(text)),
     "arguments: a Python dict": (CHARACTERS, lambda text: lambda: recorded_arguments(f"{{'a': '{text}'}}")),
-    "arguments: a Python list": (99_000, lambda text: lambda: recorded_arguments(f"{{'a': [{text}]}}")),
+    "arguments: a Python list": (49_000, lambda text: lambda: recorded_arguments(f"{{'a': [{text}]}}")),
+    "arguments: Python": (49_000, lambda text: lambda: recorded_arguments(f"{{'a': {text}}}")),
+    "arguments: Python in braces": (49_000, lambda text: lambda: recorded_arguments(f"{{{text}}}")),
     "results": (CHARACTERS, lambda text: lambda: recorded_result(text)),
     "results: a tool's message": (
         CHARACTERS,

@@ -9,7 +9,13 @@ from typing import Any
 from app.values.json import json_container, json_or_text, too_deep, unwrapped_json
 
 # Python makes hundreds of bytes of each character of a literal, and lets no other thread run until it has read it.
-_LITERAL_MAX, _COMMAS_MAX = 50_000, 10_000
+_LITERAL_MAX, _SEPARATORS_MAX = 50_000, 5_000
+_ESCAPE = r"\\[\\'\"abfnrtvxuU0-7]"
+_NUMBER = r"-?[0-9][0-9.]*+(?:e[+-]?[0-9]++)?"
+_SCALAR = rf"""'(?:[^'\\\n]++|{_ESCAPE})*+'|"(?:[^"\\\n]++|{_ESCAPE})*+"|{_NUMBER}|True|False|None"""
+_ITEM = rf"\s*+(?:[{{\[]\s*+)*+(?:{_SCALAR})?\s*+(?:[}}\]]\s*+)*+"
+# Lists, dicts and what is in them. Python needs up to ten times as long to refuse other code, such as `a<a<a`.
+_LITERAL = re.compile(rf"{_ITEM}(?:[,:]{_ITEM})*+")
 _MESSAGE_MAX = 500_000
 _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*") \w+=""")
 
@@ -47,7 +53,7 @@ def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
 def _python_dict(text: str) -> Any:
     if len(text) > _LITERAL_MAX or not (text.startswith("{") and text.endswith("}")):
         return text
-    if text.count(",") > _COMMAS_MAX:
+    if text.count(",") + text.count(":") > _SEPARATORS_MAX or not _LITERAL.fullmatch(text):
         return text
     try:
         found = ast.literal_eval(text)

@@ -1,0 +1,39 @@
+"""Arguments that libraries record as the Python text of a dict."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.otlp.normalise.toolio import recorded_arguments
+
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(allow_nan=False, allow_infinity=False)),
+    lambda inner: st.one_of(st.text(), st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), values, min_size=1, max_size=3))
+def test_the_text_of_a_dict_is_read(arguments: dict[str, Any]) -> None:
+    if arguments.keys() != {"kwargs"}:
+        assert recorded_arguments(repr(arguments)) == arguments
+
+
+@pytest.mark.parametrize(
+    "code", ["a<a", "1+1", "()", "f(1)", "a.b", "[1][0]", "'a' 'b'", "{**{}}", "'\\d'", "lambda: 0"]
+)
+def test_code_that_is_no_literal_stays_a_text_without_being_parsed(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ast, "literal_eval", lambda text: pytest.fail(f"{text} was parsed"))
+    for text in (f"{{'a': {code}}}", f"{{{code}}}"):
+        assert recorded_arguments(text) == text
+
+
+def test_the_text_of_a_dict_with_many_members_stays_a_text() -> None:
+    few, many = ({"a": list(range(count))} for count in (4_900, 5_100))
+    assert recorded_arguments(repr(few)) == few
+    assert recorded_arguments(repr(many)) == repr(many)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import falcon
@@ -13,9 +14,11 @@ from app.errors import Invalid, TooLarge, UnsupportedMediaType
 
 # gunicorn copies its read-ahead at each call. Reading 1.4 MB takes 0.8 ms, but 3.4 ms in chunks of 64 KiB.
 CHUNK = 1024 * 1024
-# Parsing an element costs a thousand times as much as a byte of a file. Commas within texts count as elements, and a
-# question of the largest size may have this many commas.
-ELEMENTS_MAX = 2_000_000
+# Parsing an element costs a thousand times as much as a byte of a file, and no other thread runs meanwhile.
+ELEMENTS_MAX = 250_000
+_MARKS = (b",", b"[", b"{")
+# Other threads run between two pieces.
+_PIECE = 64 * 1024
 
 
 class Readable(Protocol):
@@ -69,7 +72,7 @@ def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any
         raise UnsupportedMediaType("Content-Type must be application/json.")
     if req.get_header("Content-Encoding") not in (None, "", "identity"):
         raise UnsupportedMediaType("Content-Encoding is not accepted here; send the body uncompressed.")
-    if len(body) > ELEMENTS_MAX and sum(map(body.count, (b",", b"[", b"{"))) > ELEMENTS_MAX:
+    if len(body) > ELEMENTS_MAX and has_more_elements(body, ELEMENTS_MAX):
         raise Invalid(f"The body has more than {ELEMENTS_MAX} lists, objects and members.")
     try:
         return orjson.loads(body)
@@ -77,3 +80,27 @@ def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any
         raise Invalid(f"The body is not valid JSON: {error}") from error
     except RecursionError as error:
         raise Invalid("The body is nested too deeply.") from error
+
+
+def has_more_elements(body: bytes, limit: int) -> bool:
+    """Return whether JSON has more than `limit` lists, objects and members; what is within texts is not counted."""
+    count = inside = 0
+    for piece in _pieces(body):
+        # Without escaped quotes, each quote begins or ends a text.
+        parts = piece.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        count += sum(map(b"".join(parts[inside::2]).count, _MARKS))
+        if count > limit:
+            return True
+        inside ^= (len(parts) - 1) & 1
+    return False
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    """Yield the body in pieces that end with no part of an escape."""
+    start = 0
+    while start < len(body):
+        piece = body[start : start + _PIECE]
+        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:
+            piece = body[start : start + _PIECE + 1]
+        yield piece
+        start += len(piece)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import math
+from typing import Any
 
 import falcon
 import pytest
 from falcon.testing import create_environ
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.concurrency import deadline
 from app.errors import TooLarge
-from app.http.bodies import CHUNK, read_capped
+from app.http import bodies
+from app.http.bodies import CHUNK, has_more_elements, read_capped
 
 
 def chunked(body: bytes) -> tuple[falcon.Request, io.BytesIO]:
@@ -58,3 +63,27 @@ def test_the_time_that_a_body_takes_is_not_counted_toward_the_deadline(monkeypat
         read_capped(request, 100)
         assert slow.now > 5
         assert deadline.left_s(math.inf) == 5
+
+
+texts = st.text(st.sampled_from(',[{"\\\\:]} \n\u00e9a'))
+documents = st.recursive(
+    st.one_of(st.none(), st.integers(), texts),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(texts, inner)),
+)
+
+
+def marks_of(value: Any) -> int:
+    """The brackets that begin a list or object, and the commas, of a value in JSON."""
+    if not isinstance(value, list | dict):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(0, len(value) - 1) + sum(map(marks_of, inner))
+
+
+@given(documents, st.booleans(), st.integers(1, 9))
+def test_elements_are_counted_outside_of_texts(document: Any, is_ascii: bool, piece: int) -> None:
+    body, count = json.dumps(document, ensure_ascii=is_ascii).encode(), marks_of(document)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bodies, "_PIECE", piece)
+        assert not has_more_elements(body, count)
+        assert has_more_elements(body, count - 1)

@@ -137,3 +137,10 @@ def test_any_text_is_read_or_refused_with_a_line_that_it_has(text: str) -> None:
     else:
         line = 1
     assert 1 <= line <= len(text.splitlines()) + 1
+
+
+def test_what_is_kept_of_a_file_does_not_grow_with_the_length_of_a_key_times_its_values() -> None:
+    parsed = read(f"? {'k' * 10_000}\n: [{'1, ' * 1_000}1]\nshort: [1]\n")
+
+    assert sum(map(len, parsed.lines)) < 10_000
+    assert parsed.lines["$.short[0]"] == 3

@@ -5,7 +5,6 @@ Turns and steps are counted from 1, as in the messages of violations.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from xml.etree import ElementTree
 
 from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.controls import HIDDEN, visible
+from reprise_client.differences import unified
 
 EXCERPT = 2000
 # Characters that XML 1.0 has no way to write, or that are hidden.
@@ -143,11 +143,11 @@ def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
 
 
 def _difference(difference: dict[str, Any]) -> Iterator[str]:
-    """Show long texts as a unified diff, other values as two lines; a side without the path is absent."""
+    """Show texts of several lines as a unified diff, other values as two lines; a side without the path is absent."""
     sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
     if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
         expected, actual = (value.splitlines() for value in sides.values())
-        lines = difflib.unified_diff(expected, actual, "expected", "actual", lineterm="")
+        lines = unified(expected, actual, "expected", "actual", lineterm="")
         yield from (f"    {line}" for line in lines)
         return
     yield f"    at {difference['path'] or 'the answer'}:"

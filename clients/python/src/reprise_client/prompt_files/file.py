@@ -16,19 +16,17 @@ made of, so that a push can tell if anybody else changed the prompt since.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from reprise_client.differences import unified
 from reprise_client.prompt_files.front_matter import BadYaml, read, write
 
-EQUAL_PAIRS_MAX = 1_000_000
 Name = Annotated[str, Meta(min_length=1)]
 Fingerprint = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
 # A line of its own, also of a file whose line ends an editor made CRLF.
@@ -175,26 +173,11 @@ def with_base(content: str, base: str) -> str:
 def difference(old: PromptFile, new: PromptFile, old_name: str, new_name: str) -> Iterator[str]:
     """Yield the lines of a unified diff between the contents of two files, as `format_file` writes them.
 
-    Texts with too many equal lines to compare them all with each other are shown as replaced as a whole.
+    Texts that would need too long to compare are shown as replaced as a whole.
     """
     before, after = (_LINES.findall(format_file(_content(file))) for file in (old, new))
-    found = difflib.unified_diff(before, after, old_name, new_name)
-    if before != after and _equal_pairs(before, after) > EQUAL_PAIRS_MAX:
-        found = _replaced(before, after, old_name, new_name)
-    for line in found:
+    for line in unified(before, after, old_name, new_name):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _equal_pairs(before: list[str], after: list[str]) -> int:
-    """Return the number of pairs of equal lines, which is what the comparison of the texts costs at least."""
-    there = Counter(before)
-    return sum(there[line] * times for line, times in Counter(after).items())
-
-
-def _replaced(before: list[str], after: list[str], old_name: str, new_name: str) -> Iterator[str]:
-    yield f"--- {old_name}\n+++ {new_name}\n@@ -1,{len(before)} +1,{len(after)} @@\n"
-    yield from (f"-{line}" for line in before)
-    yield from (f"+{line}" for line in after)
 
 
 def _content(file: PromptFile) -> PromptFile:

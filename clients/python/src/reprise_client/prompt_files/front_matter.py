@@ -17,6 +17,8 @@ from typing import Any
 import yaml
 
 DEPTH_MAX = 100
+PATH_MAX = 1_000
+"""Characters of a path with a line. The paths below a long key would need its length for each value."""
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _DIGITS_MAX = 400
 _EXACT = 2**53
@@ -42,7 +44,10 @@ class BadYaml(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`lines` has the line, from 1, of each key and list item by its path, such as `$.tools[0].name`."""
+    """`lines` has the line, from 1, of each key and list item by its path, such as `$.tools[0].name`.
+
+    Paths that are longer than `PATH_MAX` are left out.
+    """
 
     value: Any
     lines: dict[str, int]
@@ -93,7 +98,7 @@ class _Builder:
             if event.value in parent.inside:
                 raise BadYaml(line, f"The key {event.value!r} is there twice.")
             parent.key = event.value
-            self.lines[f"{parent.path}.{event.value}"] = line
+            self._note(f"{parent.path}.{event.value}", line)
         else:
             self._place(event.value if event.style else _plain(event.value, line), line)
 
@@ -106,12 +111,16 @@ class _Builder:
         if isinstance(parent.inside, list):
             parent.inside.append(value)
             path = f"{parent.path}[{len(parent.inside) - 1}]"
-            self.lines[path] = line
+            self._note(path, line)
             return path
         if parent.key is None:
             raise BadYaml(line, "A key must be text.")
         parent.inside[parent.key], key, parent.key = value, parent.key, None
         return f"{parent.path}.{key}"
+
+    def _note(self, path: str, line: int) -> None:
+        if len(path) <= PATH_MAX:
+            self.lines[path] = line
 
 
 def _plain(text: str, line: int) -> Any:

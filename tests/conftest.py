@@ -18,8 +18,9 @@ from tests.support.redis_server import RedisServer
 from tests.support.scheduling import FilesByBackend, import_share
 from tests.support.statements import executed_on_mysql
 
-# No property fails because the machine is slow.
+# No property fails because the machine is slow. `make test-unit` tries fewer examples.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", settings.get_profile("untimed"), max_examples=20)
 settings.load_profile("untimed")
 
 NEEDS = {"needs_mariadb", "needs_redis"}

@@ -43,6 +43,8 @@ from app.web.presenters.texts import block, folds
 from tests.support.exports import pairs_of
 from tests.support.operations import CountedText, calls_of, growth_of
 
+pytestmark = pytest.mark.slow
+
 Work = Callable[[], object]
 
 

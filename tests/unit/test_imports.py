@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)

@@ -37,6 +37,8 @@ from app.web.presenters.texts import block
 from tests.support.exports import export, span
 from tests.support.interpreter import held_s
 
+pytestmark = pytest.mark.slow
+
 MOST_S = 0.05
 CHARACTERS = 1_000_000
 PAGE, PROMPT = 250_000, 500_000
@@ -175,4 +177,4 @@ def test_other_threads_run_while_a_hostile_text_is_read(place: str) -> None:
 
 
 def test_what_normalizes_a_run_of_marks_as_a_whole_would_be_seen() -> None:
-    assert held_s(lambda: unicodedata.normalize("NFKC", marks(60_000))) > MOST_S
+    assert held_s(lambda: unicodedata.normalize("NFKC", marks(10_000))) > MOST_S

@@ -17,6 +17,8 @@ from app.process import home
 from app.services.operations.setup import Admin, Seed
 from config.settings import Settings, declared
 
+pytestmark = pytest.mark.slow
+
 Reprise = Callable[..., Result]
 
 

@@ -35,6 +35,7 @@ def test_the_beginning_of_a_packed_form_suffices_for_that_of_its_text(text: str,
     assert unpack_start(pack(text)[: start_size(characters)], characters) == text[:characters]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("characters", [1, 100, 500, 10_000, 100_000])
 def test_the_beginning_suffices_where_it_is_what_compresses_worst(characters: int) -> None:
     """What stands once at the beginning gets the longest codes; what no code makes shorter is stored as it is."""

@@ -120,6 +120,7 @@ def test_a_method_that_waited_long_for_a_lock_does_not_wait_again(
     assert service.made == 1
 
 
+@pytest.mark.slow
 def test_every_change_is_tried_again_when_its_transaction_was_given_up() -> None:
     """Those of services are made by `Database.retrying`, or by a method that is `retried`."""
     changes, once = 0, []

@@ -47,6 +47,7 @@ def in_javascript(folder: Path) -> Verify:
     return verify
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", [in_python, in_javascript])
 def test_the_code_accepts_what_was_signed_now_with_the_secret(
     language: Callable[[Path], Verify], tmp_path: Path

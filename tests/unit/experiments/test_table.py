@@ -7,6 +7,8 @@ import pytest
 from tests.unit.experiments.simulation import ALPHA, Tally, design, exactly
 from tests.unit.experiments.table import Change, Same, broken, dropped, of_page, rendered, same
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def equal() -> list[Same]:

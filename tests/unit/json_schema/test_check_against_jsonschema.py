@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from app.json_schema.check import breach_of, schema_breach
 from app.values.budget import WorkBudget
 
+pytestmark = pytest.mark.slow
+
 NAMES = st.sampled_from(["a", "b", "ab", "1"])
 SCALARS = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from([0.0, 1.0, 1.5, -0.0]) | NAMES
 VALUES = st.recursive(

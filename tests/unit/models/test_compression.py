@@ -90,6 +90,7 @@ def test_the_dictionary_never_changes() -> None:
     assert sha256(dictionary.read_bytes()).hexdigest() == digest
 
 
+@pytest.mark.slow
 def test_spans_of_other_conversations_take_a_quarter_of_their_bytes() -> None:
     """Their SDKs are known to the dictionary; their texts, tools and ids are not."""
     batches = islice(conversations(1, seed=1, start_ns=10**18, longer=LONGER), 60)
@@ -97,6 +98,7 @@ def test_spans_of_other_conversations_take_a_quarter_of_their_bytes() -> None:
     assert sum(len(compress(body)) for body in bodies) * 4 < sum(map(len, bodies))
 
 
+@pytest.mark.slow
 def test_spans_of_other_sdks_and_conversations_take_a_quarter_of_their_bytes() -> None:
     """With dictionaries that were trained as the stored one, but without the exports of an SDK and a conversation."""
     recorded = recorded_spans()

@@ -82,6 +82,7 @@ def test_the_scope_of_a_turn_is_stored_once() -> None:
     assert [own_scope("test", forms[key_of(span)]) for span in spans] == ["test", "", "test"]
 
 
+@pytest.mark.slow
 def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
     batches = islice(conversations(1, seed=1, start_ns=10**18, longer=LONGER), 60)
     spans = [span for batch in batches for span in decode(batch).spans]

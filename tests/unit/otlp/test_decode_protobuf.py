@@ -77,6 +77,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.di
 ATTRIBUTES = st.dictionaries(TEXT, VALUES, max_size=5)
 
 
+@pytest.mark.slow
 @given(ATTRIBUTES, ATTRIBUTES, TEXT.filter(bool), st.integers(1, 2**63 - 1))
 def test_whatever_a_span_says_is_read_the_same(
     attributes: dict[str, Any], of_event: dict[str, Any], name: str, start: int
@@ -196,6 +197,7 @@ def test_many_elements_are_found_wherever_they_are(inside: str) -> None:
     assert [one.code for one in found.rejected] == ["too_large"]
 
 
+@pytest.mark.slow
 def test_a_large_batch_may_not_have_more_elements_than_all_spans_together_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "Elements", lambda: Elements(batch=100))
     filler = export(span({"text": "x" * LARGE}), *(span(spanId=f"{n:016x}") for n in range(1, 150)))
@@ -203,6 +205,7 @@ def test_a_large_batch_may_not_have_more_elements_than_all_spans_together_may(mo
         decode_protobuf(traces(filler), PROMPT)
 
 
+@pytest.mark.slow
 def test_the_spans_of_a_large_batch_say_the_same() -> None:
     spans = [span({"n": number, "text": "x" * 3_000_000}, spanId=f"{number:016x}") for number in range(1, 4)]
     found = decode_protobuf(traces(export(*spans)), PROMPT).spans
@@ -213,6 +216,7 @@ def test_the_spans_of_a_large_batch_say_the_same() -> None:
         found[0].attributes["missing"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, LARGE])
 def test_spans_are_parts_of_the_batch_and_no_copies_of_it(size: int) -> None:
     body = traces(export(span({"app.note": "x" * size}), span(spanId="00000000000000aa")))

@@ -83,6 +83,7 @@ class Stream:
         return getattr(self._stream, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "member",
     [gzip.compress(b""), gzip.compress(b" " * 5_000), gzip.compress(random.Random(7).randbytes(1_000))],

@@ -86,6 +86,7 @@ def test_where_the_budget_ends_nothing_of_a_secret_is_left(growth: int, search: 
     assert "s3cr3t" not in json.dumps([masking.at(value, (key,), budget=budget) for key, value in said.items()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", ["1 " * MB, json.dumps(["1"] * MB), json.dumps(dict.fromkeys(map(str, range(300_000)), 1))]
 )

@@ -64,6 +64,7 @@ def test_what_is_no_message_is_refused(body: bytes) -> None:
         walked(body)
 
 
+@pytest.mark.slow
 def test_no_more_fields_are_walked_than_a_body_may_have() -> None:
     assert len(walked(field(1, b"") * FIELDS_MAX)) == FIELDS_MAX
     with pytest.raises(Invalid, match=f"more than {FIELDS_MAX}"):

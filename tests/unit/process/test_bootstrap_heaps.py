@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROCESS = """
 import ctypes, sys, threading
 from app.process.bootstrap import prepare

@@ -12,6 +12,8 @@ from app import __version__
 from config.settings import declared
 from tests.support.deployment import ROOT, environment
 
+pytestmark = pytest.mark.slow
+
 
 def lines_of(process: str, home: Path, **settings: str) -> list[dict[str, Any]]:
     code = f"from app.process.bootstrap import start; start({process!r})"

@@ -13,6 +13,8 @@ from app.process.serve import PAUSE_S, Child, answers, environment, procfile
 from tests.support.process import ChildProcess, children_of, is_alive
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 # Starts a child, writes its number into a file, and stays.
 STARTER = f"""

@@ -54,6 +54,7 @@ def test_gzip_is_inflated():
     assert received(Sent([gzip.compress(b'{"a": 1}')], content_encoding="gzip")) == ([b'{"a": 1}'], None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_300_kb_of_gzip_do_not_become_300_mb(streamed):
     sent = Sent(bomb(300 * MIB), content_encoding="gzip")

@@ -161,6 +161,7 @@ def test_what_is_no_completion_is_a_failure_and_no_outage():
     assert not failed.value.outage
 
 
+@pytest.mark.slow
 def test_names_that_change_often_cost_no_more_for_long_arguments():
     def prepare(size):
         decoder = OpenAIDecoder()

@@ -21,6 +21,8 @@ from tests.support.redis_server import RedisServer
 from tests.support.sentinel import watched_redis
 from tests.support.waiting import PATIENCE_S, free_port, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 class Hanging:
     """Accepts connections as a stopped Redis does, and never answers; counts them."""

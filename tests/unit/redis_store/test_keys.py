@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import app
 from app.redis_store import keys
 
@@ -23,6 +25,7 @@ def texts(source: str) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_no_other_module_names_a_key() -> None:
     naming = {path for path in APP.rglob("*.py") if any(map(NAMED.match, texts(path.read_text(encoding="utf-8"))))}
 

@@ -24,6 +24,8 @@ from app.redis_store.queues import read_queues
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 THREADS = 5  # four places, and one more for others
 QUEUE = "runs"
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from app.redis_store.own_counts import CALLERS_MAX, OwnCounts
 from app.redis_store.rate import OwnWindow, SharedWindow
 
+pytestmark = pytest.mark.slow
+
 LIMIT, INGEST_LIMIT = 5, 7
 
 

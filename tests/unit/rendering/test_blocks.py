@@ -33,6 +33,7 @@ def fenced_in(text: str) -> list[str]:
     return [line for line, kind in zip(text.split("\n"), scan(text), strict=True) if kind == FENCED]
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(lines_of_fragments)
 def test_headings_and_fences_are_where_markdown_it_sees_them(lines):

@@ -10,6 +10,8 @@ from app.rendering.render import to_xml
 from tests.support.markdown import HOSTILE
 from tests.support.operations import calls_of
 
+pytestmark = pytest.mark.slow
+
 
 def work(text: str, *, at_most: int = 0) -> int:
     return calls_of(lambda: to_xml(text), at_most=at_most)

@@ -74,6 +74,7 @@ def test_a_title_is_the_text_without_inline_markup(heading, name):
     assert body(heading)[0] == f"<{name}>"
 
 
+@pytest.mark.slow
 def test_a_very_long_title_is_taken_as_it_stands():
     title = "*" + "[a](b) " * 100_000
     assert body(f"# {title}")[0] == "<" + "-".join(["a-b"] * 100_000) + ">"

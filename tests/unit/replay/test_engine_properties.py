@@ -139,7 +139,8 @@ def test_the_status_follows_from_the_steps(case: TestCase, seed: int) -> None:
     result = replay(case, ports(FakeModel(Adversary(seed))))
 
     found = {step.result for turn in result.turns for step in turn.steps}
-    assert (result.status == "error") == (result.error is not None)
+    assert (result.status in ("failed", "error")) >= (result.error is not None)
+    assert (result.status == "error") <= (result.error is not None)
     if result.status == "passed":
         assert result.stop_reason is None
         assert not found & {"failed", "needs_review"}

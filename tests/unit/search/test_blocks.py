@@ -24,6 +24,8 @@ from app.search.blocks import (
 from app.search.query import Term
 from tests.support.operations import growth_of
 
+pytestmark = pytest.mark.slow
+
 WORDS = st.sets(st.sampled_from(["a", "ab", "abc", "refund", "東京", "京", "größe"]), max_size=5)
 # Some turns that are read at once, by their index; None is a turn with too many words.
 READ = st.dictionaries(st.sampled_from([0, 1, 31, 62, 63]), st.none() | WORDS, max_size=4)

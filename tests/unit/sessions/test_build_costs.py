@@ -16,6 +16,8 @@ from app.sessions.facts import MAX_NAME, MAX_NAMES, TurnFacts, dump, merge
 from tests.support.exports import export, pairs_of, span
 from tests.support.operations import calls_of
 
+pytestmark = pytest.mark.slow
+
 CHAT = {"gen_ai.operation.name": "chat"}
 LANGFUSE = {"langfuse.observation.type": "generation"}
 SAID = json.dumps([{"role": "assistant", "content": "x"}])

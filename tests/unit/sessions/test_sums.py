@@ -53,6 +53,7 @@ def test_the_names_that_come_first_are_kept() -> None:
     assert names_in(totals.names, "model") == tuple(f"model {number:03}" for number in range(NAMES_MAX))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_turns_of_one_conversation_with_a_model_each_do_not_join_their_names_one_by_one(shape: str) -> None:
     def prepare(count: int) -> Callable[[], object]:

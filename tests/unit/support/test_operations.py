@@ -6,7 +6,11 @@ import gc
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from tests.support.operations import CountedText, calls_of, colliding_numbers, growth_of, steps_of
+
+pytestmark = pytest.mark.slow
 
 
 class Circle:

@@ -16,6 +16,8 @@ from tests.support import programs
 from tests.support.deployment import ROOT, environment, worker_command
 from tests.support.waiting import PATIENCE_S, free_port
 
+pytestmark = pytest.mark.slow
+
 SERVICES = {"DATABASE_URL": "mysql://u:p@127.0.0.1:1/r", "REDIS_URL": "redis://127.0.0.1:1", "PORT": "none"}
 
 

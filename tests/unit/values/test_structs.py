@@ -37,6 +37,7 @@ class Weather(msgspec.Struct):
     degrees: list[float]
 
 
+@pytest.mark.slow
 def test_eight_threads_that_use_a_class_for_the_first_time_all_get_it() -> None:
     done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120, check=False)
 

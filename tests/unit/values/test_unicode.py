@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from app.values import unicode
 from app.values.unicode import DECOMPOSED_MAX, FEWEST, GRAPHEME_JOINER, JOINING, MARKS_MAX, folded, nfkc
 
+pytestmark = pytest.mark.slow
+
 EVERY_CHARACTER = [chr(code) for code in range(sys.maxunicode + 1)]
 ACUTE, DOT_BELOW, DIALYTIKA_TONOS, SOUND_MARK = "\u0301", "\u0323", "\u0344", "\uff9e"
 JAMO = "\u1100\u1161\u11a8"

@@ -14,6 +14,8 @@ from app.otlp.normalise.convention import Convention
 from app.otlp.normalise.messages import Messages
 from tests.support.views import normal
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [name for name, value in vars(Convention).items() if not name.startswith("_") and callable(value)]
 MARKERS = sorted({marker for convention in CONVENTIONS for marker in convention.markers})
 # What conventions look into, so that what is drawn gets past their first look.

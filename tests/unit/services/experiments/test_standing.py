@@ -88,6 +88,7 @@ def over(standing: Standing) -> bool:
 SNAPSHOTS = st.sampled_from([(1, 2), (1, 1), (1, None), (1, 2, 3), (1, 2, 1), (1, 1, 2)])
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data(), snapshots=SNAPSHOTS, cases=st.integers(1, 3), max_cost=st.sampled_from([None, 0.5]))
 def test_every_experiment_ends_in_whatever_order_its_replays_end_with_whatever_result(

@@ -1,5 +1,6 @@
 """Credentials: an organization's own first, encrypted at rest; the settings' key goes nowhere it was not set for."""
 
+import shutil
 from datetime import UTC, datetime
 
 import pytest
@@ -18,10 +19,20 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ENV = {"OPENAI": ("sk-env", ""), "CUSTOM_OPENAI_COMPATIBLE": ("sk-custom", "http://instance/v1")}
 
 
-@pytest.fixture
-def database(tmp_path):
-    database = Database(build_engine(f"sqlite:///{tmp_path / 'db'}"))
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """The file of a database with the schema; the migrations are executed once."""
+    file = tmp_path_factory.mktemp("empty") / "db"
+    database = Database(build_engine(f"sqlite:///{file}"))
     schema.upgrade(database)
+    database.engine.dispose()
+    return file
+
+
+@pytest.fixture
+def database(tmp_path, empty):
+    shutil.copyfile(empty, tmp_path / "db")
+    database = Database(build_engine(f"sqlite:///{tmp_path / 'db'}"))
     yield database
     database.engine.dispose()
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from app.web.presenters.diffs import DiffBudget, DiffRow, DiffSide, diff_json, diff_rows
 from tests.support.operations import calls_of
 
+pytestmark = pytest.mark.slow
+
 LINES = st.lists(st.text(alphabet="ab {}\t", max_size=8), min_size=1, max_size=20).map("\n".join)
 
 

@@ -22,7 +22,7 @@ from app.web.cookies import SESSION_COOKIE
 from app.web.forms import csrf_token
 from config.settings import Settings
 from tests.support.api_routes import NOTHING, filled
-from tests.support.everything import everything, organization
+from tests.support.full_project import everything, organization
 from tests.support.world import World, new_world, running, settings_for
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"

@@ -20,7 +20,7 @@ from tests.support import mariadb, redis_server
 from tests.support.backends import empty_servers
 from tests.support.contract import Contract
 from tests.support.deployment import PATIENT, Deployment, EmbeddedServer
-from tests.support.everything import everything, organization
+from tests.support.full_project import everything, organization
 from tests.support.remote_project import RemoteProject
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))

@@ -13,7 +13,7 @@ from app.process.application import build_app
 from app.services.accounts.keys import KeyService
 from app.timestamps import iso
 from tests.support.api_routes import ApiRoute, api_routes
-from tests.support.everything import everything, organization
+from tests.support.full_project import everything, organization
 from tests.support.world import World
 
 DEFAULT = ("ingest", "read", "run", "write")

@@ -11,7 +11,7 @@ import pytest
 from app.wiring.container import Container
 from config.settings import Settings
 from tests.support.api_routes import api_routes
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.protobuf import traces
 from tests.support.world import World, new_world, running_on, settings_for
 

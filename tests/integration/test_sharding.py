@@ -25,7 +25,7 @@ from app.wiring.container import Container
 from tests.integration.ingest.test_log_records import chat, record
 from tests.integration.test_tenancy import BODIES, PUBLIC
 from tests.support.api_routes import ApiRoute, api_routes
-from tests.support.everything import MARK, everything, organization
+from tests.support.full_project import MARK, everything, organization
 from tests.support.routing import (
     Statement,
     documented_kinds,

@@ -7,7 +7,7 @@ import re
 from app.process import clock
 from tests.integration.test_sharding import walk
 from tests.support.backends import EMBEDDED_CONTAINER
-from tests.support.everything import MARK, everything, organization
+from tests.support.full_project import MARK, everything, organization
 from tests.support.statements import executed
 from tests.support.world import World
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.api_routes import NOTHING, ApiRoute, api_routes
 from tests.support.conversations import export
-from tests.support.everything import MARK, TURNS, everything, new_prompt, organization
+from tests.support.full_project import MARK, TURNS, everything, new_prompt, organization
 from tests.support.world import World, new_world
 
 # What a route takes, where an empty object would be refused before anything is looked for.

@@ -16,7 +16,7 @@ from app.process.application import build_app
 from app.wiring.container import Container
 from tests.support.checked_client import CheckedClient
 from tests.support.conversations import RecordedTurn, export
-from tests.support.everything import Project
+from tests.support.full_project import Project
 from tests.support.waiting import wait_until
 from tests.support.world import World
 

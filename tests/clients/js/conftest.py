@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from reprise_client import __version__
 
-from tests.support.alone import alone
 from tests.support.deployment import ROOT
+from tests.support.exclusive import alone
 
 HERE = Path(__file__).parent
 SOURCE = ROOT / "clients" / "js"

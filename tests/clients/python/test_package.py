@@ -17,8 +17,8 @@ from reprise_client import __version__
 
 from tests.clients.python.fakes import FakeReprise
 from tests.clients.python.test_readme import README
-from tests.support.alone import alone
 from tests.support.deployment import ROOT
+from tests.support.exclusive import alone
 
 # Builds fetch setuptools, installations httpx.
 pytestmark = pytest.mark.sdks

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.support.alone import alone
 from tests.support.deployment import ROOT
+from tests.support.exclusive import alone
 
 DOCS = ROOT / "docs" / "connect"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise-connect"

@@ -19,7 +19,7 @@ from app.database.engines import build_engine
 from app.database.transactions import Database
 from tests.support.backups import Writer, content, on
 from tests.support.deployment import ROOT, environment
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.mariadb import USER, MariaDB, mariadb_server
 from tests.support.process import ChildProcess
 from tests.support.redis_server import RedisServer

@@ -20,7 +20,7 @@ from app.services.data import backup
 from config.settings import declared
 from tests.support.backups import TURNS, Writer, content
 from tests.support.deployment import EmbeddedServer, environment, run_to_end
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.remote_project import RemoteProject
 from tests.support.world import World, new_world, running, settings_for
 

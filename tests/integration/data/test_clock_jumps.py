@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.support.conversations import export as conversation
-from tests.support.everything import TURNS
+from tests.support.full_project import TURNS
 from tests.support.world import World
 
 

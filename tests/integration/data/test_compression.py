@@ -26,8 +26,8 @@ from app.services.ingest.batch import BatchForm
 from tests.integration.ingest.test_log_records import chat, record
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.conversations import export as export_conversation
-from tests.support.everything import everything
 from tests.support.exports import export, pairs_of
+from tests.support.full_project import everything
 from tests.support.uncompressed import compress_all, uncompressed
 from tests.support.world import World
 

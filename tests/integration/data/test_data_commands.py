@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from reprise_client.cli import with_extensions
 
 from app.process import home
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.uncompressed import store_spans_plain
 from tests.support.world import World, new_world, running, settings_for
 

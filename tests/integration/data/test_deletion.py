@@ -11,8 +11,8 @@ from app.models.audit_log import audit_log
 from app.services.ingest.service import KnownPrompts
 from tests.integration.data.conftest import counts
 from tests.support.conversations import export as conversation
-from tests.support.everything import MARK, TURNS, everything
 from tests.support.exports import export, span
+from tests.support.full_project import MARK, TURNS, everything
 from tests.support.readable import tables_with
 from tests.support.world import World, new_world
 

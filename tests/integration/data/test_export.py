@@ -20,7 +20,7 @@ from app.services.sessions.service import SessionService
 from app.timestamps import iso
 from tests.support.conversations import export as conversation
 from tests.support.deployment import EmbeddedServer
-from tests.support.everything import TURNS, everything
+from tests.support.full_project import TURNS, everything
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
 

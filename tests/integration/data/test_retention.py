@@ -17,8 +17,8 @@ from app.models.removal import TurnScope
 from tests.integration.data.conftest import Days, counts, keep
 from tests.integration.test_search import found, index, say, stored_words
 from tests.support.conversations import export as conversation
-from tests.support.everything import TURNS, everything
 from tests.support.exports import export, span
+from tests.support.full_project import TURNS, everything
 from tests.support.world import World, new_world
 
 

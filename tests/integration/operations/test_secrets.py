@@ -23,7 +23,7 @@ from tests.support.deployment import (
     read_assignments,
     server_on,
 )
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.process import ChildProcess
 from tests.support.remote_project import RemoteProject
 from tests.support.waiting import wait_until

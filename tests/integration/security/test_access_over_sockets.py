@@ -20,7 +20,7 @@ from tests.support.access_walk import Caller, OverSockets, Statuses, strangers, 
 from tests.support.api_routes import NOTHING, accesses, filled
 from tests.support.deployment import EmbeddedServer, read_assignments
 from tests.support.http_client import Client
-from tests.support.spellings import alike, unlike
+from tests.support.path_spellings import alike, unlike
 from tests.support.world import settings_for
 
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")

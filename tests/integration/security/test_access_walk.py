@@ -13,7 +13,7 @@ from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
 from tests.support.backends import EMBEDDED_CONTAINER
-from tests.support.spellings import alike, unlike
+from tests.support.path_spellings import alike, unlike
 from tests.support.world import World, new_world
 
 # A path is read before anybody looks at the method.

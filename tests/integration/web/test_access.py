@@ -12,7 +12,7 @@ from app.models.organizations import Role
 from app.web.routes import ID, PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser
 from tests.support.backends import EACH_CONTAINER
-from tests.support.everything import everything, organization
+from tests.support.full_project import everything, organization
 from tests.support.world import World, new_world
 
 MemberOf = Callable[[Role], Browser]

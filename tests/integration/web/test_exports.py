@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from app.models.organizations import Role
 from tests.integration.web.conftest import Browser
-from tests.support.everything import everything
+from tests.support.full_project import everything
 from tests.support.world import World, new_world
 
 

@@ -14,7 +14,7 @@ from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(not copies.COPIES, reason="copies are made on Linux")
 
-TELLER = ["python", "-m", "tests.support.teller"]
+TELLER = ["python", "-m", "tests.support.self_report"]
 # Ends children as soon as they are started, by a signal that this process handles.
 ENDING = f"""
 import os, signal

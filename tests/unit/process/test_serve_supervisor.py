@@ -30,7 +30,7 @@ time.sleep(600)
 RELOADER = """
 import os
 from app.process.serve import Supervisor
-Supervisor({"sleeper": ["python", "-m", "tests.support.teller", "sleep"]}, os.environ).run(
+Supervisor({"sleeper": ["python", "-m", "tests.support.self_report", "sleep"]}, os.environ).run(
     ready=lambda: False, on_ready=print
 )
 """

@@ -11,7 +11,7 @@ from app.chat import ToolCall
 from app.otlp.normalise import Event, NormalisedMessage, ToolUse
 from app.otlp.normalise.numbered import gather
 from app.otlp.normalise.tokens import TokenCounts
-from tests.support.views import normal
+from tests.support.normalized_spans import normal
 
 PARIS = ToolCall("c1", "get_weather", {"city": "Paris"})
 ASKED = (NormalisedMessage("user", "Hi"),)

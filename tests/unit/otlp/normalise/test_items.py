@@ -9,7 +9,7 @@ import pytest
 
 from app.chat import ToolCall
 from app.otlp.normalise import Messages, NormalisedMessage, ToolResponse
-from tests.support.views import normal
+from tests.support.normalized_spans import normal
 
 OPENLLMETRY = "@traceloop/instrumentation-openai"
 ITEMS = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.otlp.normalise import ToolResponse
-from tests.support.views import normal
+from tests.support.normalized_spans import normal
 
 NUMBERED = {
     "openinference.span.kind": "LLM",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.otlp.normalise import CONVENTIONS, SpanView, ToolUse
 from app.otlp.normalise.convention import Convention
 from app.otlp.normalise.messages import Messages
-from tests.support.views import normal
+from tests.support.normalized_spans import normal
 
 pytestmark = pytest.mark.slow
 

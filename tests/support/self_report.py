@@ -1,4 +1,4 @@
-"""Writes what it is into a file and ends with the status 3; or sleeps: `python -m tests.support.teller FILE`."""
+"""Writes what it is into a file and ends with the status 3; or sleeps: `python -m tests.support.self_report FILE`."""
 
 import atexit
 import json

@@ -14,6 +14,7 @@ from app.models import (
     experiments,
     idempotency_keys,
     insight,
+    known_verdicts,
     labels,
     language_models,
     log_records,

@@ -62,7 +62,8 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
 
     For a tool call `expected` is `{name, arguments}` and `actual` the fields of `ProducedCall`; for an answer they are
     the text with which it is compared and the text that came. `actual` is None when no step of the draft was paired
-    with the step. `judged` is the verdict of a judge that a person replaced, `findings` are the judge's reasons.
+    with the step. `judged` is the verdict of a judge that a person replaced, `findings` are the judge's reasons. A
+    person's verdict is remembered by `digest`.
     """
 
     kind: StepKind
@@ -75,6 +76,7 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
     decided_by: DecidedBy | None = None
     judged: Literal["passed", "failed"] | None = None
     findings: tuple[JudgeFinding, ...] = ()
+    digest: str | None = None
 
 
 class Violation(_ResultDocument, frozen=True):

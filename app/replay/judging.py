@@ -94,12 +94,18 @@ class JudgeFinding(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StepJudgement:
-    """A judge's verdict on a step. `reason` explains it; it may be "" for one that has passed."""
+    """A judge's verdict on a step. `reason` explains it; it may be "" for one that has passed.
+
+    A `known` verdict is an earlier one on the same texts. A person's verdict on the step is remembered by `digest`,
+    unless that is None.
+    """
 
     step: int
     verdict: JudgeVerdict
     findings: tuple[JudgeFinding, ...] = ()
     reason: str = ""
+    known: bool = False
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

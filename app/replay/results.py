@@ -155,10 +155,15 @@ def agreement(turns: Sequence[TurnResult]) -> dict[str, int]:
     return {"judge_reviewed": len(both), "judge_agreed": sum(step.result == step.judged for step in both)}
 
 
+def step_at(result: ReplayResult, n: int) -> StepVerdict:
+    """Return the verdict on step `n`, counted over all turns from 0; it must exist."""
+    return [step for turn in result.turns for step in turn.steps][n]
+
+
 def with_verdict(result: ReplayResult, n: int, verdict: Literal["passed", "failed"]) -> ReplayResult:
     """Return the result with a person's verdict on step `n`, counted over all turns from 0, and the status updated.
 
-    Raises `Invalid` when there is no such step, or when neither a judge decided it nor it needs review.
+    Raises `Invalid` when there is no such step, or when neither a reader decided it nor it needs review.
     """
     first = 0
     for index, turn in enumerate(result.turns):
@@ -176,7 +181,7 @@ def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> 
     step = turn.steps[at]
     if verdict not in ("passed", "failed"):
         raise Invalid("verdict: must be passed or failed")
-    if step.result != "needs_review" and step.decided_by != "judge" and step.judged is None:
+    if step.result != "needs_review" and step.decided_by not in ("judge", "known", "person"):
         raise Invalid("n: this step does not need review")
     judged = step.judged
     if step.decided_by == "judge" and step.result in ("passed", "failed"):

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import force_setattr
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
-from app.replay.judging import JudgedTurn, TurnJudgement
+from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
 from app.replay.matchers import normalized
 from app.values.json_pointer import parse_pointer
 from app.values.regex import compile_pattern
@@ -261,13 +261,26 @@ class JudgePort(Protocol):
         """Return the result that the tool could have given. Raises `ProviderError`."""
 
 
+class KnownPort(Protocol):
+    """Earlier verdicts on the same texts. Both methods may be called from several threads."""
+
+    def recall(self, index: int, turn: JudgedTurn) -> Mapping[int, StepJudgement]:
+        """Return what is known of the open steps of turn `index`, by step.
+
+        A step of which nothing is known may have a judgement that needs review, without a reason, for its `digest`.
+        """
+
+    def remember(self, index: int, turn: JudgedTurn, judgement: TurnJudgement) -> None:
+        """Keep a judge's verdicts for later replays."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """All that one replay can reach.
 
-    `judge` is None where no model may judge. `progress(done, total, turn)` counts recorded steps of the turns that are
-    replayed; it is called after every answer of the model (turn None) and with every finished turn. `cancelled()` is
-    called before every call of the model.
+    `judge` is None where no model may judge, `known` where no verdict is remembered. `progress(done, total, turn)`
+    counts recorded steps of the turns that are replayed; it is called after every answer of the model (turn None) and
+    with every finished turn. `cancelled()` is called before every call of the model.
     """
 
     model: ModelPort
@@ -275,3 +288,4 @@ class Ports:
     judge: JudgePort | None
     progress: Callable[[int, int, TurnResult | None], None] = lambda done, total, turn: None
     cancelled: Callable[[], bool] = lambda: False
+    known: KnownPort | None = None

@@ -118,6 +118,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
     return (
         ("runs", policy.runs_days),
         ("replays", policy.replays_days),
+        ("known_verdicts", policy.replays_days),
         ("calibrations", policy.replays_days),
         ("experiments", policy.replays_days),
         ("rejected_spans", policy.rejected_days),
@@ -127,6 +128,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
 # Tables of a prompt's rows, each before the tables that it refers to.
 OF_PROMPT = (
     "replays",
+    "known_verdicts",
     "calibrations",
     "experiments",
     "case_snapshots",

@@ -28,6 +28,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.masking.rules import MaskingRules, MessageMasking
 from app.services.replays.budget import Budget, ExperimentBudget, Unlimited
 from app.services.replays.claims import ATTEMPTS_MAX, INTERRUPTED, REPLAY_WORK
+from app.services.replays.known import KnownVerdicts, scope_of
 from app.services.replays.masking import masked_replay
 from app.services.replays.ports import MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
@@ -95,12 +96,14 @@ class ReplayPlayer:
             ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=f"replay-{row.id}") as pool,
         ):
             budget = self._budget(prepared, claim, progress, heartbeat)
-            result = replay(prepared.case, self._ports(prepared, progress, budget, heartbeat), pool.map)
+            known = self._known(prepared)
+            ports = self._ports(prepared, progress, budget, heartbeat, known)
+            result = replay(prepared.case, ports, pool.map)
             if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
                 raise Unavailable("This process is ending; another one will play the replay again.")
-            self._end(row, claim, result, progress.columns())
+            self._end(row, claim, result, progress.columns(), known)
 
     def _budget(self, prepared: Prepared, claim: Claim, progress: Progress, heartbeat: Heartbeat) -> Budget:
         if prepared.row.budget_id is None or prepared.max_cost is None:
@@ -119,7 +122,24 @@ class ReplayPlayer:
     def _interrupted(self, heartbeat: Heartbeat) -> bool:
         return heartbeat.lost() or self.stopping()
 
-    def _ports(self, prepared: Prepared, progress: Progress, budget: Budget, heartbeat: Heartbeat) -> Ports:
+    def _known(self, prepared: Prepared) -> KnownVerdicts:
+        rules = self.rules.of(prepared.row.project_id)
+        return KnownVerdicts(
+            database=self.database,
+            scope=scope_of(prepared.row),
+            now=self.now(),
+            judge=prepared.judge,
+            masking=lambda: MessageMasking(rules) if rules else None,
+        )
+
+    def _ports(
+        self,
+        prepared: Prepared,
+        progress: Progress,
+        budget: Budget,
+        heartbeat: Heartbeat,
+        known: KnownVerdicts,
+    ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
         return Ports(
             model=self._metered(organization_id, content.model, content.config, progress, budget),
@@ -127,6 +147,7 @@ class ReplayPlayer:
             judge=self._judge(organization_id, prepared.judge, progress, budget),
             progress=progress.note,
             cancelled=lambda: self._interrupted(heartbeat),
+            known=known,
         )
 
     def _judge(
@@ -143,7 +164,9 @@ class ReplayPlayer:
             model, config, self.providers, self.credentials, progress, budget, self.call_timeout_s, organization_id
         )
 
-    def _end(self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any]) -> None:
+    def _end(
+        self, row: ReplayRow, claim: Claim, result: ReplayResult, counted: dict[str, Any], known: KnownVerdicts
+    ) -> None:
         """Store the result; if the database can't store it, store that failure. `counted` is stored in both cases."""
         try:
             dumped = documents.dump(result)
@@ -153,22 +176,26 @@ class ReplayPlayer:
                 "result": dumped,
                 "error": result.error,
             }
-            self._store(row, claim, {"status": result.status, **columns, **counted})
+            self._store(row, claim, {"status": result.status, **columns, **counted}, known)
         except (*UNSTORABLE, Unavailable) as error:
             # For a result larger than MySQL's packet size the error looks like a lost connection.
             log.error("replay_not_stored", replay_id=row.id, error=type(error).__name__)
             self._store_once(row, claim, {"status": "error", "error": NOT_STORED} | counted)
 
-    def _store(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
-        self.patience(self._store_once, row, claim, values)
+    def _store(self, row: ReplayRow, claim: Claim, values: dict[str, Any], known: KnownVerdicts | None = None) -> None:
+        self.patience(self._store_once, row, claim, values, known)
 
-    def _store_once(self, row: ReplayRow, claim: Claim, values: dict[str, Any]) -> None:
-        """End the replay; if it was cancelled meanwhile, only add the result to it."""
+    def _store_once(
+        self, row: ReplayRow, claim: Claim, values: dict[str, Any], known: KnownVerdicts | None = None
+    ) -> None:
+        """End the replay, and keep its new verdicts; if it was cancelled meanwhile, only add the result to it."""
         masking = self.rules.of(row.project_id)
         kept = (masked_replay(values, MessageMasking(masking)) if masking else values) | {"claim": None}
 
         def work(connection: Connection) -> bool:
             if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):
+                if known is not None:
+                    known.store(connection)
                 return True
             columns = {name: value for name, value in kept.items() if name != "status"}
             return replays.complete_cancelled(connection, replay_id=row.id, token=claim.token, values=columns)

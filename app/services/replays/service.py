@@ -15,18 +15,20 @@ from app.errors import Conflict, Invalid, ProviderError, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.known_verdicts import KnownVerdict
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.pagination import ListPage, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
 from app.replay.cases import load_case, needs_judge
-from app.replay.findings import ReplayResult
+from app.replay.findings import ReplayResult, StepVerdict
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content, read_documents
+from app.services.replays.known import put_known, scope_of
 from app.timestamps import Now
 
 # `ReplayService.list` hides the builtin `list` from the annotations below it.
@@ -175,9 +177,18 @@ class ReplayService:
             }
             with self.database.write() as connection:
                 if replays.put_verdict(connection, before=view.row, values=values):
+                    self._remember(connection, view.row, results.step_at(decided, step), verdict)
                     now, action, details = self.now(), Action.REPLAY_JUDGED, {"step": str(step + 1), "verdict": verdict}
                     audit_log.note(connection, now, actor, action, str(replay_id), details, project_id=project_id)
                     return
+
+    def _remember(
+        self, connection: Connection, row: ReplayRow, step: StepVerdict, verdict: Literal["passed", "failed"]
+    ) -> None:
+        """Let a person's verdict apply to the same texts in later replays of the test case."""
+        if step.digest is not None:
+            known = KnownVerdict(step.digest, "person", verdict, [], self.now())
+            put_known(connection, scope_of(row), [known], self.now())
 
     def judge_agreement(self, *, project_id: int, prompt_id: int) -> JudgeAgreement:
         """Count the steps of the prompt's replays that have verdicts of both a judge and a person."""

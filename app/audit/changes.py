@@ -40,7 +40,7 @@ def statements(text: str) -> list[Part]:
     return [
         sentence
         for sentence in sentences_of(text)
-        if sentence.text[-1] not in "?？" and sentence.text[0] not in "#|`" and WORD.search(sentence.text)
+        if sentence.text[-1] not in "?？:" and sentence.text[0] not in "#|`" and WORD.search(sentence.text)
     ]
 
 

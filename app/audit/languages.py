@@ -75,7 +75,10 @@ SYMBOLS: tuple[tuple[str, str], ...] = tuple((old, new) for old, new in _DATA.po
 """Signs of units and currencies, each with the one that is put in its place."""
 TURNED: tuple[tuple[str, str], ...] = tuple((old, new) for old, new in _DATA.pop("code")["turned"])
 """Operators of commands, queries and programs, each with another one."""
+ABBREVIATIONS: frozenset[str] = frozenset(_DATA.pop("abbreviations")["words"])
+"""Words that have a point and end no sentence."""
 LANGUAGES = {code: convert(fields | {"code": code}, Language) for code, fields in _DATA.items()}
+MONTHS = frozenset(month for language in LANGUAGES.values() for month in language.months)
 _CODES_OF_WORDS = {
     word: [code for code, language in LANGUAGES.items() if word in language.words]
     for language in LANGUAGES.values()

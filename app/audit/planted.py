@@ -9,7 +9,6 @@ from itertools import combinations
 
 from app.audit.changes import (
     ENTRIES_MAX,
-    NAMES_MAX,
     Change,
     appended,
     capitalized,
@@ -23,17 +22,18 @@ from app.audit.changes import (
     statements,
 )
 from app.audit.draw import Draw
+from app.audit.languages import language_of
 from app.audit.passage import Passage, leaves_of, spend_on
 from app.audit.tokens import Part, entries_of, forms_of, sentences_of, shape_of, values_of
 
 _VALUES_TRIED = 20
+_OTHERS_TRIED = 20
 _SHORTEST_REFUSED = 8  # words of an answer that a refusal is surely unlike
 _LONGEST_DISCLOSED = 300  # characters of a tool's result
 _INTERNAL = re.compile(
-    r"^_|(?:^|[_-])(?:id|uuid|internal|note|notes|flag|flags|score|debug|trace|hash|token|secret|raw|margin|source)"
-    r"(?:$|[_-])|(?<=[a-z])(?:Id|Internal|Note|Flag|Score|Hash|Token)$"
+    r"^_|(?:^|[_-])(?:intern\w*|notes?|flags?|score|grade|risk|fraud|debug|trace|hash|token|secret|margin)(?:$|[_-])"
+    r"|(?<=[a-z])(?:Internal|Note|Flag|Score|Grade|Risk|Hash|Token|Secret)$"
 )
-
 
 TextOperator = Callable[[Passage, Draw], Change | None]
 
@@ -158,12 +158,14 @@ def refused(passage: Passage, draw: Draw) -> Change | None:
 def sentence_added(passage: Passage, draw: Draw) -> Change | None:
     """Add a sentence of another test case that has a value."""
     known = {value.text for value in passage.conversation.values}
-    for text in draw.rotated(passage.conversation.others)[:NAMES_MAX]:
-        passage.conversation.budget.read(text)
+    others = draw.rotated(passage.conversation.others)[:_OTHERS_TRIED]
+    for text in others:
+        spend_on(passage.conversation.budget, text)
+    for text in sorted(others, key=lambda text: language_of(text) != passage.language):
         for sentence in draw.of("sentence").rotated(statements(text)):
             values = {value.text for value in values_of(sentence.text)}
             if values - known and len(sentence.text.split()) > 3:
-                return appended(passage, sentence.text)
+                return appended(passage, sentence.text.lstrip("-*• "))
     return None
 
 
@@ -187,7 +189,7 @@ def field_disclosed(passage: Passage, draw: Draw) -> Change | None:
         internal = [leaf for leaf in leaves if _INTERNAL.search(leaf.key)]
         for leaf in draw.of("leaf").rotated(internal):
             return appended(passage, f"{language.discloses} {leaf.key} = {leaf.value}")
-        whole = json.dumps(result, ensure_ascii=False) if isinstance(result, dict | list) and leaves else ""
+        whole = json.dumps(result, ensure_ascii=False) if isinstance(result, dict | list) and len(leaves) > 1 else ""
         if whole and len(whole) <= _LONGEST_DISCLOSED:
             return appended(passage, f"{language.discloses} {whole}")
     return None

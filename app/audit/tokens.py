@@ -7,13 +7,18 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-_RUN = re.compile(r"""[^\s|()\[\]{}<>"'`*“”«»„,;。、]+(?:,[0-9]+[^\s|()\[\]{}<>"'`*“”«»„,;。、]*)*""")
+from app.audit.languages import ABBREVIATIONS, MONTHS
+
+_CJK = "\u3000-\u303f\u3040-\u9fff\uff00-\uffef"
+_MARK = rf"""\s|()\[\]{{}}<>"'`*“”«»„,;{_CJK}"""
+_RUN = re.compile(rf"[^{_MARK}]+(?:,[0-9]+[^{_MARK}]*)*")
 _CORE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}|[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}")
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _SENTENCE_END = re.compile(r"[.!?…]+[)\"'”]*(?=\s)|[。！？]+|\n+")
-_ABBREVIATED = re.compile(r"(?:^|[^\w.])(?:[^\W\d_a-z][^\W\d_]{0,2}|[^\W\d_](?:\.[^\W\d_])?)$")  # as in `Dr.` or `z.B.`
+_LAST_WORD = re.compile(r"[^\W_](?:\.?[^\W_])*$")
+_NEXT_WORD = re.compile(r"[ ]+([^\W\d_]{1,20})")
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|[0-9]+[.)])[ \t]+")
 _RULE = re.compile(r"[ \t|:+-]+")
 _UNIT = re.compile(r"([0-9](?:[0-9.,]*[0-9])?)([^\W\d_°]{1,3}|°[CF]|%|€|\$|£)")
@@ -94,7 +99,7 @@ def sentences_of(text: str) -> list[Part]:
     """Return the sentences of a text; a line ends one, too."""
     sentences, begin = [], 0
     for end in _SENTENCE_END.finditer(text):
-        if _ABBREVIATED.search(text, max(0, end.start() - 5), end.start()) and end[0] == ".":
+        if end[0] == "." and _is_abbreviated(text, end.start()):
             continue
         sentences.append(_stripped(text, begin, end.end()))
         begin = end.end()
@@ -114,6 +119,17 @@ def entries_of(text: str) -> list[list[Part]]:
             groups.append([])
         begin += len(line)
     return [group for group in groups if len(group) > 1]
+
+
+def _is_abbreviated(text: str, end: int) -> bool:
+    """Return True for the point of an abbreviation, as in `Dr.`, and of the number of a day, as in `20. Juni`."""
+    last = _LAST_WORD.search(text, max(0, end - 8), end)
+    if last is None or text[max(0, last.start() - 1) : last.start()].strip("( \n"):
+        return False
+    if last[0].isdecimal():
+        following = _NEXT_WORD.match(text, end + 1)
+        return following is not None and (following[1] in MONTHS or following[1][0].islower())
+    return last[0] in ABBREVIATIONS or len(last[0]) == 1
 
 
 def _entry(line: str, begin: int) -> Part | None:

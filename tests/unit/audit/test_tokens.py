@@ -44,12 +44,14 @@ def test_values_are_the_same_in_another_form(kind: str, left: str, right: str, s
 
 
 def test_a_sentence_ends_at_its_mark_or_its_line_and_not_at_an_abbreviation() -> None:
-    text = "Dr. Weber is free at 9.30. Is that right?\nYes! 用意ができました。次へ"
+    text = "Dr. Weber is free at 9.30. Is that right?\nYes! 用意ができました。次へ. Am 20. Juni um 12:00."
+    text += " No. Use WAW-12. Go"
 
     sentences = sentences_of(text)
 
     assert [part.text for part in sentences] == [
-        "Dr. Weber is free at 9.30.", "Is that right?", "Yes!", "用意ができました。", "次へ",
+        "Dr. Weber is free at 9.30.", "Is that right?", "Yes!", "用意ができました。", "次へ.", "Am 20. Juni um 12:00.",
+        "No.", "Use WAW-12.", "Go",
     ]  # fmt: skip
     assert all(text[part.begin : part.end] == part.text for part in sentences)
 

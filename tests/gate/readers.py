@@ -1,0 +1,104 @@
+"""Writes questions for a reader that is no script: `python -m tests.gate.readers FOLDER`.
+
+The folder gets the questions, without the labels, and a file with the labels. Each question is the text that
+a judge gets. The replies of a reader are kept in tests/gate/replies.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from app.audit.probes import Probe, draw_probes
+from app.replay.conversation import recorded_past, result_text
+from app.replay.judge_question import parts, question
+from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
+from app.replay.rubric import RUBRIC_ID, instruction
+from app.replay.texts.facts import compare_facts
+from app.replay.texts.sources import Sources
+from app.replay.types import CheckedCall
+from tests.gate.heldout import Source, sources
+
+SEED = "readers"
+NONCE = "7d1f0a93c2e84b65"
+OF_A_SIDE = 110
+
+
+def main(folder: Path) -> None:
+    """Write the questions in an order that does not depend on their labels."""
+    used = _used()
+    probes = draw_probes([source.probed(number) for number, source in enumerate(used)], SEED, OF_A_SIDE)
+    (folder / "probes").mkdir(parents=True)
+    (folder / "instruction.txt").write_text(instruction(NONCE))
+    labels = {}
+    for place, probe in enumerate(sorted(probes, key=_hash), 1):
+        source = used[probe.test_case_id]
+        turn = judged_turn(source, probe)
+        document = {
+            "id": place,
+            "rubric": RUBRIC_ID,
+            "question": question(parts(turn, turn.steps), turn.steps, NONCE),
+        }
+        (folder / "probes" / f"{place:03}.json").write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+        labels[place] = {
+            "planted": probe.planted,
+            "kind": probe.kind,
+            "source": f"{source.of}/{source.name}",
+            "turn": probe.turn,
+            "step": probe.step,
+            "half": "improved on" if place % 2 else "measured on",
+            "was": probe.was,
+            "now": probe.now,
+        }
+    (folder / "labels.json").write_text(json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
+
+
+def judged_turn(source: Source, probe: Probe) -> JudgedTurn:
+    """Return all that the judge reads of the turn of a probe, in which nothing else differs from the recording."""
+    turn = source.case.turns[probe.turn]
+    before = turn.steps[: probe.step]
+    calls = tuple(
+        JudgedCall(step.name, step.arguments, result_text(step)) for step in before if isinstance(step, CheckedCall)
+    )
+    past = recorded_past(source.case.turns[: probe.turn])
+    step = turn.steps[probe.step]
+    recorded, produced = _text(probe.recorded), _text(probe.produced)
+    known = Sources(
+        instruction=source.instruction,
+        user=turn.user or "",
+        messages=[message.text for message in past if message.role != "tool"],
+        results=[step.result for step in before if isinstance(step, CheckedCall)],
+    )
+    facts = compare_facts(recorded, produced, known)
+    open_step = OpenStep(
+        probe.step,
+        "answer" if step.kind == "answer" else "arguments",
+        step.name if isinstance(step, CheckedCall) else None,
+        recorded,
+        produced,
+        StepEvidence(facts.kept, facts.lost, facts.invented),
+    )
+    return JudgedTurn(source.instruction, past, turn.user or "", calls, (open_step,))
+
+
+def _used() -> Sequence[Source]:
+    """Return the unseen conversations and one recording of each conversation of the table."""
+    chosen = {source.name.partition(".")[0]: source for source in sources() if source.of in ("unseen", "table")}
+    return list(chosen.values())
+
+
+def _hash(probe: Probe) -> str:
+    name = f"{SEED}/{probe.test_case_id}/{probe.turn}/{probe.step}/{probe.produced}"
+    return sha256(name.encode()).hexdigest()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

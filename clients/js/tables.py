@@ -19,7 +19,7 @@ def tables() -> str:
     significant = {name: text for name, text in entities.items() if _is_significant(text)}
     parts = [
         "/** Tables that clients/js/tables.py writes. */\n",
-        "// The characters that an element's name can have, and of them those that it can't begin with.",
+        "// The characters that an element's name can have, and which of them it can't begin with.",
         _constant("LETTERS", names.LETTERS.split()),
         _constant("DIGITS_AND_EXTENDERS", names.DIGITS_AND_EXTENDERS.split()),
         "\n// HTML's entities: those of characters that a name keeps or a link's address is judged by, and the rest.",

@@ -1,4 +1,4 @@
-/** The prompts that a client remembers, and when each is asked for again. Does no input and output of its own. */
+/** The prompts that a client remembers, and when each is asked for again. It does no input or output. */
 
 import {
   ApiError,
@@ -87,14 +87,14 @@ export class Entry {
     return now >= this.#retryAt;
   }
 
-  /** Takes a snapshot from disk, unless the server has given one meanwhile. */
+  /** Stores a snapshot from disk, unless the server has sent one meanwhile. */
   restore(snapshot: Snapshot, ageS: number): void {
     if (this.snapshot !== null) return;
     this.snapshot = snapshot;
     this.#confirmedAt = monotonicS() - ageS;
   }
 
-  /** Takes what the server has given, or confirmed. */
+  /** Stores what the server has sent or confirmed. */
   confirm(snapshot: Snapshot, freshS: number): void {
     this.snapshot = snapshot;
     this.problem = null;
@@ -182,7 +182,7 @@ export class PromptCache {
     entry.confirm(snapshot, this.#freshS);
   }
 
-  /** Notes a failure; what is wrong is said once, until it changes. */
+  /** Notes a failure and logs it once, until it changes. */
   failed(entry: Entry, problem: RepriseError): void {
     if (String(problem) !== String(entry.problem)) this.#warn(`${titleOf(entry.wanted)}: ${String(problem)}`);
     if (problem instanceof RateLimitedError) {

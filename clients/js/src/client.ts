@@ -34,7 +34,7 @@ const SILENCE_MAX_S = 30;
 
 type Events = AsyncGenerator<Piece | RunResult, void, void>;
 
-/** Where the client says what it does without. */
+/** Receives the client's warnings. */
 export interface Logger {
   warn(message: string): void;
 }
@@ -63,7 +63,7 @@ export interface PromptOptions extends Choice {
   /** Decides at a split of the label, such as the id of a user. */
   readonly splitKey?: string | undefined;
   /**
-   * A text, which is used as it is, or the JSON of a prompt. It is served, after memory and disk, while the server has
+   * A text, which is used unchanged, or the JSON of a prompt. It is served, after memory and disk, while the server has
    * given nothing; without it the error is thrown.
    */
   readonly fallback?: Fallback | undefined;
@@ -87,7 +87,7 @@ export class Reprise {
       if (!(seconds >= 0)) throw new ConfigurationError(`${name}: ${seconds} is no number of seconds.`);
     }
     const connection = Connection.of(options.baseUrl, options.apiKey);
-    const warn = (message: string) => say(logger, message);
+    const warn = (message: string) => log(logger, message);
     this.#firstWaitS = firstWaitS;
     this.#timeoutS = timeoutS;
     this.#cache = new PromptCache(freshS, warn);
@@ -96,7 +96,7 @@ export class Reprise {
   }
 
   /**
-   * Returns a version of a prompt, by default the newest one, from memory; its `state` says how current it is.
+   * Returns a version of a prompt, by default the newest one, from memory; its `state` is how current it is.
    *
    * Only the first request for it is waited for; later ones are sent in the background.
    */
@@ -119,7 +119,7 @@ export class Reprise {
       return resultOf(reply.body, reply.runId, reply.url);
     } catch (problem) {
       if (!(problem instanceof ServerError) || problem.status !== 504 || problem.runId === null) throw problem;
-      // The server ended the wait, or the model did not answer in time: the events of the run say which.
+      // The server ended the wait, or the model did not answer in time: the events of the run show which.
       const timeoutS = request.deadline - monotonicS();
       return this.runResult(problem.runId, { timeoutS, signal: options.signal });
     }
@@ -139,7 +139,7 @@ export class Reprise {
   /**
    * Waits for the end of a run, and returns its answer; throws the error that it ended with.
    *
-   * `RunTimeoutError` where it takes longer than `timeoutS`.
+   * `RunTimeoutError` after `timeoutS`.
    */
   async runResult(runId: number, options: WaitOptions = {}): Promise<RunResult> {
     for await (const found of this.#follow(eventsRequest(runId, options))) {
@@ -154,7 +154,7 @@ export class Reprise {
    * A request that fails in passing is repeated; it stores one score.
    */
   async score(name: string, value: ScoreValue, options: ScoreOptions): Promise<string> {
-    const late = () => new UnreachableError("The score takes longer than the caller waits.");
+    const late = () => new UnreachableError("The score was not stored within the caller's time.");
     return storedId(await this.#answered(scoreRequest(name, value, options), late));
   }
 
@@ -186,7 +186,7 @@ export class Reprise {
   async #fetchEntry(entry: Entry): Promise<void> {
     this.#fetches += 1;
     try {
-      await served(); // callers first: to begin a request takes longer than to serve a prompt
+      await served(); // callers first: a request needs longer to begin than a prompt to be served
       await this.#readEntry(entry);
     } catch (problem) {
       this.#cache.failed(entry, problem instanceof RepriseError ? problem : new UnreachableError(String(problem)));
@@ -268,12 +268,12 @@ export class Reprise {
   }
 }
 
-/** Warns; a logger that throws must not break a request that nobody waits for. */
-function say(logger: Logger, message: string): void {
+/** Warns; a logger that throws must not break a request in the background. */
+function log(logger: Logger, message: string): void {
   try {
     logger.warn(`reprise: ${message}`);
   } catch {
-    // There is nowhere else to say it.
+    // There is no other place to report it.
   }
 }
 

@@ -36,7 +36,7 @@ export class Connection {
   }
 }
 
-/** Returns whether `fetch` takes the address: it takes none with a user or a password. */
+/** Returns whether `fetch` accepts the address: it refuses one with a user or a password. */
 function isHttp(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, search, hash, username, password } = new URL(url);

@@ -19,7 +19,7 @@ const MAC_LENGTH = 64;
 
 let written = 0;
 
-/** The copies of one connection. No method throws: a folder that fails is said once and does without copies. */
+/** The copies of one connection. No method throws: a folder that fails is logged once, and then has no copies. */
 export class DiskCache {
   readonly #folder: string;
   readonly #connection: Connection;

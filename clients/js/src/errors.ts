@@ -17,7 +17,7 @@ export class ConfigurationError extends RepriseError {}
 /** No answer: the server is away, the network is slow, or something else answers at its address. */
 export class UnreachableError extends RepriseError {}
 
-/** A run takes longer than the caller waits. It goes on: `runId`, if it is known, leads to its result. */
+/** A run lasts longer than the caller waits. It continues: `runId`, if it is known, leads to its result. */
 export class RunTimeoutError extends RepriseError {
   readonly runId: number | null;
 
@@ -27,7 +27,7 @@ export class RunTimeoutError extends RepriseError {
   }
 }
 
-/** What an answer with an error says besides its message. */
+/** What an answer with an error has besides its message. */
 export interface ErrorDetails {
   status: number;
   runId?: number | null;
@@ -40,7 +40,7 @@ export class ApiError extends RepriseError {
   readonly status: number;
   /** The id of the run, if the request began one. */
   readonly runId: number | null;
-  /** The seconds after which to ask again, if the server said so. */
+  /** The seconds after which to ask again, if the server sent them. */
   readonly retryAfterS: number | null;
 
   constructor(message: string, { status, runId = null, retryAfterS = null }: ErrorDetails) {

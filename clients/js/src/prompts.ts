@@ -76,7 +76,7 @@ export class Prompt {
     return objectIn(this.json(), "languageModelConfig");
   }
 
-  /** Returns the whole answer of the API, parsed anew with each call. */
+  /** Returns the whole answer of the API, parsed again for each call. */
   json(): JsonObject {
     return parseObject(this.#record.body) ?? {};
   }

@@ -7,7 +7,7 @@ import { position } from "./splits.js";
 export type InstructionFormat = "XML" | "RAW";
 export type JsonObject = { [name: string]: unknown };
 
-/** A named text that can stand for a placeholder; at most one of a placeholder is its default. */
+/** A named text that can replace a placeholder; at most one of a placeholder is its default. */
 export interface PlaceholderValue {
   readonly name: string;
   readonly content: string;
@@ -31,10 +31,10 @@ export interface PromptJson {
   readonly [name: string]: unknown;
 }
 
-/** A text that is used as it is, or the JSON of a prompt. */
+/** A text that is used unchanged, or the JSON of a prompt. */
 export type Fallback = string | PromptJson;
 
-/** The JSON of a prompt, of which nothing can change what others see: `body` is parsed anew for each of them. */
+/** The JSON of a prompt, of which nothing can change what others see: `body` is parsed again for each of them. */
 export interface PromptRecord {
   readonly body: string;
   readonly id: number;
@@ -72,7 +72,7 @@ export function parseRecord(body: string, id: number): PromptRecord | null {
   return { body, id, name: isText(name) ? name : "", value, instructionFormat, definitions, version, renderings };
 }
 
-/** Returns the record that a fall-back stands for. */
+/** Returns the record of a fall-back. */
 export function recordOfFallback(fallback: Fallback, id: number): PromptRecord {
   const raw = typeof fallback === "string" ? { value: fallback, instructionFormat: "RAW" } : fallback;
   const record = parseRecord(toJson({ instructionFormat: "XML", ...raw, id }, "fallback"), id);

@@ -1,11 +1,11 @@
-/** The renderings of a version, remembered, as it gives the same each time and a long one takes milliseconds. */
+/** The renderings of a version, remembered, because they are always equal and a long one needs milliseconds. */
 
 import type { PromptRecord } from "./records.js";
 import { render, type Rendering } from "./rendering.js";
 
 /** Of all renderings of a version together, about. */
 const CHARACTERS_MAX = 500_000;
-/** What a rendering of no text takes. */
+/** The size of a rendering without text. */
 const OVERHEAD = 500;
 
 export class Renderings {

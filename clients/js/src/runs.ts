@@ -50,7 +50,7 @@ export interface RunOptions extends Choice, WaitOptions {
   /** The conversation before the question. */
   readonly history?: readonly Message[] | undefined;
   readonly files?: readonly File[] | undefined;
-  /** Requests with the same key make one run; each call has one of its own by default. */
+  /** Requests with the same key make one run; by default each call has another one. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface Message {
   readonly text: string;
   /** The calls of the `assistant`. */
   readonly toolCalls?: readonly ToolCall[] | undefined;
-  /** The call whose result a message of the role `tool` is. */
+  /** The call that a message of the role `tool` answers. */
   readonly toolCallId?: string | undefined;
 }
 
@@ -204,7 +204,7 @@ export class Retries {
     return pauseS;
   }
 
-  /** Counts failures anew, as the server has sent more of the run. */
+  /** Restarts the count of failures, as the server has sent more of the run. */
   progressed(): void {
     this.#failures = 0;
   }
@@ -220,10 +220,10 @@ function isPassing(problem: unknown): problem is RepriseError {
 
 export function lateRun(runId: number | null): RunTimeoutError {
   const run = runId === null ? "The run" : `Run ${runId}`;
-  return new RunTimeoutError(`${run} takes longer than the caller waits; it goes on.`, runId);
+  return new RunTimeoutError(`${run} lasts longer than the caller waits; it continues.`, runId);
 }
 
-/** Follows the events of a run over as many connections as it takes; no piece comes twice. */
+/** Follows the events of a run over as many connections as needed; no piece comes twice. */
 export class Follower {
   readonly #request: RunRequest;
   #reader = new EventReader();
@@ -261,7 +261,7 @@ export class Follower {
     }
   }
 
-  /** Returns what an event says; null for a kind that later servers may send. */
+  /** Returns the content of an event; null for a kind that later servers may send. */
   #read({ kind, data, id }: StreamEvent): Piece | RunResult | null {
     if (kind === "done") return resultOf(data, this.#runId, this.#url);
     const found = parseObject(data);

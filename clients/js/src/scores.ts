@@ -21,7 +21,7 @@ export interface ScoreTarget {
 /** What is scored, and how. The caller waits 60 seconds by default. */
 export interface ScoreOptions extends ScoreTarget, WaitOptions {
   readonly comment?: string | undefined;
-  /** A score with the id of one that is stored replaces that; each call has one of its own by default. */
+  /** A score with the id of one that is stored replaces that; by default each call has another one. */
   readonly id?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export function scoreRequest(name: string, value: ScoreValue, options: ScoreOpti
   };
 }
 
-/** Returns the id of the score that an answer says is stored. */
+/** Returns the id of the stored score in an answer. */
 export function storedId(reply: Reply): string {
   const { id } = reply.json();
   if (!isText(id)) throw foreign(reply.url);

@@ -35,7 +35,7 @@ const SIGMA = [
   [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
 ];
 const ROUNDS = 12;
-// The words that each of the eight mixings of a round takes: columns, then diagonals.
+// The words that each of the eight mixings of a round uses: columns, then diagonals.
 const MIXINGS = [
   [0, 4, 8, 12],
   [1, 5, 9, 13],
@@ -50,7 +50,7 @@ const MIXINGS = [
 /**
  * Returns the place of a key among all keys of the labels with this name, from 0 to below 1, evenly distributed.
  *
- * A split of the share `s` gives its version to the keys below `s`. Takes time in proportion to the key.
+ * A split of the share `s` gives its version to the keys below `s`. The time is linear in the key.
  */
 export function position(label: string, key: string): number {
   const digest = blake2b(encode(`${label}\0${key}`));

@@ -18,7 +18,7 @@ export interface Request {
 
 type Signals = readonly (AbortSignal | undefined)[];
 
-/** Aborts what takes longer than `limitS`, and what one of `signals` ends, with the reason of that. */
+/** Aborts what lasts longer than `limitS`, and what one of `signals` ends, with the reason of that. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -26,7 +26,7 @@ export class Deadline {
   readonly #abort = (event: Event): void => this.#controller.abort((event.target as AbortSignal).reason);
 
   constructor(limitS: number, signals: Signals, late: () => Error = () => lateAnswer(limitS)) {
-    // What is waited for keeps the process alive, and not the clock beside it.
+    // What is waited for keeps the process alive, and not the clock.
     this.#timer = setTimeout(
       () => this.#controller.abort(late()),
       Math.min(Math.max(0, limitS * 1000), 2 ** 31 - 1),
@@ -42,7 +42,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Counts the time anew. */
+  /** Restarts the time. */
   refresh(): void {
     this.#timer.refresh();
   }
@@ -77,11 +77,11 @@ export class Reply {
     return runIdOf(this.headers);
   }
 
-  /** Returns the answer; throws the error that it tells, in the server's words. */
+  /** Returns the answer; throws its error, in the server's words. */
   checked(): Reply {
     if (this.status < 300) return this;
-    const said = parseObject(this.body)?.["error"];
-    const message = isText(said) ? said : `${this.url} answered ${this.status}.`;
+    const error = parseObject(this.body)?.["error"];
+    const message = isText(error) ? error : `${this.url} answered ${this.status}.`;
     throw errorOf(message, { status: this.status, runId: this.runId, retryAfterS: retryAfterS(this.headers) });
   }
 
@@ -167,7 +167,7 @@ export class Transport {
   }
 }
 
-/** Returns what is wrong: `fetch` says it in the cause of its error. */
+/** Returns what is wrong: `fetch` has it in the cause of its error. */
 function messageOf(problem: unknown): string {
   const causes = [problem instanceof Error ? problem.cause : null, problem];
   const messages = causes.flatMap((cause) =>

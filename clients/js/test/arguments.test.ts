@@ -1,4 +1,4 @@
-/** What a client takes, refuses and says. */
+/** What a client accepts, refuses and logs. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,15 +21,15 @@ test("a fall-back that can't be written as JSON is refused", async (t) => {
   await assert.rejects(client.prompt(17, { fallback: circle as never }), ConfigurationError);
 });
 
-test("an outage is said once, not with every request", async (t) => {
+test("an outage is logged once, not with every request", async (t) => {
   const server = await FakeServer.start(t, refuse);
-  const said: string[] = [];
-  const client = server.client(t, { logger: { warn: (message) => said.push(message) } });
+  const logged: string[] = [];
+  const client = server.client(t, { logger: { warn: (message) => logged.push(message) } });
 
   for (let call = 0; call < 5; call++) await client.prompt(17, { fallback: "text" });
 
-  assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /^reprise: prompt 17 \(newest\): UnreachableError: /);
+  assert.equal(logged.length, 1);
+  assert.match(logged[0] ?? "", /^reprise: prompt 17 \(newest\): UnreachableError: /);
 });
 
 test("arguments that no request can be made of are refused before one is sent", async (t) => {

@@ -1,4 +1,4 @@
-/** A server on loopback that takes batches of spans as Reprise does, or answers as a test says. */
+/** A server on loopback that accepts batches of spans as Reprise does, or answers as a test wants. */
 
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -26,7 +26,7 @@ export interface StoredSpan {
 
 const STORED: Reply = { status: 200, body: { partialSuccess: {} } };
 
-/** `replies` are the answers to the next requests, in order; `always` is the answer to those that follow. */
+/** `replies` are the answers to the next requests, in order; `always` is the answer to later ones. */
 export class Collector {
   readonly requests: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
   /** The spans of the batches that were answered with 200, in the order they came. */

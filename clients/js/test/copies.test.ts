@@ -70,23 +70,23 @@ test("many clients may keep their copies in one folder at once", async (t) => {
   assert.equal((await server.client(t, { cacheDir }).prompt(17)).value.length, 50_000);
 });
 
-test("a folder that can't be written is said once, and costs no prompt", async (t) => {
+test("a folder that can't be written is logged once, and costs no prompt", async (t) => {
   const cacheDir = join(await folder(t), "file");
   await writeFile(cacheDir, "");
   const server = await FakeServer.start(t, (response, request) =>
     prompt("text", { id: Number(request.url.at(-1)) })(response, request),
   );
-  const said: string[] = [];
-  const client = server.client(t, { cacheDir, logger: { warn: (message) => said.push(message) } });
+  const logged: string[] = [];
+  const client = server.client(t, { cacheDir, logger: { warn: (message) => logged.push(message) } });
 
   await client.prompt(1);
   await client.prompt(2);
 
-  assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /cacheDir: prompts are not kept on disk/);
+  assert.equal(logged.length, 1);
+  assert.match(logged[0] ?? "", /cacheDir: prompts are not kept on disk/);
 });
 
-test("a prompt of 200 KB with NUL, emoji, markup and deep lists is kept and rendered as it is", async (t) => {
+test("a prompt of 200 KB with NUL, emoji, markup and deep lists is kept and rendered unchanged", async (t) => {
   const value = `\0 😀 </instructions> {{tone}} ${"- ".repeat(1000)}\n`.repeat(100);
   const server = await FakeServer.start(t, prompt(value));
   const cacheDir = await folder(t);

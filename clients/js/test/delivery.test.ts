@@ -104,7 +104,7 @@ inWorld("a batch at which the server fails again and again does not hold up the 
   await until(() => world.collector.names.includes("one"));
 });
 
-inWorld("rejected spans are told once in the words of Reprise", async (world) => {
+inWorld("rejected spans are logged once in the words of Reprise", async (world) => {
   const partialSuccess = { rejectedSpans: "1", errorMessage: "span 0123456789abcdef has no name" };
   world.collector.always = { status: 200, body: { partialSuccess } };
   const processor = await world.start();
@@ -156,7 +156,7 @@ inWorld("a folder that can't be written costs no span", async (world) => {
   assert.match(world.warnings.join("\n"), /kept in memory/);
 });
 
-inWorld("only the owner may read what was said", async (world) => {
+inWorld("only the owner may read recorded messages", async (world) => {
   await world.collector.stop();
   const processor = await world.start();
   record("one");

@@ -1,4 +1,4 @@
-/** A server on loopback that answers as a test tells it to. */
+/** A server on loopback that answers as a test wants. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -47,7 +47,7 @@ export class FakeServer {
     this.#server.closeAllConnections();
   }
 
-  /** Returns a client of the server, which ends with the test and says nothing. */
+  /** Returns a client of the server, which ends with the test and logs nothing. */
   client(test: TestContext, options: RepriseOptions = {}): Reprise {
     const client = new Reprise({ baseUrl: this.url, apiKey: API_KEY, logger: { warn: () => undefined }, ...options });
     test.after(() => client.close());

@@ -24,7 +24,7 @@ inWorld("every span within a conversation names it, its user and its prompt", as
   assert.deepEqual(world.collector.attributes("after"), {});
 });
 
-inWorld("what was set up counts where a span says nothing else", async (world) => {
+inWorld("what was set up counts where a span has no other value", async (world) => {
   const processor = await world.start({ conversation: "c-0", user: "u-0", version: "v1" });
   const own = { attributes: { "gen_ai.conversation.id": "its own" } };
   trace.getTracer("app").startSpan("own", own).end();
@@ -39,14 +39,14 @@ inWorld("what was set up counts where a span says nothing else", async (world) =
 inWorld("a turn without instrumentation is a model call of its question and answer, with its tools", async (world) => {
   const processor = await world.start();
   const find = tool("find", async ({ order }: { order: string }) => ({ order, state: "shipped" }));
-  const told = await turn("Where is it?", async (held) => {
+  const answer = await turn("Where is it?", async (held) => {
     const { state } = await find({ order: "A-1" });
     held.answer(`It is ${state}.`, { model: "gpt-x", outputTokens: 3 });
     return state;
   });
   await processor.flush();
 
-  assert.equal(told, "shipped");
+  assert.equal(answer, "shipped");
   const chat = world.collector.attributes("chat");
   assert.match(String(chat["gen_ai.input.messages"]), /Where is it\?/);
   assert.match(String(chat["gen_ai.output.messages"]), /It is shipped\./);
@@ -79,7 +79,7 @@ for (const attributes of [
   { "openinference.span.kind": "LLM" },
   { "gen_ai.request.model": "m" },
 ]) {
-  inWorld(`model calls of ${Object.keys(attributes)[0]} are not told twice`, async (world) => {
+  inWorld(`model calls of ${Object.keys(attributes)[0]} are not recorded twice`, async (world) => {
     const processor = await world.start();
     await turn("Where is it?", (held) => {
       trace.getTracer("library").startSpan("model call", { attributes }).end();
@@ -119,7 +119,7 @@ inWorld("no value of the application breaks a tool", async (world) => {
   assert.equal(world.collector.stored.length, 7);
 });
 
-inWorld("what was said can be left out", async (world) => {
+inWorld("messages can be left out", async (world) => {
   const processor = await world.start({ captureContent: false });
   await turn("I am Ada.", async (held) => {
     await runTool("find", { name: "Ada" }, () => "Ada Lovelace");
@@ -139,13 +139,13 @@ void test("nothing is recorded and nothing breaks where nothing is set up", asyn
   assert.equal(await conversation("c-1", {}, () => turn("Where?", (held) => held.answer("Here."))), undefined);
 });
 
-inWorld("without a key the application runs and is told", async (world) => {
+inWorld("without a key the application runs and gets a warning", async (world) => {
   assert.equal(spanProcessor({ prompt: 17, baseUrl: world.collector.url, apiKey: "" }), null);
 
   assert.match(world.warnings.join("\n"), /REPRISE_API_KEY is missing/);
 });
 
-inWorld("where a provider is set, the application is told to give it the processor", async (world) => {
+inWorld("where a provider is set, a warning asks the application to give it the processor", async (world) => {
   trace.disable();
   context.disable();
   const options = { prompt: 17, baseUrl: world.collector.url, apiKey: KEY, spoolDir: world.folder };

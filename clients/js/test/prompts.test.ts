@@ -59,7 +59,7 @@ test("many that ask at once share one request", async (t) => {
   assert.equal(server.requests.length, 1);
 });
 
-test("a prompt that is no longer fresh is served at once while one request asks for it anew", async (t) => {
+test("a prompt that is no longer fresh is served at once while one request refreshes it", async (t) => {
   const server = await FakeServer.start(t, prompt("old"));
   const client = server.client(t, { freshS: 0 });
   await client.prompt(17);
@@ -151,7 +151,7 @@ test("without anything to serve the error is thrown in the server's words", asyn
   });
 });
 
-test("a fall-back text is served as it is, and says so, while the server has given nothing", async (t) => {
+test("a fall-back text is served unchanged, with its state, while the server has given nothing", async (t) => {
   const server = await FakeServer.start(t, json({ error: "The prompt has no such label." }, { status: 404 }));
 
   const found = await server.client(t).prompt(17, { label: "production", fallback: "Be kind & brief." });

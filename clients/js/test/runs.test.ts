@@ -99,7 +99,7 @@ test("a file goes with the question as base64", async (t) => {
   assert.equal(productive, false);
 });
 
-test("a request that fails in passing is repeated with the same key, and each call has a key of its own", async (t) => {
+test("a request that fails in passing is repeated with the same key, and each call has another key", async (t) => {
   const server = await FakeServer.start(t, refuse);
   const client = server.client(t);
   const run = client.run(17, "Where?");
@@ -115,7 +115,7 @@ test("a request that fails in passing is repeated with the same key, and each ca
   assert.notEqual(first, third);
 });
 
-test("Retry-After says when a request is repeated", async (t) => {
+test("Retry-After sets when a request is repeated", async (t) => {
   const server = await FakeServer.start(t, json({ error: "Busy." }, { status: 503, headers: { "Retry-After": "1" } }));
   const before = performance.now();
   const run = server.client(t).run(17, "Where?");
@@ -179,7 +179,7 @@ test("an event of a kind that is not known yet is no piece", async (t) => {
   assert.deepEqual(await collected(server.client(t).stream(17, "Where?")), [ANSWER.answer]);
 });
 
-test("an event of many megabytes is read in time that grows with it alone", async (t) => {
+test("an event of many megabytes is read in time that grows only with it", async (t) => {
   const text = "ü😀".repeat(1_000_000);
   const server = await FakeServer.start(t, stream(event("token", { text }, "1-0"), DONE));
 
@@ -258,7 +258,7 @@ test("an abort ends a run and a stream with its reason", async (t) => {
   await assert.rejects(client.startRun(17, "Where?", { signal }), /enough/);
 });
 
-test("a caller waits no longer than it says, and is told which run goes on", async (t) => {
+test("a caller waits no longer than it wants, and learns which run continues", async (t) => {
   const server = await FakeServer.start(t, (response) => response.writeHead(200, STREAM).write(": still in work\n\n"));
 
   await assert.rejects(server.client(t).runResult(42, { timeoutS: 0.1 }), (error) => {
@@ -284,7 +284,7 @@ test("a run that is begun is named, and its result is waited for later", async (
   assert.equal((await client.runResult(runId)).answer, ANSWER.answer);
 });
 
-test("what is no answer of Reprise is told", async (t) => {
+test("an answer that is not of Reprise is an error", async (t) => {
   const server = await FakeServer.start(t, (response) => response.end("<html>"));
 
   await assert.rejects(server.client(t).run(17, "Where?", { timeoutS: 0.1 }), UnreachableError);

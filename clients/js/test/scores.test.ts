@@ -8,7 +8,7 @@ import { type Answer, FakeServer, json, refuse } from "./fake_server.js";
 const stored: Answer = (response, request) =>
   json({ id: JSON.parse(request.body).id }, { status: 201 })(response, request);
 
-test("a score is told stored with the id that the client made, and sent again with the same", async (t) => {
+test("a score is stored with the id that the client made, and sent again with the same", async (t) => {
   const answers = [refuse, stored];
   const server = await FakeServer.start(t, (...request) => answers.shift()?.(...request));
 

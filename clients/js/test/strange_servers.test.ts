@@ -34,7 +34,7 @@ test("an answer without an end is given up", async (t) => {
   await assert.rejects(client(url, 0.2).prompt(17), new UnreachableError("No answer came within 0.2 s."));
 });
 
-test("what is no HTTP is said so", async (t) => {
+test("an answer that is no HTTP is an error", async (t) => {
   const url = await trickling(t, "\xff\0 SSH-2.0\r\n\r\n", "\0");
 
   await assert.rejects(client(url, 10).prompt(17), (error) => {
@@ -107,7 +107,7 @@ for (const label of [
   { label: "live", commitHash: HASH, split: { commitHash: HASH, share: "half" } },
   { label: "live", commitHash: HASH, split: { share: 0.5 } },
 ]) {
-  test(`a label that can't be read (${JSON.stringify(label).slice(0, 40)}) is said so`, async (t) => {
+  test(`a label that can't be read (${JSON.stringify(label).slice(0, 40)}) is an error`, async (t) => {
     const server = await FakeServer.start(t, (response, request) =>
       (request.url.includes("/labels/") ? json(label) : prompt("text"))(response, request),
     );

@@ -1,4 +1,4 @@
-/** A process of its own for every test, as far as OpenTelemetry knows, whose spans go to a fake of Reprise. */
+/** A new process for every test, as far as OpenTelemetry knows; its spans go to a fake of Reprise. */
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -27,7 +27,7 @@ export class World {
     test.mock.method(process, "emitWarning", (message: string) => void this.warnings.push(message));
   }
 
-  /** Sets this process up anew, as if it were another. */
+  /** Sets this process up again, as if it were another. */
   async start(options: Partial<InstrumentOptions> = {}): Promise<RepriseSpanProcessor> {
     trace.disable();
     context.disable();

@@ -44,7 +44,7 @@ const compress = promisify(gzip);
 type Away = Extract<Outcome, { kind: "away" }>;
 type Waiting = { readonly body: Uint8Array<ArrayBuffer>; readonly spans: number };
 
-/** Takes batches, and sends them while Reprise is there. No method rejects. */
+/** Keeps batches, and sends them while Reprise is reachable. No method rejects. */
 export class Delivery {
   readonly #spool: Spool;
   readonly #endpoint: Endpoint;

@@ -25,7 +25,7 @@ export class Endpoint {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Sends a compressed batch once, or until `stop` says so. Never rejects. */
+  /** Sends a compressed batch once, or until `stop` is set. Never rejects. */
   async send(body: Uint8Array<ArrayBuffer>, stop: AbortSignal): Promise<Outcome> {
     try {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(this.#timeoutMs)]);

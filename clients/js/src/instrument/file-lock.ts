@@ -15,7 +15,7 @@ export class FileLock {
     this.#path = path;
   }
 
-  /** Returns whether the lock is held now. It must be kept by `touch`, or others take it over after 30 seconds. */
+  /** Returns whether the lock is held now. It must be kept by `touch`, or others get it after 30 seconds. */
   async acquire(): Promise<boolean> {
     this.#held = (await this.#create()) || ((await this.#isLeft()) && (await this.#takeOver()));
     return this.#held;

@@ -17,11 +17,11 @@ export { type AnswerOptions, conversation, type ConversationOptions, type Render
 export { runTool, tool, type Turn, turn } from "./recording.js";
 export type { Limits, RepriseSpanProcessor };
 
-/** At the SDK's own limit of 128 a span takes no more attributes. */
+/** The SDK's limit: a span with 128 attributes accepts no more. */
 const MAX_ATTRIBUTES = 2000;
 
 export interface InstrumentOptions {
-  /** The id of the prompt whose log the spans go to. */
+  /** The id of the prompt that gets the spans. */
   readonly prompt: number;
   /** For programs that hold one conversation. */
   readonly conversation?: string;
@@ -37,7 +37,7 @@ export interface InstrumentOptions {
   readonly spoolDir?: string;
   readonly limits?: Partial<Limits>;
   readonly timeoutMs?: number;
-  /** False leaves what was said out of what `turn` and `tool` record. */
+  /** False leaves messages out of what `turn` and `tool` record. */
   readonly captureContent?: boolean;
   /** For tests. */
   readonly pace?: Pace;
@@ -102,7 +102,7 @@ function defaultsOf({ conversation, user, version }: InstrumentOptions): Attribu
   return known;
 }
 
-/** Returns the folder of one address, so that no batch goes to another. Those of Python are beside it. */
+/** Returns the folder of one address, so that no batch goes to another. Those of Python are in other folders. */
 function folderOf(spoolDir: string | undefined, url: string): string {
   const state = process.env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
   const name = createHash("sha256").update(`js ${url}`).digest("hex").slice(0, 16);

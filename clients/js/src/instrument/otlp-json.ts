@@ -2,7 +2,7 @@
 
 import type { Attributes, HrTime, Link, SpanContext, SpanKind, SpanStatus } from "@opentelemetry/api";
 
-/** Characters of JSON beyond which spans go into another batch; a larger span is a batch of its own. */
+/** Characters of JSON beyond which spans go into another batch; a larger span is a batch by itself. */
 export const BATCH_LENGTH = 1024 * 1024;
 /** Levels of lists and maps that are kept of an attribute, so that the work on a value is bounded. */
 export const MAX_DEPTH = 32;

@@ -11,7 +11,7 @@ import type { Spool } from "./spool.js";
 import { Warnings } from "./warnings.js";
 
 export const FLUSH_MS = 5000;
-/** How long spans stay in memory alone; `OTEL_BSP_SCHEDULE_DELAY` counts where it is set. */
+/** How long spans stay only in memory; `OTEL_BSP_SCHEDULE_DELAY` counts where it is set. */
 const SCHEDULE_DELAY_MS = 1000;
 const BATCH_SPANS = 128;
 const QUEUE_MAX = 8192;
@@ -31,7 +31,7 @@ export class RepriseSpanProcessor {
   readonly #onBeforeExit = (): void => void this.#settle();
   readonly #onExit = (): void => this.#keepAll();
 
-  /** `defaults` are attributes of spans that have no value of their own for them. */
+  /** `defaults` are attributes of spans without a value for them. */
   constructor(delivery: Delivery, spool: Spool, defaults: Attributes) {
     this.#delivery = delivery;
     this.#spool = spool;

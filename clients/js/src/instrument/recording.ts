@@ -8,7 +8,7 @@ import { type Attributes, type HrTime, type Span, SpanStatusCode, trace } from "
 
 import { closeTurn, laterOf, openTurn, withAttributes } from "./scope.js";
 
-/** What a turn says of its prompt: the commit hash of the version, and the values of the placeholders. */
+/** What a turn records about its prompt: the commit hash of the version, and the values of the placeholders. */
 export interface RenderedPrompt {
   readonly version: string | null;
   readonly resolved: Readonly<Record<string, string | null>>;
@@ -37,7 +37,7 @@ export interface Turn {
 
 let captured = true;
 
-/** Sets whether what was said is recorded. Instrumentations have switches of their own. */
+/** Sets whether messages are recorded. Instrumentations have other switches. */
 export function setCaptured(value: boolean): void {
   captured = value;
 }
@@ -57,7 +57,7 @@ export function conversation<Result>(id: string, options: ConversationOptions, w
  * Runs `work` as one turn: a span that all others of the turn are within, so that they are one trace.
  *
  * Where no instrumentation records the model's calls, the question and the answer are recorded as one; where one does,
- * they are not told twice.
+ * they are not recorded twice.
  */
 export function turn<Result>(
   question: string,
@@ -70,19 +70,19 @@ export function turn<Result>(
 }
 
 async function heldTurn<Result>(question: string, span: Span, work: (turn: Turn) => Result): Promise<Awaited<Result>> {
-  const said: Attributes = {};
+  const recorded: Attributes = {};
   const { traceId } = span.spanContext();
   if (span.isRecording()) openTurn(traceId);
   let failure: unknown = null;
   try {
-    return await work({ answer: (text, options) => void Object.assign(said, answerOf(text, options)) });
+    return await work({ answer: (text, options) => void Object.assign(recorded, answerOf(text, options)) });
   } catch (error) {
     failure = error ?? new Error("unknown");
     throw error;
   } finally {
-    span.setAttributes(said);
+    span.setAttributes(recorded);
     const latestEnd = closeTurn(traceId);
-    if (latestEnd !== null) recordModelCall({ ...inputOf(question), ...said }, after(latestEnd), failure);
+    if (latestEnd !== null) recordModelCall({ ...inputOf(question), ...recorded }, after(latestEnd), failure);
   }
 }
 
@@ -94,8 +94,8 @@ function after([seconds, nanos]: HrTime): HrTime {
 }
 
 function recordModelCall(attributes: Attributes, time: HrTime, failure: unknown): void {
-  const said = { "gen_ai.operation.name": "chat", ...attributes };
-  const span = tracer().startSpan("chat", { attributes: said, startTime: time });
+  const recorded = { "gen_ai.operation.name": "chat", ...attributes };
+  const span = tracer().startSpan("chat", { attributes: recorded, startTime: time });
   if (failure !== null) setError(span, failure);
   span.end(time);
 }
@@ -169,14 +169,14 @@ function inputOf(question: string): Attributes {
 
 function answerOf(text: string, { model, inputTokens, outputTokens }: AnswerOptions = {}): Attributes {
   const message = { role: "assistant", parts: [{ type: "text", content: text }], finish_reason: "stop" };
-  const said: Attributes = captured ? { "gen_ai.output.messages": toJson([message]) } : {};
-  if (model !== undefined) said["gen_ai.request.model"] = model;
-  if (inputTokens !== undefined) said["gen_ai.usage.input_tokens"] = inputTokens;
-  if (outputTokens !== undefined) said["gen_ai.usage.output_tokens"] = outputTokens;
-  return said;
+  const recorded: Attributes = captured ? { "gen_ai.output.messages": toJson([message]) } : {};
+  if (model !== undefined) recorded["gen_ai.request.model"] = model;
+  if (inputTokens !== undefined) recorded["gen_ai.usage.input_tokens"] = inputTokens;
+  if (outputTokens !== undefined) recorded["gen_ai.usage.output_tokens"] = outputTokens;
+  return recorded;
 }
 
-/** Returns a text as it is, and anything else as JSON. */
+/** Returns a text unchanged, and anything else as JSON. */
 function toContent(value: unknown): string {
   return typeof value === "string" ? value : toJson(value);
 }

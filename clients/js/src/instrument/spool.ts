@@ -2,7 +2,7 @@
  * Keeps batches of spans as files until Reprise has stored them.
  *
  * A file gets its name when it is complete, so that a process may be killed at any line: what has a name can be sent, by
- * this process, by another that shares the folder, or by the next one. The files hold what was said, so that only their
+ * this process, by another that shares the folder, or by the next one. The files hold messages, so only their
  * owner may read them; they hold neither the key nor the address.
  */
 
@@ -123,7 +123,7 @@ export function spansOf(name: string): number {
 
 let latest = 0n;
 
-/** Returns a name that sorts after those that this process gave before. */
+/** Returns a name that sorts after the names that this process gave before. */
 function newName(spans: number): string {
   const now = BigInt(Date.now()) * 1_000_000n;
   latest = now > latest ? now : latest + 1n;

@@ -4,15 +4,15 @@ export function warn(message: string): void {
   process.emitWarning(message, "RepriseWarning");
 }
 
-/** Tells each warning once, whatever numbers and ids it has. */
+/** Logs each warning once, whatever numbers and ids it has. */
 export class Warnings {
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
-  /** Warns, unless something like it was told. */
+  /** Warns, unless a similar warning was logged. */
   once(message: string): void {
     const kind = message.replaceAll(/[0-9a-f]{16,}|\d+/g, "#");
-    if (this.#told.has(kind) || this.#told.size >= 100) return;
-    this.#told.add(kind);
+    if (this.#logged.has(kind) || this.#logged.size >= 100) return;
+    this.#logged.add(kind);
     warn(message);
   }
 }

@@ -21,7 +21,7 @@ export interface Structure {
   readonly labels: readonly string[];
 }
 
-/** Takes time linear in the text; throws `TooManyBlocks` for more lines, items and quotes than `most`. */
+/** Needs time linear in the text; throws `TooManyBlocks` for more lines, items and quotes than `most`. */
 export function scan(lines: readonly string[], most: number): Structure {
   const scanner = new Scanner(lines, most);
   for (let at = 0; at < lines.length; ) at = scanner.block(at);
@@ -131,7 +131,7 @@ class Scanner implements Structure {
     this.#nested += 1;
   }
 
-  /** Opens the containers whose markers follow; returns whether the last is an item with nothing after its mark. */
+  /** Opens the containers of the markers that follow; returns whether the last is an item with nothing after its mark. */
   #openNew(cursor: Cursor): boolean {
     const breaks = new starts.ThematicBreaks(cursor.line);
     for (;;) {
@@ -163,7 +163,7 @@ class Scanner implements Structure {
     if (top?.type === "item" && this.#afterEmptyItem) top.indent = 0;
   }
 
-  /** Closes the list whose items ended: another block begins. */
+  /** Closes the list after its last item: another block begins. */
   #finishList(): void {
     this.#finishEmptyItem();
     if (this.#open.at(-1)?.type === "list") this.#close();
@@ -192,7 +192,7 @@ class Scanner implements Structure {
     this.#afterBlank = false;
   }
 
-  // What is in them. Each takes the number of a line and returns that of the line after the block.
+  // What is in them. Each gets the number of a line and returns that of the line after the block.
 
   /** Returns the line's cursor after the markers of all open containers; null if it lacks one, or there is no line. */
   #continuedInFull(at: number): Cursor | null {

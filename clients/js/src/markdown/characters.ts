@@ -1,4 +1,4 @@
-/** Classes of characters, as CommonMark divides them, and what a string's own methods would take quadratic time for. */
+/** Classes of characters, as CommonMark divides them, and what a string's own methods would need quadratic time for. */
 
 const ASCII_PUNCTUATION = new Set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
 const WHITE_SPACE = /[\t\n\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]/;
@@ -8,7 +8,7 @@ export function isAsciiPunctuation(char: string): boolean {
   return ASCII_PUNCTUATION.has(char);
 }
 
-/** Whether the backslash at this place takes the meaning from the character after it. */
+/** Whether the backslash at this place escapes the character after it. */
 export function isEscape(text: string, at: number): boolean {
   return isAsciiPunctuation(text.charAt(at + 1));
 }

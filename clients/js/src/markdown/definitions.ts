@@ -90,7 +90,7 @@ function anglesEnd(text: string, start: number): number {
   return found?.[0] === ">" ? found.index + 1 : -1;
 }
 
-/** Returns where the line after a definition begins whose destination ends here; -1 if it is no definition. */
+/** Returns where the line after a definition begins, with the destination that ends here; -1 if it is no definition. */
 function definitionEnd(text: string, at: number): number {
   const [space, newLine] = matchAt(SPACE, text, at) ?? ["", ""];
   const start = at + space.length;

@@ -10,7 +10,7 @@ export interface Delimiter {
   readonly piece: number;
 }
 
-/** Returns the pieces that are markup, by CommonMark's rules of emphasis; takes time quadratic in the delimiters. */
+/** Returns the pieces that are markup, by CommonMark's rules of emphasis; needs time quadratic in the delimiters. */
 export function paired(delimiters: readonly Delimiter[]): number[] {
   const openers: Delimiter[] = [];
   const pieces: number[] = [];

@@ -2,7 +2,7 @@
  * A title without its inline markup.
  *
  * It is what the parser markdown-it makes of it, which the server uses. An address in angle brackets differs in one
- * respect: a host in Punycode (`xn--…`), in brackets or of more than 255 characters stays as it is written.
+ * respect: a host in Punycode (`xn--…`), in brackets or of more than 255 characters stays as written.
  */
 
 import { isAsciiPunctuation, isPunctuation, isWhiteSpace } from "./characters.js";
@@ -35,7 +35,7 @@ interface Piece {
 /**
  * Returns the text of a title of one line: a link's is its text, an image's its description, an HTML tag's is none.
  *
- * `references` are the normalized labels that the title may refer to. Takes time cubic in the title's markup, and nests
+ * `references` are the normalized labels that the title may refer to. Needs time cubic in the title's markup, and nests
  * a few calls for each image in an image, so that the caller bounds both.
  */
 export function withoutMarkup(title: string, references: ReadonlySet<string>): string {
@@ -109,7 +109,7 @@ class Title {
     return { text: this.#title.slice(start, after + 1), end: after + 1 };
   }
 
-  /** Returns a span of code, else its marks as they stand. */
+  /** Returns a span of code, else its marks unchanged. */
   #code(): Piece {
     const opening = runEnd(this.#title, this.#at, this.#end);
     let start = this.#title.indexOf("`", opening);
@@ -200,7 +200,7 @@ class Title {
   /**
    * Returns where a link or an image ends that is a reference to a definition; -1 if it is none.
    *
-   * The label of its own that it may have is looked for at `at`.
+   * The label that it may have is looked for at `at`.
    */
   #referenceEnd(start: number, labelEnd: number, at: number): number {
     const ownEnd = at < this.#end && this.#title[at] === "[" ? this.#labelEnd(at, true) : -1;

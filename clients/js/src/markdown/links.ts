@@ -6,7 +6,7 @@ import { CHARACTERS, SEPARATORS } from "./tables.js";
 
 const NESTED_PARENTHESES = 32;
 const REPLACEMENT = "\ufffd";
-/** What stands for the characters of an entity that are neither letters nor digits. */
+/** Replaces the characters of an entity that are neither letters nor digits. */
 const SEPARATOR = "\u00b7";
 
 /** White space to Python's regular expressions, in brackets. */
@@ -35,12 +35,12 @@ function words(table: string): string[] {
   return table.trim().split(/\s+/);
 }
 
-/** Returns a label as it is compared with others: without regard to case, and to how much white space is where. */
+/** Returns a label in the form that is compared: without regard to case, and to how much white space is where. */
 export function normalizedLabel(label: string): string {
   return label.replace(LABEL_SPACE, " ").replace(/^ | $/g, "").toLowerCase().toUpperCase();
 }
 
-/** Returns where the `)` should be of a link whose `(` is at `at`; -1 if nothing follows that. */
+/** Returns where the `)` should be of a link with its `(` at `at`; -1 if nothing follows that. */
 export function inlineLinkEnd(text: string, at: number, end: number): number {
   const start = afterBlanks(text, at + 1, end);
   if (start >= end) return -1;
@@ -131,7 +131,7 @@ function unescaped(text: string): string {
   );
 }
 
-/** Returns the characters that an entity stands for, and where it ends; null if none is there. */
+/** Returns the characters that an entity means, and where it ends; null if none is there. */
 export function entityAt(text: string, at: number): { text: string; end: number } | null {
   const found = matchAt(ENTITY_HERE, text, at);
   if (!found || (found[1]?.length ?? 0) > 6 || (found[2]?.length ?? 0) > 7) return null;
@@ -139,7 +139,7 @@ export function entityAt(text: string, at: number): { text: string; end: number 
   return characters ? { text: characters, end: at + found[0].length } : null;
 }
 
-/** Returns nothing for a code that stands for no character, and for a name that is not HTML's. */
+/** Returns nothing for a code without a character, and for a name that is not HTML's. */
 function character(hexadecimal?: string, decimal?: string, name?: string): string {
   if (name !== undefined) return ENTITIES.get(name) ?? "";
   const code = hexadecimal === undefined ? Number(decimal) : parseInt(hexadecimal, 16);

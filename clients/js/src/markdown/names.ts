@@ -1,7 +1,7 @@
 /**
  * Names of XML elements for the titles of a text.
  *
- * They are the server's but for letters that came to Unicode after its Python: Node 20 knows two (U+A7CB, U+A7DC) whose
+ * They are the server's but for letters that came to Unicode after its Python: Node 20 knows two (U+A7CB, U+A7DC) of which the
  * small letters a name can have, and which are separators on a server with Python 3.11.
  */
 

@@ -1,6 +1,6 @@
 /** Tables that clients/js/tables.py writes. */
 
-// The characters that an element's name can have, and of them those that it can't begin with.
+// The characters that an element's name can have, and which of them it can't begin with.
 export const LETTERS = `
   61-7A C0-D6 D8-F6 F8-131 134-13E 141-148 14A-17E 180-1C3 1CD-1F0 1F4-1F5 1FA-217 250-2A8 2BB-2C1 386 388-38A 38C
   38E-3A1 3A3-3CE 3D0-3D6 3DA 3DC 3DE 3E0 3E2-3F3 401-40C 40E-44F 451-45C 45E-481 490-4C4 4C7-4C8 4CB-4CC 4D0-4EB

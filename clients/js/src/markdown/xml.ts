@@ -7,7 +7,7 @@ import { withoutMarkup } from "./inline.js";
 import { normalizedLabel } from "./links.js";
 import { elementName } from "./names.js";
 
-// All of these are the server's: a text beyond them is converted, or refused, as it is there.
+// All of these are the server's: a text beyond them is converted, or refused, as there.
 const STEPS_MAX = 200_000;
 const LONGEST_PARSED_TITLE = 300;
 const MARKS_IN_A_TITLE = 40;
@@ -22,7 +22,7 @@ const MARKS_ALONE = /^([ \t>]*)(=+|-+|`{3,}|~{3,})([ \t]*)$/;
  * Converts a text, placeholders filled in, to `<instructions>…</instructions>`.
  *
  * The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Only LF and CRLF end a line.
- * Takes time linear in the text; throws an `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
+ * Needs time linear in the text; throws an `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
  */
 export function toXml(text: string): string {
   const lines = text.replace(FORBIDDEN, "\ufffd").replaceAll("\r\n", "\n").split("\n");
@@ -45,7 +45,7 @@ function structureOf(lines: readonly string[]): ReturnType<typeof scan> {
 /**
  * Returns the line as the scanner reads it, to which a carriage return by itself is a character like any other.
  *
- * A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it would be alone.
+ * A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it would be without the rest.
  */
 function withoutUnderline(raw: string): string {
   const line = raw.replaceAll("\r", "x");
@@ -98,14 +98,14 @@ class Titles {
     this.#labels = labels;
   }
 
-  /** A title that is too long, or has too many marks, is taken as it stands. */
+  /** A title that is too long, or has too many marks, is used unchanged. */
   withoutMarkup(title: string): string {
     if (codePoints(title) > LONGEST_PARSED_TITLE || !this.#isParsed(title.match(MARKUP)?.length ?? 0)) return title;
     this.#references ??= new Set(this.#labels.map(normalizedLabel));
     return withoutMarkup(title, this.#references);
   }
 
-  /** Returns whether a title of so many marks is parsed, and takes them from the budget. */
+  /** Returns whether a title of so many marks is parsed, and spends them from the budget. */
   #isParsed(marks: number): boolean {
     if (marks === 0 || marks > Math.min(MARKS_IN_A_TITLE, this.#marksLeft)) return false;
     this.#marksLeft -= marks;

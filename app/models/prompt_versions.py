@@ -107,6 +107,8 @@ def _tool_names(config: dict[str, Any]) -> frozenset[str]:
 
 def hashes_by_content(connection: Connection, *, prompt_id: int, content_hashes: Collection[str]) -> dict[str, str]:
     """Return {content hash: commit hash of the newest version with it} of the contents that were committed."""
+    if not content_hashes:
+        return {}
     statement = select(_C.content_hash, _C.commit_hash).where(
         _C.prompt_id == prompt_id, _C.content_hash.in_(sorted(content_hashes))
     )

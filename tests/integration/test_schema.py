@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
@@ -66,6 +69,32 @@ def test_processes_that_upgrade_at_once_wait_for_each_other(empty: Database, tmp
         list(processes.map(lambda _: run_to_end(argv, environment(tmp_path)), range(4)))
 
     assert differences(empty) == []
+
+
+def test_an_upgrade_moves_the_heads_of_versions_before_their_content(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    database = Database(build_engine(f"sqlite:///{file}"))
+    schema.upgrade(database, "0026")
+    with closing(sqlite3.connect(file)) as old, old:
+        stored = {table: _stored_row(old, table) for table in ("prompts", "language_models", "prompt_versions")}
+
+    schema.upgrade(database)
+
+    with database.read() as connection:
+        row = dict(connection.execute(text("SELECT * FROM prompt_versions")).mappings().one())
+    assert row == stored["prompt_versions"]
+    # SQLite reads a row as far as the last column of the statement.
+    assert list(row)[-3:] == ["config", "placeholders", "value"]
+    database.engine.dispose()
+
+
+def _stored_row(connection: sqlite3.Connection, table: str) -> dict[str, Any]:
+    """Store a row with a value in each column, and return it."""
+    columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+    row = {name: 1 if kind == "INTEGER" else f"{table} {name}" for _, name, kind, *_ in columns}
+    marks = ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+    return row
 
 
 def test_every_constraint_and_index_has_a_name() -> None:

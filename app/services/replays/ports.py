@@ -19,15 +19,18 @@ from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelRequest, ProviderPort
-from app.rendering.render import render
+from app.rendering.render import filled_length, render
 from app.replay.findings import TurnResult
 from app.replay.judge import ModelJudge
-from app.replay.types import JudgePort, RenderedDraft
+from app.replay.types import JudgePort, RenderedDraft, TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget
 from app.services.runs.outcome import cost_of
 from app.services.runs.request import model_request
+
+# Characters of the instructions that a replay renders and keeps, one for each selection of placeholder values.
+RENDERED_MAX = 10_000_000
 
 
 class Progress:
@@ -151,6 +154,28 @@ class SnapshotDraft:
         return self.versions.get(commit_hash if commit_hash in self.versions else None, frozenset())
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
-        content = self.content
-        rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
-        return RenderedDraft(rendered.instruction, tuple(rendered.ignored))
+        """Return the instruction. Each selection is rendered once: a test case may have a thousand turns of one."""
+        selection = frozenset(placeholders.items())
+        if selection not in self._rendered:
+            content = self.content
+            rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
+            self._rendered[selection] = RenderedDraft(rendered.instruction, tuple(rendered.ignored))
+        return self._rendered[selection]
+
+    @cached_property
+    def _rendered(self) -> dict[frozenset[tuple[str, str]], RenderedDraft]:
+        return {}
+
+    def check_renderings(self, case: TestCase) -> None:
+        """Raise `Invalid` if the turns' selections make instructions of more than `RENDERED_MAX` characters."""
+        longest = {
+            placeholder.key: max((len(value.content) for value in placeholder.values), default=0)
+            for placeholder in self.content.placeholders
+        }
+        selections = {frozenset((turn.placeholders or {}).items()) for turn in case.played}
+        length = filled_length(self.content.value, longest)
+        if len(selections) > 1 and len(selections) * length > RENDERED_MAX:
+            raise Invalid(
+                f"The turns choose {len(selections)} different sets of placeholder values. "
+                f"A replay renders at most {RENDERED_MAX:,} characters of instructions."
+            )

@@ -60,10 +60,10 @@ class Preparation:
             before=played.created_at,
         )
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
+        snapshot = SnapshotDraft(draft, versions, defined)
+        snapshot.check_renderings(case)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
-        return Prepared(
-            row, case, SnapshotDraft(draft, versions, defined), self._judge_model(connection, row), max_cost
-        )
+        return Prepared(row, case, snapshot, self._judge_model(connection, row), max_cost)
 
     def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
         """Return the judge model that was chosen when the replay was started."""

@@ -11,9 +11,10 @@ from app.experiments.types import CaseClass, CaseTrials, Design
 
 def class_of(design: Design, case: CaseTrials, is_open: bool) -> CaseClass:
     """Return the class of a test case that neither got worse nor better."""
-    failed = sum(not trial.passed for trial in case.candidate)
+    undecided = any(trial.undecided for trial in case.candidate)
+    failed = sum(not trial.passed and not trial.undecided for trial in case.candidate)
     is_settled = failed and not design.has_baseline and design.pass_rate == 1
-    if is_open and not is_settled:
+    if (is_open or undecided) and not is_settled:
         return "undecided"
     if not failed:
         return "stable_pass"
@@ -22,12 +23,12 @@ def class_of(design: Design, case: CaseTrials, is_open: bool) -> CaseClass:
 
 def improved(design: Design, cases: Sequence[Played]) -> Collection[int]:
     """Return the indexes of the test cases that got better, by the test that shows which got worse, mirrored."""
-    if not all(each.rounds for each in cases) or not any(r.gained for each in cases for r in each.rounds):
+    if not all(case.rounds for case in cases) or not any(seen.feared.gained for case in cases for seen in case.rounds):
         return ()
-    mirrored = Regression([each.rounds[0].mirrored() for each in cases])
-    for index, each in enumerate(cases):
-        for later in each.rounds[1:]:
-            mirrored.add(index, later.mirrored())
+    mirrored = Regression([case.rounds[0].feared.mirrored() for case in cases])
+    for index, case in enumerate(cases):
+        for later in case.rounds[1:]:
+            mirrored.add(index, later.feared.mirrored())
     return mirrored.shown(design.alpha_each)
 
 

@@ -10,13 +10,35 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import comb, log
+from typing import Literal
 
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Round, log_mean, log_wealth
-from app.experiments.statistics import MISSED
+from app.experiments.sequential import Round, Seen, log_mean, log_wealth
 from app.experiments.types import Design
 
+# open: more trials are needed. clear: a drop is excluded. blind: it cannot show a drop, because the baseline passes too
+# rarely. unread: too many trials of the candidate need review or are void, so that a drop cannot be excluded.
+State = Literal["open", "clear", "blind", "unread"]
 _BARS = tuple(log(bar) for bar in (5, 10, 20, 40, 80, 160, 320, 640))
+
+
+def state_of(design: Design, seen: Seen) -> State:
+    """Return the state of a test case after the pairs of its rounds."""
+    if seen.shown.pairs < design.repeats_min:
+        return "open"
+    if _is_blind(design, seen.shown):
+        return "blind"
+    if not is_open(design, seen.feared):
+        return "clear"
+    may_clear = design.pass_rate != 1 and seen.undecided < design.detect * seen.shown.pairs
+    return "unread" if seen.undecided and not may_clear else "open"
+
+
+def _is_blind(design: Design, total: Round) -> bool:
+    """Return True if the pass rate that the candidate must keep is too low to fall by `detect`."""
+    asked = design.pass_rate or 0.0
+    passed = total.lost + total.passed if design.has_baseline else 0
+    return asked < design.detect and passed < design.detect * total.pairs
 
 
 def is_open(design: Design, total: Round) -> bool:
@@ -44,7 +66,7 @@ def _bar(design: Design) -> float:
     in ten at most, with the default repeats. The bar is the lowest by which both ways together clear such a drop one
     time in ten at most. It is computed for a baseline that always passes; others are cleared by mistake less often.
     """
-    lowest = bisect_left(_BARS, True, key=lambda bar: _cleared(design, bar) <= MISSED)
+    lowest = bisect_left(_BARS, True, key=lambda bar: _cleared(design, bar) <= design.missed)
     return _BARS[min(lowest, len(_BARS) - 1)]
 
 

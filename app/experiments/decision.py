@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from app.experiments.clearing import is_below
 from app.experiments.reasons import Reasons
 from app.experiments.rounds import Played, played
 from app.experiments.statistics import percentile
-from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Trial, Verdict
+from app.experiments.types import CaseClass, CaseTrials, Decision, Design, Trial, Undecided, Verdict
 from app.experiments.walk import Walk
 
 
@@ -44,6 +45,8 @@ class _Experiment:
             p_value=exp(-self._walk.log_wealth) if self._walk.regression else None,
             targets=tuple(self._target(index, is_decided=verdict is not None) for index in range(len(self.cases))),
             detectable=self._reasons.detectable,
+            blind=tuple(self._blind),
+            sighted=self._sighted,
         )
 
     @cached_property
@@ -65,9 +68,13 @@ class _Experiment:
         """Return the test cases that need the next round: open ones, or those that failed in their part of it."""
         if not walk.next_end:
             return []
-        lacking = ((index, each) for index, each in enumerate(self._played) if not each.has(walk.number))
+        lacking = ((index, case) for index, case in enumerate(self._played) if not case.has(walk.number))
         needed = set(walk.open)
-        return [index for index, each in lacking if index in needed or each.rest.candidate_failures]
+        return [index for index, case in lacking if index in needed or self._failed_since(walk, index, case)]
+
+    def _failed_since(self, walk: Walk, index: int, case: Played) -> bool:
+        """Return True if the candidate may have failed since the last round in a test case that may show it."""
+        return walk.states[index] == "clear" and bool(case.rest.feared.candidate_failures)
 
     @cached_property
     def _open(self) -> set[int]:
@@ -81,11 +88,28 @@ class _Experiment:
     def _classes(self) -> tuple[CaseClass, ...]:
         shown = self._walk.regression.shown(self.design.alpha_each) if self._walk.regression else ()
         worse = {*shown, *(i for i, case in enumerate(self.cases) if newly_violated(case))}
-        better = set(improved(self.design, self._played))
+        better = self._improved
         return tuple(
             "regressed" if i in worse else "improved" if i in better else class_of(self.design, case, i in self._open)
             for i, case in enumerate(self.cases)
         )
+
+    @cached_property
+    def _improved(self) -> frozenset[int]:
+        return frozenset(improved(self.design, self._played))
+
+    @cached_property
+    def _blind(self) -> list[int]:
+        return [index for index, state in enumerate(self._walk.states) if state == "blind"]
+
+    @property
+    def _sighted(self) -> int:
+        """The number of test cases that show something: a drop, if there is one, or that the candidate is better."""
+        return len(self.cases) - len(self._unseen)
+
+    @property
+    def _unseen(self) -> list[CaseTrials]:
+        return [self.cases[index] for index in self._blind if index not in self._improved]
 
     @cached_property
     def _regressed(self) -> tuple[int, ...]:
@@ -93,11 +117,15 @@ class _Experiment:
 
     @cached_property
     def _reasons(self) -> Reasons:
-        return Reasons(self.design, len(self.cases), min(len(case.candidate) for case in self.cases))
+        blind = set(self._blind)
+        runs = [len(case.candidate) for index, case in enumerate(self.cases) if index not in blind]
+        return Reasons(self.design, len(self.cases), min(runs, default=0))
 
     def _verdict(self) -> tuple[Verdict | None, str | None]:
         if failure := self._failure():
             return "failed", failure
+        if obstacle := self._obstacle():
+            return "inconclusive", obstacle
         if self._walk.verdict == "passed" and not self._open:
             return self._passed()
         if self.exhausted is not None:
@@ -117,6 +145,15 @@ class _Experiment:
             return self._reasons.regressed(len(self._regressed), exp(-self._walk.log_wealth))
         return None
 
+    def _obstacle(self) -> str | None:
+        """Return the reason why the experiment cannot pass, whatever is played next; None if there is none."""
+        unread = [case for case, state in zip(self.cases, self._walk.states, strict=True) if state == "unread"]
+        if unread:
+            return self._reasons.unread(len(unread), _undecided(unread))
+        if self._sighted and self._sighted >= self.design.min_sighted * len(self.cases):
+            return None
+        return self._reasons.blind(len(self._unseen), _undecided(self._unseen))
+
     def _passed(self) -> tuple[Verdict, str]:
         ratio, allowed = _slowdown(self.cases), self.design.max_slowdown
         if ratio is not None and allowed is not None and ratio > allowed:
@@ -131,8 +168,15 @@ class _Experiment:
         return max(wanted, candidate), max(wanted, baseline) if self.design.has_baseline else baseline
 
 
+def _undecided(cases: Sequence[CaseTrials]) -> Counter[Undecided]:
+    """Count the replays of both sides that have neither passed nor failed, by the reason."""
+    trials = (trial for case in cases for trial in (*case.candidate, *case.baseline))
+    return Counter(trial.undecided for trial in trials if trial.undecided)
+
+
 def _counts(case: CaseTrials) -> tuple[int, int]:
-    passed = sum(trial.passed for trial in case.candidate)
+    """Return the failures and the passes of the candidate. What is undecided may have passed."""
+    passed = sum(trial.passed or bool(trial.undecided) for trial in case.candidate)
     return len(case.candidate) - passed, passed
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reprise_client.formats import p_value, percent
+from reprise_client.formats import p_value, percent, plural
 
 from app.experiments.statistics import detectable
-from app.experiments.types import Design
+from app.experiments.types import Design, Undecided
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """The sentences on an experiment with so many test cases, each played at least `least` times."""
+    """The sentences on an experiment with so many test cases; `least` is the fewest trials of one that can see."""
 
     design: Design
     cases: int
@@ -20,7 +21,7 @@ class Reasons:
 
     @property
     def detectable(self) -> float | None:
-        return detectable(self.least)
+        return detectable(self.least, self.design.missed)
 
     def violated(self, count: int) -> str:
         return f"The candidate did what it must not do in {self._of(count)}."
@@ -41,6 +42,17 @@ class Reasons:
     def undecided(self, count: int) -> str:
         return f"The candidate may still be worse in {self._of(count)} after {self.design.repeats_max} replays."
 
+    def unread(self, count: int, undecided: Mapping[Undecided, int]) -> str:
+        return f"Too few replays were decided in {self._of(count)}: {_counted(undecided)}."
+
+    def blind(self, count: int, undecided: Mapping[Undecided, int]) -> str:
+        """Explain that too many test cases cannot show a drop."""
+        rarely = "passes too rarely" if count == 1 else "pass too rarely"
+        against = " with the baseline" if self.design.has_baseline else ""
+        because = f" ({_counted(undecided)})" if undecided else ""
+        cases = "The test case" if self.cases == 1 else f"{count} of {self.cases} test cases"
+        return f"{cases} {rarely}{against} to show a drop{because}."
+
     def exhausted(self, why: str) -> str:
         return f"Nothing was decided when {why}."
 
@@ -49,3 +61,13 @@ class Reasons:
 
     def _of(self, count: int) -> str:
         return "the test case" if self.cases == 1 else f"{count} of {self.cases} test cases"
+
+
+def _counted(undecided: Mapping[Undecided, int]) -> str:
+    """Return the undecided replays in words: "9 replays need review, 1 replay is void"."""
+    review, void = undecided.get("needs_review", 0), undecided.get("void", 0)
+    parts = [
+        f"{plural(review, 'replay')} {'needs' if review == 1 else 'need'} review" if review else "",
+        f"{plural(void, 'replay')} {'is' if void == 1 else 'are'} void" if void else "",
+    ]
+    return ", ".join(filter(None, parts))

@@ -6,11 +6,13 @@ parallel. It is played only for the test cases that are still open.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from app.experiments.sequential import Round
+from app.experiments.sequential import Round, Seen
 from app.experiments.types import CaseTrials, Design, Trial
 
 _PASSED = Trial(passed=True)
@@ -28,8 +30,8 @@ class Played(NamedTuple):
     A trial of the candidate that has no partner is counted as if its partner had passed.
     """
 
-    rounds: tuple[Round, ...]
-    rest: Round
+    rounds: tuple[Seen, ...]
+    rest: Seen
 
     def has(self, number: int) -> bool:
         """Return True if the round with this index, from 0, is there."""
@@ -44,8 +46,15 @@ def played(design: Design, case: CaseTrials) -> Played:
     return Played(rounds, _count(case, ends[-1], len(case.candidate)))
 
 
-def _count(case: CaseTrials, start: int, end: int) -> Round:
-    counts = {(False, True): 0, (True, False): 0, (False, False): 0, (True, True): 0}
-    for candidate, baseline in zip_longest(case.candidate[start:end], case.baseline[start:end], fillvalue=_PASSED):
-        counts[candidate.passed, baseline.passed] += 1
-    return Round(*counts.values())
+def _count(case: CaseTrials, start: int, end: int) -> Seen:
+    pairs = [*zip_longest(case.candidate[start:end], case.baseline[start:end], fillvalue=_PASSED)]
+    return Seen(
+        _round((candidate.passed or bool(candidate.undecided), baseline.passed) for candidate, baseline in pairs),
+        _round((candidate.passed, baseline.passed or bool(baseline.undecided)) for candidate, baseline in pairs),
+    )
+
+
+def _round(pairs: Iterable[tuple[bool, bool]]) -> Round:
+    """Count pairs of (the candidate passed, the baseline passed)."""
+    counts = Counter(pairs)
+    return Round(counts[False, True], counts[True, False], counts[False, False], counts[True, True])

@@ -45,6 +45,30 @@ class Round(NamedTuple):
         return Round(self.gained, self.lost, self.failed, self.passed)
 
 
+class Seen(NamedTuple):
+    """The pairs of trials of one test case, counted twice, as a trial may need review or be void.
+
+    `shown` is the best case for the candidate: its undecided trials pass and those of the baseline fail. `feared` is
+    the worst case. What fails the candidate must be shown; what passes it must hold even for what is feared.
+    """
+
+    shown: Round = Round()
+    feared: Round = Round()
+
+    @classmethod
+    def decided(cls, counted: Round) -> Seen:
+        """Return pairs in which each trial has passed or failed."""
+        return cls(counted, counted)
+
+    @property
+    def undecided(self) -> int:
+        """The candidate's undecided trials."""
+        return self.feared.candidate_failures - self.shown.candidate_failures
+
+    def plus(self, other: Seen) -> Seen:
+        return Seen(self.shown.plus(other.shown), self.feared.plus(other.feared))
+
+
 @lru_cache(1 << 16)
 def log_evidence(candidate: int, failures: int, pairs: int, odds: float) -> float:
     """Return the log wealth of a bet on the number of the candidate's failures among all `failures` of a round.

@@ -7,6 +7,7 @@ from statistics import NormalDist
 # The chance that a step with the failure rate `detect` never fails in the smallest number of repeats.
 MISSED = 0.1
 MOST_REPEATS = 100
+DETECT = 0.25  # the failure rate that an experiment finds if no other is requested
 
 
 def wilson_interval(passed: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -43,21 +44,21 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return low + (high - low) * part
 
 
-def default_repeats(detect: float) -> tuple[int, int]:
-    """Return the smallest and the largest number of repeats: (4, 20) for 0.5, (6, 30) for 0.33.
+def default_repeats(detect: float, candidates: int = 1) -> tuple[int, int]:
+    """Return the smallest and the largest number of repeats: (9, 90) for 0.25, (4, 40) for 0.5.
 
-    A step that fails with the chance `detect` passes the smallest number of repeats one time in ten at most, except
-    where more than 100 repeats would be needed.
+    A step that fails with the chance `detect` passes the smallest number of repeats one time in ten at most, in any of
+    so many candidates, except where more than 100 repeats would be needed.
     """
-    least = ceil(min(MOST_REPEATS, log(MISSED) / log1p(-detect)))
+    least = ceil(min(MOST_REPEATS, log(MISSED / candidates) / log1p(-detect)))
     return least, default_most(least)
 
 
 def default_most(least: int) -> int:
-    """Return the largest number of repeats for the smallest one."""
-    return min(MOST_REPEATS, 5 * least)
+    """Return the largest number of repeats for the smallest one. Few test cases need as many."""
+    return min(MOST_REPEATS, 10 * least)
 
 
-def detectable(runs: int) -> float | None:
-    """Return the failure rate that shows at least one failure in `runs` replays nine times in ten; None for 0 runs."""
-    return 1 - MISSED ** (1 / runs) if runs else None
+def detectable(runs: int, missed: float = MISSED) -> float | None:
+    """Return the failure rate that shows no failure in `runs` replays with the chance `missed`; None for 0 runs."""
+    return 1 - missed ** (1 / runs) if runs else None

@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.experiments.statistics import MISSED
+
 Verdict = Literal["passed", "failed", "inconclusive"]
+Undecided = Literal["needs_review", "void"]
 CaseClass = Literal["stable_pass", "stable_fail", "flaky", "regressed", "improved", "undecided"]
+MIN_SIGHTED = 0.5  # the share of test cases that must be able to show a drop if no other is requested
 # A smaller alpha counts as this one: no trials reach it, and parts of it would be rounded to 0, which has no logarithm.
 SMALLEST_ALPHA = 1e-300
 
@@ -22,6 +26,8 @@ class Design:
     `detect` is the share of failures that must not slip through more than one time in ten. `alpha` is the chance of a
     failed verdict on a candidate that is as good as its baseline. `min_pass_rate` None asks for 1 without a baseline,
     and for nothing with one. `max_slowdown` is the greatest allowed ratio of median latencies, candidate to baseline.
+    `min_sighted` is the share of test cases that must be able to show a drop. `candidates` are compared with the same
+    baseline; both chances of a mistake hold for all of them together.
     """
 
     repeats_min: int
@@ -31,6 +37,13 @@ class Design:
     min_pass_rate: float | None
     max_slowdown: float | None
     has_baseline: bool
+    min_sighted: float = 0.0
+    candidates: int = 1
+
+    @property
+    def missed(self) -> float:
+        """The chance that one candidate passes by mistake."""
+        return MISSED / self.candidates
 
     @property
     def pass_rate(self) -> float | None:
@@ -39,18 +52,22 @@ class Design:
 
     @property
     def alpha_each(self) -> float:
-        """The part of `alpha` for each of the two tests that may fail a candidate by mistake."""
+        """The part of `alpha` for each of the two tests that may fail one candidate by mistake."""
         has_both = self.has_baseline and self.pass_rate is not None and self.pass_rate < 1
-        return max(SMALLEST_ALPHA, self.alpha / 2 if has_both else self.alpha)
+        return max(SMALLEST_ALPHA, self.alpha / self.candidates / (2 if has_both else 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One replay that has ended. A replay that ended with an error is no trial."""
+    """One replay that has ended. A replay that ended with an error is no trial.
+
+    `undecided` is the reason why it has neither passed nor failed, None if it has.
+    """
 
     passed: bool
     violated: bool = False
     latency_ms: float | None = None
+    undecided: Undecided | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +89,9 @@ class Decision:
     `classes` and `targets` have one entry per test case, in the order given. A target is the wanted number of trials,
     (candidate, baseline); it equals what is there once a verdict is reached. `regressed` holds the indexes of the test
     cases of that class. `p_value` belongs to the whole comparison with the baseline, None before the first round is
-    complete. `detectable` is the share of failures that would have shown nine times in ten in the test case that was
-    played least, None before each has a trial.
+    complete. `blind` holds the indexes of the test cases that cannot show a drop. `sighted` is the number of all others
+    and of the blind ones that got better. `detectable` is the share of failures that would have shown nine times in ten
+    in the test case that was played least and is not blind, None before each of these has a trial.
     """
 
     verdict: Verdict | None
@@ -83,3 +101,5 @@ class Decision:
     p_value: float | None
     targets: tuple[tuple[int, int], ...]
     detectable: float | None
+    blind: tuple[int, ...] = ()
+    sighted: int = 0

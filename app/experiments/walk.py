@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.experiments.clearing import is_open
+from app.experiments.clearing import State, state_of
 from app.experiments.regression import Regression, log_bar
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Round
+from app.experiments.sequential import Seen
 from app.experiments.types import Design, Verdict
 
 
 class Walk:
     """The state of an experiment after its rounds so far.
 
-    A round is looked at as a whole, so the order in which its replays end changes nothing. `open` holds the indexes of
-    the test cases that need the next round.
+    A round is looked at as a whole, so the order in which its replays end changes nothing. `states` are those of the
+    test cases, in their order.
     """
 
     def __init__(self, design: Design, cases: int) -> None:
         self.number = 0  # of rounds
-        self.open = list(range(cases))
-        self.totals = [Round()] * cases
+        self.states: list[State] = ["open"] * cases
+        self._totals = [Seen()] * cases
         self.regression: Regression | None = None
         self.log_wealth = 0.0  # the greatest after any round: a candidate that has failed stays failed
         self._design = design
@@ -32,28 +32,33 @@ class Walk:
         """The verdict of the comparison, or None if another round is needed."""
         if self.log_wealth >= log_bar(self._design.alpha_each):
             return "failed"
-        if not self.open:
-            return "passed"
-        return None if self.next_end else "inconclusive"
+        if self.open:
+            return None if self.next_end else "inconclusive"
+        return "inconclusive" if "unread" in self.states else "passed"
+
+    @property
+    def open(self) -> list[int]:
+        """The indexes of the test cases that need the next round."""
+        return [index for index, state in enumerate(self.states) if state == "open"]
 
     @property
     def next_end(self) -> int | None:
         """The number of trials of each side after the next round; None after the last."""
         return self._ends[self.number] if self.number < len(self._ends) else None
 
-    def play(self, rounds: Mapping[int, Round]) -> None:
+    def play(self, rounds: Mapping[int, Seen]) -> None:
         """Add the next round of the test cases at these indexes, in their order, which hold all open ones."""
         self.number += 1
-        for index, each in rounds.items():
-            self.totals[index] = self.totals[index].plus(each)
-        self.open = [index for index in rounds if is_open(self._design, self.totals[index])]
+        for index, seen in rounds.items():
+            self._totals[index] = self._totals[index].plus(seen)
+            self.states[index] = state_of(self._design, self._totals[index])
         if self._design.has_baseline:
             self._bet(rounds)
 
-    def _bet(self, rounds: Mapping[int, Round]) -> None:
+    def _bet(self, rounds: Mapping[int, Seen]) -> None:
         if self.regression is None:
-            self.regression = Regression([rounds[index] for index in range(len(self.totals))])
+            self.regression = Regression([rounds[index].shown for index in range(len(self.states))])
         else:
-            for index, each in rounds.items():
-                self.regression.add(index, each)
+            for index, seen in rounds.items():
+                self.regression.add(index, seen.shown)
         self.log_wealth = max(self.log_wealth, self.regression.log_wealth())

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, NamedTuple, get_args
 
 from marshmallow import ValidationError, fields, post_load, validate
 
-from app.experiments.statistics import MOST_REPEATS
-from app.experiments.types import Verdict
+from app.experiments.statistics import DETECT, MOST_REPEATS
+from app.experiments.types import MIN_SIGHTED, Verdict
 from app.models.experiments import ExperimentRow, Status
 from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer, CommittedSchema
 from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.runs import Cost, Tokens
-from app.services.experiments.findings import CaseFindings, FoundViolation, ModelFindings
+from app.services.experiments.findings import CaseFindings, FoundViolation, ModelFindings, Summary, present
 from app.services.experiments.service import Baseline, ExperimentView, NewExperiment
 from app.services.replays.frozen import AT_ONCE
 
@@ -59,12 +59,13 @@ class StartExperimentSchema(StartSchema):
 
     baseline = BaselineField(allow_none=True, load_default="latest")
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
-    detect = JsonNumber(validate=_between(0, 1), load_default=0.5)
+    detect = JsonNumber(validate=_between(0, 1), load_default=DETECT)
     repeats = fields.Nested(RepeatsSchema, load_default=None, allow_none=True)
     alpha = JsonNumber(validate=_between(0, 1), load_default=0.05)
     min_pass_rate = JsonNumber(validate=_between(0, 1, inclusive=True), load_default=None, allow_none=True)
     max_cost = JsonNumber(validate=_between(0, AMOUNT_MAX), load_default=None, allow_none=True)
     max_slowdown = JsonNumber(validate=_between(0, AMOUNT_MAX), load_default=None, allow_none=True)
+    min_sighted = JsonNumber(validate=_between(0, 1, inclusive=True), load_default=MIN_SIGHTED)
     reuse = StrictBoolean(load_default=True)
     language_model_names = BoundedList(Text(minimum=1, maximum=128), maximum=MODELS_MAX, into=tuple, load_default=())
 
@@ -95,12 +96,13 @@ class Shown(NamedTuple):
     row: ExperimentRow
     url: str
     findings: Mapping[str, Any]
+    summary: Mapping[str, Any]
 
     @classmethod
     def at(cls, base: str, experiment: ExperimentView | ExperimentRow) -> Shown:
         view = experiment if isinstance(experiment, ExperimentView) else ExperimentView(experiment, {})
         path = f"/projects/{view.row.project_id}/experiments/{view.row.id}"
-        return cls(view.row, base.rstrip("/") + path, view.findings)
+        return cls(view.row, base.rstrip("/") + path, view.findings, present(view.row.summary, Summary))
 
 
 def _candidate(row: ExperimentRow) -> dict[str, Any]:
@@ -122,11 +124,15 @@ def _design(name: str) -> Any:
 
 
 def _summary(name: str) -> Any:
-    return lambda shown: shown.row.summary[name]
+    return lambda shown: shown.summary[name]
 
 
 class ExperimentSummary(AnswerSchema):
-    """An experiment in a list. `detect` is a share of failures, `maxCost` is in USD, `maxSlowdown` is a ratio."""
+    """An experiment in a list. `detect` is a share of failures, `maxCost` is in USD, `maxSlowdown` is a ratio.
+
+    `blind` test cases cannot show a drop. `sighted` is the number of all others and of the blind ones that got better,
+    null in experiments of earlier releases; `minSighted` is the share of them that a passed experiment has at least.
+    """
 
     id = integer(attribute="row.id")
     prompt_id = integer(attribute="row.prompt_id")
@@ -142,7 +148,10 @@ class ExperimentSummary(AnswerSchema):
     min_pass_rate = number(allow_none=True, get=_design("minPassRate"))
     max_cost = number(allow_none=True, get=_design("maxCost"))
     max_slowdown = number(allow_none=True, get=_design("maxSlowdown"))
+    min_sighted = number(get=lambda shown: shown.row.design.get("minSighted", 0.0))
     classes = mapping(integer(), get=_summary("classes"))
+    blind = integer(get=_summary("blind"))
+    sighted = integer(allow_none=True, get=_summary("sighted"))
     reused = integer(get=_summary("reused"))
     violations = many(answer_of(FoundViolation), get=_summary("violations"))
     detectable = number(allow_none=True, get=_summary("detectable"))

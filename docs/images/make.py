@@ -149,7 +149,7 @@ def experiment(client: Client, upstream: Upstream, prompt_id: int) -> int:
         return Reply(text="complaint" if wrong else answers[question], latency_s=0.1)
 
     upstream.choose = choose
-    path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"detect": 0.33, "maxCost": 1}).headers["Location"]
+    path = client.post(f"/api/v1/prompts/{prompt_id}/experiments", {"maxCost": 1}).headers["Location"]
     wait_until(lambda: client.get(path).json()["finishedAt"], "the experiment", 60)
     return int(path.rpartition("/")[2])
 

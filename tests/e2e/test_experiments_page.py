@@ -25,7 +25,7 @@ def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(client: Cli
     assert "event: done" in told
     assert f'"experiments":[{{"id":{started["id"]},' in told.replace(" ", "")
     found = client.get(f"/api/v1/experiments/{started['id']}").json()
-    assert (found["verdict"], found["repeats"], found["maxCost"]) == ("passed", {"min": 6, "max": 30}, 0.5)
+    assert (found["verdict"], found["repeats"], found["maxCost"]) == ("passed", {"min": 9, "max": 90}, 0.5)
 
 
 def test_the_page_names_every_field_that_starts_one_and_every_class() -> None:

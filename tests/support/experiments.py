@@ -24,11 +24,13 @@ def side(passed: int, runs: int, *, first_replay: int = 1, reused: int = 0) -> d
         "reused": reused,
         "replayIds": replays,
         "failedReplayIds": replays[: runs - passed],
+        "undecided": 0,
     }
 
 
 def case(test_case_id: int, name: str, kind: str, candidate: Mapping[str, Any], baseline: Any = None) -> dict[str, Any]:
-    return {"testCaseId": test_case_id, "name": name, "class": kind, "candidate": candidate, "baseline": baseline}
+    sides = {"candidate": candidate, "baseline": baseline}
+    return {"testCaseId": test_case_id, "name": name, "class": kind, **sides, "blind": False}
 
 
 def experiment(cases: Sequence[Mapping[str, Any]] = (), **values: Any) -> dict[str, Any]:
@@ -49,6 +51,9 @@ def experiment(cases: Sequence[Mapping[str, Any]] = (), **values: Any) -> dict[s
         "minPassRate": None,
         "maxCost": None,
         "maxSlowdown": None,
+        "minSighted": 0.5,
+        "blind": 0,
+        "sighted": len(cases),
         "testCases": list(cases),
         "models": [],
         "violations": [],

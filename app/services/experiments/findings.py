@@ -17,7 +17,7 @@ from app.models.experiment_replays import PlayedRow
 from app.models.runs import StoredCost
 from app.replay.findings import ViolationKind
 from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL
-from app.services.experiments.standing import Standing, latency_ms
+from app.services.experiments.standing import UNDECIDED, Standing, latency_ms
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
 
@@ -38,7 +38,7 @@ class Latency(_FindingsDocument, frozen=True):
 
 
 class Side(_FindingsDocument, frozen=True):
-    """The replays of a test case with one arm.
+    """The replays of a test case with one arm; `undecided` counts the ones in need of review or void.
 
     `interval` is the 95 % Wilson interval. Tokens and costs are only those of replays played for this experiment;
     reused results count as zero.
@@ -55,16 +55,21 @@ class Side(_FindingsDocument, frozen=True):
     reused: int
     replay_ids: tuple[int, ...]
     failed_replay_ids: tuple[int, ...]
+    undecided: int = 0
 
 
 class CaseFindings(_FindingsDocument, frozen=True):
-    """The findings of a test case; `baseline` is None in an experiment without a baseline."""
+    """The findings of a test case; `baseline` is None in an experiment without a baseline.
+
+    A `blind` test case cannot show a drop, because the baseline passes it too rarely.
+    """
 
     test_case_id: int
     name: str
     class_: CaseClass = msgspec.field(name="class")
     candidate: Side
     baseline: Side | None
+    blind: bool = False
 
 
 class ModelFindings(_FindingsDocument, frozen=True):
@@ -89,8 +94,9 @@ class FoundViolation(_FindingsDocument, frozen=True):
 class Summary(_FindingsDocument, frozen=True):
     """The part of the findings that lists show too.
 
-    `classes` counts the test cases of each class. `reused` counts the replays with reused results. `p_value` belongs to
-    the comparison with the baseline.
+    `classes` counts the test cases of each class. `blind` counts the blind ones. `sighted` counts the
+    others and the blind ones that got better, None where an earlier release did not count them. `reused` counts the
+    replays with reused results. `p_value` belongs to the comparison with the baseline.
     """
 
     classes: dict[CaseClass, int] = {}
@@ -100,6 +106,8 @@ class Summary(_FindingsDocument, frozen=True):
     p_value: float | None = None
     tokens: Tokens = Tokens()
     cost: StoredCost = StoredCost(0, 0, 0)
+    blind: int = 0
+    sighted: int | None = None
 
 
 class Findings(_FindingsDocument, frozen=True):
@@ -107,6 +115,12 @@ class Findings(_FindingsDocument, frozen=True):
 
     test_cases: tuple[CaseFindings, ...]
     models: tuple[ModelFindings, ...]
+
+
+def present(stored: Mapping[str, Any] | None, kind: type[Summary | Findings]) -> dict[str, Any]:
+    """Return the JSON of a summary, or of findings, that any release has stored, in its present form."""
+    document: dict[str, Any] = {} if stored is None else msgspec.to_builtins(convert(stored, kind))
+    return document
 
 
 Violations = Callable[[int], Iterable[Mapping[str, Any]]]
@@ -123,6 +137,8 @@ def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations
         p_value=decision.p_value,
         tokens=_tokens(played),
         cost=_cost(played),
+        blind=len(decision.blind),
+        sighted=decision.sighted,
     )
 
 
@@ -157,8 +173,9 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
             class_=class_,
             candidate=_side(standing, arm, case),
             baseline=_side(standing, BASELINE, case) if has_baseline else None,
+            blind=index in decision.blind,
         )
-        for case, class_ in zip(standing.plan.cases, decision.classes, strict=True)
+        for index, (case, class_) in enumerate(zip(standing.plan.cases, decision.classes, strict=True))
     )
 
 
@@ -180,6 +197,7 @@ def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
         reused=sum(row.reused for row in trials),
         replay_ids=tuple(row.replay_id for row in trials),
         failed_replay_ids=tuple(row.replay_id for row in trials if row.status != "passed"),
+        undecided=sum(row.status in UNDECIDED for row in trials),
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.experiments.types import Design
+from app.experiments.types import MIN_SIGHTED, Design
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import CandidateKind, ReplaySetup
 from app.services.replays.frozen import FrozenCase
@@ -34,6 +34,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     max_cost: float | None = None
     max_slowdown: float | None = None
     reuse: bool = True
+    min_sighted: float = MIN_SIGHTED
 
     def design(self, *, has_baseline: bool) -> Design:
         return Design(
@@ -44,6 +45,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
             min_pass_rate=self.min_pass_rate,
             max_slowdown=self.max_slowdown,
             has_baseline=has_baseline,
+            min_sighted=self.min_sighted,
         )
 
 

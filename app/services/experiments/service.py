@@ -12,15 +12,15 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, require
-from app.experiments.statistics import default_most, default_repeats
-from app.experiments.types import Verdict, smallest_pass_rate
+from app.experiments.statistics import DETECT, default_most, default_repeats
+from app.experiments.types import MIN_SIGHTED, Verdict, smallest_pass_rate
 from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
 from app.services.experiments.advance import ExperimentAdvancer
-from app.services.experiments.findings import Summary, findings_of
+from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.plan import Numbers, PlannedModel, Repeats
 from app.services.experiments.standing import REPLAYS_MAX
 from app.services.prompts.reader import PromptReader
@@ -43,13 +43,14 @@ class NewExperiment:
     candidate: Candidate = DRAFT
     baseline: Baseline = "latest"
     test_case_ids: Sequence[int] | None = None
-    detect: float = 0.5
+    detect: float = DETECT
     repeats_min: int | None = None
     repeats_max: int | None = None
     alpha: float = 0.05
     min_pass_rate: float | None = None
     max_cost: float | None = None
     max_slowdown: float | None = None
+    min_sighted: float = MIN_SIGHTED
     reuse: bool = True
     language_model_names: Sequence[str] = ()
     judge_model: str | None = None
@@ -110,7 +111,8 @@ class ExperimentService:
         with self.database.read() as connection:
             row = _find(connection, project_id, experiment_id)
             if row.finished:
-                return ExperimentView(row, experiments.result_of(connection, experiment_id=experiment_id) or {})
+                result = experiments.result_of(connection, experiment_id=experiment_id)
+                return ExperimentView(row, present(result, Findings))
             standing = self.advancer.standing(connection, row)
             outlook = standing.outlook
             summary = self.advancer.summary(connection, standing, outlook.decisions)
@@ -215,6 +217,7 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
         max_cost=new.max_cost,
         max_slowdown=new.max_slowdown,
         reuse=new.reuse,
+        min_sighted=new.min_sighted,
     )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from reprise_client.formats import plural, usd
 
 from app.experiments.decision import decide
-from app.experiments.types import CaseTrials, Decision, Trial
+from app.experiments.types import CaseTrials, Decision, Trial, Undecided
 from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
 from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
@@ -19,6 +19,8 @@ from app.services.replays.frozen import FrozenCase
 
 # Replays of one experiment, all arms together.
 REPLAYS_MAX = 10_000
+# The statuses of replays that have neither passed nor failed.
+UNDECIDED: dict[str, Undecided] = {"needs_review": "needs_review", "void": "void"}
 # A side is given up after this many replays with an error and none with a result.
 ERRORS_ALONE = 20
 
@@ -198,4 +200,5 @@ def latency_ms(row: PlayedRow) -> float | None:
 
 
 def _trial(row: PlayedRow) -> Trial:
-    return Trial(row.status == "passed", violated=row.violated, latency_ms=latency_ms(row))
+    undecided = UNDECIDED.get(row.status or "")
+    return Trial(row.status == "passed", violated=row.violated, latency_ms=latency_ms(row), undecided=undecided)

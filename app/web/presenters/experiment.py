@@ -24,7 +24,7 @@ from reprise_client.experiments.summary import (
 from reprise_client.formats import percent, plural, short
 
 from app.errors import Invalid
-from app.experiments.statistics import default_repeats
+from app.experiments.statistics import DETECT, default_repeats
 from app.models.prompt_versions import VersionHead
 from app.web.forms import Form
 
@@ -32,7 +32,12 @@ DRAFT, LATEST, NONE = "draft", "latest", "none"
 # Test cases on a page. The page is rendered again each second while the experiment runs.
 CASES_MAX, CASES_MAX_RUNNING = 300, 50
 VERSIONS_MAX = 50
-FREQUENCIES = {"0.5": "every second time", "0.33": "one time in three", "0.2": "one in five", "0.1": "one in ten"}
+FREQUENCIES = {
+    "0.5": "every second time",
+    "0.33": "one time in three",
+    "0.25": "one time in four",
+    "0.1": "one time in ten",
+}
 DETECTS = [
     (share, f"A step that fails {often} ({plural(default_repeats(float(share))[0], 'replay')} of a test, at least)")
     for share, often in FREQUENCIES.items()
@@ -214,7 +219,7 @@ def fields_of(form: Form) -> ExperimentFields:
     return ExperimentFields(
         candidate=form.text("candidate", DRAFT),
         baseline=form.text("baseline", LATEST),
-        detect=form.text("detect", DETECTS[0][0]),
+        detect=form.text("detect", f"{DETECT:g}"),
         max_cost=form.text("maxCost").strip(),
         min=form.text("min").strip(),
         max=form.text("max").strip(),

@@ -21,8 +21,8 @@ PONG = Reply(text="Pong")
 
 
 def experiment(world: World, prompt_id: int, **body: Any) -> str:
-    """Start an experiment; returns its path."""
-    accepted = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json=body)
+    """Start an experiment, with four repeats at least; returns its path."""
+    accepted = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json={"detect": 0.5, **body})
     assert accepted.status_code == 202, accepted.text
     path: str = accepted.headers["Location"]
     assert path == f"/api/v1/experiments/{accepted.json['id']}"

@@ -72,7 +72,7 @@ def test_it_shows_what_was_asked_for_with_the_defaults(world: World, upstream: U
     head = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
 
     assert {name: found[name] for name in ("repeats", "detect", "alpha")} == {
-        "repeats": {"min": 4, "max": 20},
+        "repeats": {"min": 4, "max": 40},
         "detect": 0.5,
         "alpha": 0.05,
     }
@@ -88,8 +88,8 @@ def test_it_shows_what_was_asked_for_with_the_defaults(world: World, upstream: U
 def test_repeats_follow_from_what_must_not_slip_through(world: World) -> None:
     prompt_id = prompt(world, model="echo")
     case(world, prompt_id)
-    assert run(world, prompt_id, detect=0.33)["repeats"] == {"min": 6, "max": 30}
-    assert run(world, prompt_id, repeats={"min": 2})["repeats"] == {"min": 2, "max": 10}
+    assert run(world, prompt_id, detect=0.33)["repeats"] == {"min": 6, "max": 60}
+    assert run(world, prompt_id, repeats={"min": 2})["repeats"] == {"min": 2, "max": 20}
     assert run(world, prompt_id, detect=0.9, repeats={"max": 3})["repeats"] == {"min": 1, "max": 3}
 
 
@@ -115,7 +115,7 @@ def test_a_step_that_breaks_one_time_in_three_fails(world: World, upstream: Upst
     found = run(world, prompt_id, detect=0.33)
 
     assert verdict(found) == ("finished", "failed"), found["reason"]
-    assert 6 < found["testCases"][0]["candidate"]["runs"] <= 30
+    assert 6 < found["testCases"][0]["candidate"]["runs"] <= 60
 
 
 def test_a_violation_fails_at_once_and_cancels_the_rest(world: World, upstream: Upstream) -> None:
@@ -142,12 +142,13 @@ def test_a_violation_fails_at_once_and_cancels_the_rest(world: World, upstream: 
     assert {each["status"] for each in hung} == {"cancelled"}
 
 
-def test_what_needs_review_has_not_passed(world: World) -> None:
+def test_what_needs_review_has_neither_passed_nor_failed(world: World) -> None:
     prompt_id = prompt(world, model="echo")
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": "MANUAL"})
     case(world, prompt_id)
     found = run(world, prompt_id, baseline=None)
-    assert verdict(found) == ("finished", "failed")
+    assert verdict(found) == ("finished", "inconclusive")
+    assert found["reason"] == "Too few replays were decided in the test case: 4 replays need review."
     assert (found["baseline"], found["minPassRate"]) == (None, 1)
     assert found["testCases"][0]["baseline"] is None
     assert found["testCases"][0]["candidate"]["passed"] == 0

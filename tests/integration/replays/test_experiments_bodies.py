@@ -29,6 +29,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     *(({"minPassRate": value}, "minPassRate") for value in (-0.1, 1.1, "x", True)),
     *(({"maxCost": value}, "maxCost") for value in (0, -1, "x", 1e300)),
     *(({"maxSlowdown": value}, "maxSlowdown") for value in (0, -1, "x")),
+    *(({"minSighted": value}, "minSighted") for value in (-0.1, 1.1, "x", None)),
     *(({"reuse": value}, "reuse") for value in (1, "yes", None)),
     ({"repeats": 4}, "repeats"),
     ({"repeats": {"least": 4}}, "repeats.least"),

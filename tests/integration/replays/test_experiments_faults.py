@@ -95,7 +95,7 @@ def all_played(world: World, prompt_id: int, count: int) -> None:
 def test_many_that_advance_at_once_add_each_replay_once(world: World, nobody_advances: None) -> None:
     prompt_id = changed_prompt(world)
     row = world.container.services.experiments.start(
-        project_id=world.project_id, prompt_id=prompt_id, new=NewExperiment()
+        project_id=world.project_id, prompt_id=prompt_id, new=NewExperiment(detect=0.5)
     )
     added, _ = at_once(world, row.id)
     assert (len(added), len(set(added)), world.count("replays")) == (8, 8, 8)
@@ -131,7 +131,7 @@ def test_the_clock_starts_what_was_never_advanced(world: World, upstream: Upstre
     prompt_id = changed_prompt(world)
     behave(upstream, PING)
     row = world.container.services.experiments.start(
-        project_id=world.project_id, prompt_id=prompt_id, new=NewExperiment()
+        project_id=world.project_id, prompt_id=prompt_id, new=NewExperiment(detect=0.5)
     )
     assert world.get(f"/api/v1/experiments/{row.id}").json["status"] == "queued"
     world.container.experiment_delivery.sweep()

@@ -69,7 +69,7 @@ def test_the_form_starts_an_experiment_that_says_what_it_would_have_noticed(
 
     page = read(admin, path)
 
-    assert (found["verdict"], found["maxCost"], found["repeats"]) == ("passed", 2, {"min": 4, "max": 20})
+    assert (found["verdict"], found["maxCost"], found["repeats"]) == ("passed", 2, {"min": 4, "max": 40})
     assert "1 test passes as often as with version" in page
     assert "a step that fails more than 44 % of the time would have shown (4 replays each)" in page
     assert "The candidate may go live." in page

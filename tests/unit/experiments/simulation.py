@@ -11,12 +11,13 @@ from itertools import accumulate
 from math import comb
 
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Round
+from app.experiments.sequential import Round, Seen
 from app.experiments.statistics import default_repeats
 from app.experiments.types import Design, Verdict
 from app.experiments.walk import Walk
 
 ALPHA = 0.05
+MIN_SIGHTED = 0.5
 Rates = tuple[float, float]  # the chances that a replay of the candidate, and of the baseline, fails
 
 
@@ -49,10 +50,11 @@ def _play(plan: Design, rates: Sequence[Rates], draw: Callable[[], float]) -> tu
     walk, played, end = Walk(plan, len(rates)), 0, 0
     while (verdict := walk.verdict) is None:
         pairs, end = (walk.next_end or 0) - end, walk.next_end or 0
-        rounds = {index: _draw(pairs, rates[index], draw) for index in walk.open}
+        rounds = {index: Seen.decided(_draw(pairs, rates[index], draw)) for index in walk.open}
         played += pairs * len(rounds)
         walk.play(rounds)
-    return verdict, played / len(rates)
+    too_blind = verdict == "passed" and walk.states.count("blind") > len(rates) * (1 - MIN_SIGHTED)
+    return "inconclusive" if too_blind else verdict, played / len(rates)
 
 
 def _draw(pairs: int, rates: Rates, draw: Callable[[], float]) -> Round:
@@ -112,7 +114,8 @@ def _replayed(plan: Design, failures: Sequence[int], cases: int) -> Walk:
     for failed in failures:
         pairs, start = (walk.next_end or 0) - start, walk.next_end or 0
         others = range(1, cases) if walk.number == 0 else ()
-        walk.play({0: Round(lost=failed, passed=pairs - failed), **{i: Round(passed=pairs) for i in others}})
+        rounds = {0: Round(lost=failed, passed=pairs - failed), **{i: Round(passed=pairs) for i in others}}
+        walk.play({index: Seen.decided(counted) for index, counted in rounds.items()})
     return walk
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.experiments.statistics import wilson_interval
+from app.experiments.statistics import DETECT, wilson_interval
 from tests.unit.experiments.simulation import ALPHA, Rates, Tally, design, exactly, fixed_repeats, simulate
 
 PAGE = Path(__file__).parents[3] / "docs" / "experiments.md"
@@ -45,7 +45,9 @@ class Change:
 def same() -> list[Same]:
     """Simulate 10,000 experiments without a difference."""
     return [
-        Same(rate, {n: simulate(design(0.5), ((1 - rate, 1 - rate),) * n, often) for n, often in EXPERIMENTS.items()})
+        Same(
+            rate, {n: simulate(design(DETECT), ((1 - rate, 1 - rate),) * n, often) for n, often in EXPERIMENTS.items()}
+        )
         for rate in PASS_RATES
     ]
 
@@ -53,8 +55,8 @@ def same() -> list[Same]:
 def broken() -> list[Change]:
     """Return the exact chances for one step that fails one time in three, where everything else passes always."""
     return [
-        _change(f"100 % to 67 % in 1 of {cases}", 0.33, exactly(design(0.33), 1 / 3, cases), cases)
-        for cases in (1, 5, 20)
+        _change(f"100 % to 67 % in 1 of {cases}", detect, exactly(design(detect), 1 / 3, cases), cases)
+        for detect, cases in ((0.5, 5), (0.33, 5), (DETECT, 1), (DETECT, 5), (DETECT, 20))
     ]
 
 
@@ -64,11 +66,11 @@ def _change(name: str, detect: float, tally: Tally, cases: int, rates: Rates = (
 
 def dropped() -> list[Change]:
     """Simulate changes of a prompt whose test cases do not always pass, in one of 20 test cases and in all of them."""
-    third = simulate(design(0.33), ((1 / 3, 0.02), *((0.02, 0.02),) * 19), CHANGES_EACH)
-    found = [_change("98 % to 67 % in 1 of 20", 0.33, third, 20, (1 / 3, 0.02))]
-    for detect in (0.5, 0.25, 0.1):
-        one = simulate(design(detect), ((0.3, 0.05), *((0.05, 0.05),) * 19), CHANGES_EACH)
-        found.append(_change("95 % to 70 % in 1 of 20", detect, one, 20, (0.3, 0.05)))
+    third = simulate(design(DETECT), ((1 / 3, 0.02), *((0.02, 0.02),) * 19), CHANGES_EACH)
+    found = [_change("98 % to 67 % in 1 of 20", DETECT, third, 20, (1 / 3, 0.02))]
+    for detect, cases in ((0.5, 5), (DETECT, 5), (0.5, 20), (DETECT, 20), (0.1, 20)):
+        one = simulate(design(detect), ((0.3, 0.05), *((0.05, 0.05),) * (cases - 1)), CHANGES_EACH)
+        found.append(_change(f"95 % to 70 % in 1 of {cases}", detect, one, cases, (0.3, 0.05)))
     for detect in (0.5, 0.25):
         tally = simulate(design(detect), ((0.15, 0.05),) * 20, CHANGES_EACH)
         fixed = fixed_repeats((0.15, 0.05), ALPHA, min(0.99, tally.chances["failed"]), pooled=20)
@@ -78,8 +80,9 @@ def dropped() -> list[Change]:
 
 def rendered(equal: list[Same], changes: list[Change]) -> str:
     """The tables as Markdown."""
+    total = len(equal) * sum(EXPERIMENTS.values())
     lines = [
-        f"{len(equal) * sum(EXPERIMENTS.values()):,} experiments without a difference, `alpha` 0.05 and `detect` 0.5:",
+        f"{total:,} experiments without a difference, `alpha` 0.05 and `detect` {DETECT:g}:",
         "",
         f"| Both pass | Failed (at most) | {' | '.join(f'Passed with {_cases(n)}' for n in EXPERIMENTS)} |",
         f"|---|---|{'---|' * len(EXPERIMENTS)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,13 +15,15 @@ from app.experiments.rounds import round_ends
 from app.experiments.types import CaseTrials, Design, Trial
 
 PASS, FAIL, VIOLATION = Trial(passed=True), Trial(passed=False), Trial(passed=False, violated=True)
+REVIEW, VOID = Trial(passed=False, undecided="needs_review"), Trial(passed=False, undecided="void")
+LETTERS = {"P": PASS, "F": FAIL, "V": VIOLATION, "R": REVIEW, "O": VOID}
 DESIGN = Design(4, 20, 0.5, 0.05, min_pass_rate=None, max_slowdown=None, has_baseline=True)
 ALONE = replace(DESIGN, has_baseline=False)
 
 
 def trials(results: str) -> list[Trial]:
-    """P passes, F fails, V violates."""
-    return [{"P": PASS, "F": FAIL, "V": VIOLATION}[letter] for letter in results]
+    """P passes, F fails, V violates, R needs review, O is void."""
+    return [LETTERS[letter] for letter in results]
 
 
 def case(candidate: str, baseline: str = "") -> CaseTrials:
@@ -185,7 +188,100 @@ def test_a_smallest_pass_rate_that_is_just_missed_at_the_last_repeat_is_inconclu
 
 def test_a_smallest_pass_rate_that_is_kept_passes_in_spite_of_failures() -> None:
     assert decide(replace(ALONE, min_pass_rate=0.9), [case("F" + "P" * 11)]).verdict == "passed"
-    assert decide(replace(ALONE, min_pass_rate=0.0), [case("FFFF")]).verdict == "passed"
+
+
+def test_an_experiment_that_asks_for_nothing_shows_nothing() -> None:
+    assert decide(replace(ALONE, min_pass_rate=0.0), [case("PPPP")]).verdict == "inconclusive"
+
+
+HALF = replace(DESIGN, min_sighted=0.5)
+STEADY, BLIND = case("PPPP", "PPPP"), case("FFFF", "FFFF")
+
+
+@pytest.mark.parametrize(
+    ("cases", "verdict", "blind", "sighted"),
+    [
+        ([BLIND], "inconclusive", (0,), 0),
+        ([BLIND, STEADY], "passed", (0,), 1),
+        ([BLIND, STEADY, BLIND], "inconclusive", (0, 2), 1),
+        ([case("PPFF", "PPFF")], "passed", (), 1),
+        ([case("PFFF", "PFFF"), STEADY, STEADY], "passed", (0,), 2),  # nearly never is too rarely
+        ([case("FFFF", "PFFF"), STEADY], "passed", (0,), 1),  # it is not played again for what it cannot show
+        ([case("VFFF", "FFFF"), STEADY], "failed", (0,), 1),
+        ([BLIND, BLIND, *[case("FFFF", "PPPP")] * 2], "failed", (0, 1), 2),
+    ],
+)
+def test_test_cases_that_the_baseline_passes_too_rarely_are_blind(
+    cases: list[CaseTrials], verdict: str, blind: tuple[int, ...], sighted: int
+) -> None:
+    decision = decide(HALF, cases)
+
+    assert (decision.verdict, decision.blind, decision.sighted) == (verdict, blind, sighted)
+
+
+def test_a_blind_test_case_that_got_better_shows_that() -> None:
+    mended = decide(HALF, [case("PPPP", "FFFF")])
+    several = decide(HALF, [case("P" * 9, "F" * 9), BLIND, STEADY, STEADY])
+
+    assert (mended.verdict, mended.classes, mended.blind, mended.sighted) == ("passed", ("improved",), (0,), 1)
+    assert (several.verdict, several.sighted, several.detectable) == ("passed", 3, pytest.approx(1 - 0.1 ** (1 / 4)))
+    assert mended.detectable is None
+
+
+def test_what_would_have_shown_concerns_only_test_cases_that_can_see() -> None:
+    seen = case("P" * 9, "P" * 9)
+
+    decision = decide(replace(HALF, repeats_min=4, repeats_max=9), [BLIND, seen])
+
+    assert decision.detectable == pytest.approx(1 - 0.1 ** (1 / 9))
+
+
+def test_the_reason_names_the_number_of_blind_test_cases_and_what_was_undecided_in_them() -> None:
+    assert decide(HALF, [BLIND, BLIND, STEADY]).reason == (
+        "2 of 3 test cases pass too rarely with the baseline to show a drop."
+    )
+    assert decide(HALF, [case("RRRR", "RRRO")]).reason == (
+        "The test case passes too rarely with the baseline to show a drop (7 replays need review, 1 replay is void)."
+    )
+
+
+def test_a_pass_rate_that_is_asked_for_makes_a_test_case_see() -> None:
+    asked = replace(HALF, min_pass_rate=0.5)
+
+    assert decide(asked, [case("PPPP", "FFFF")]).blind == ()
+    assert decide(replace(HALF, min_pass_rate=0.4), [BLIND]).blind == (0,)
+
+
+@pytest.mark.parametrize("undecided", ["R", "O"])
+def test_undecided_replays_of_the_candidate_are_no_passes_and_no_failures(undecided: str) -> None:
+    unread = decide(HALF, [case(undecided * 4, "PPPP"), *[STEADY] * 4])
+
+    assert (unread.verdict, unread.classes[0], unread.regressed) == ("inconclusive", "undecided", ())
+    assert unread.reason is not None
+    assert unread.reason.startswith("Too few replays were decided in 1 of 5 test cases: 4 replays ")
+
+
+def test_a_few_undecided_replays_are_outweighed_by_more_that_pass() -> None:
+    rare = replace(HALF, detect=0.25, repeats_min=9, repeats_max=45)
+
+    first = decide(rare, [case("R" + "P" * 8, "P" * 9)])
+    later = decide(rare, [case("R" + "P" * 26, "P" * 27)])
+
+    assert (first.verdict, first.targets) == (None, ((18, 18),))
+    assert later.verdict == "passed"
+
+
+def test_where_every_replay_has_to_pass_an_undecided_one_decides_at_once() -> None:
+    decision = decide(ALONE, [case("RPPP")])
+
+    assert decision.verdict == "inconclusive"
+    assert decide(ALONE, [case("RFPP")]).verdict == "failed"
+
+
+def test_a_drop_is_shown_by_decided_replays_whatever_the_others_become() -> None:
+    half = decide(HALF, [case("FFFFFFFR", "PPPPPPPP")])
+
+    assert (half.verdict, half.regressed) == ("failed", (0,))
 
 
 def slow(candidate: float, baseline: float) -> CaseTrials:
@@ -208,6 +304,7 @@ def test_an_experiment_without_test_cases_is_no_experiment() -> None:
 
 
 results = st.text("PPPF", max_size=24)
+undecided_results = st.text("PPPFRO", max_size=24)
 designs = st.builds(
     Design,
     repeats_min=st.integers(1, 6),
@@ -217,6 +314,8 @@ designs = st.builds(
     min_pass_rate=st.none() | st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     max_slowdown=st.none(),
     has_baseline=st.booleans(),
+    min_sighted=st.sampled_from([0.0, 0.5, 1.0]),
+    candidates=st.sampled_from([1, 3, 8]),
 )
 
 
@@ -241,6 +340,39 @@ def test_targets_lie_between_what_is_there_and_the_largest_number_of_repeats(
     assert (decision.verdict is None) == (decision.targets != tuple(there))
     assert decision.p_value is None or 0 <= decision.p_value <= 1
     assert (decision.reason is None) == (decision.verdict is None)
+
+
+@given(designs, st.lists(st.tuples(undecided_results, undecided_results), min_size=1, max_size=4))
+def test_what_is_undecided_never_makes_a_candidate_pass_or_fail(plan: Design, parts: list[tuple[str, str]]) -> None:
+    """A verdict holds for the worst case, or the best one, of what the undecided replays may become."""
+    cases = drawn(plan, parts)
+    worst = [
+        replace(each, candidate=became(each.candidate, FAIL), baseline=became(each.baseline, PASS)) for each in cases
+    ]
+    best = [
+        replace(each, candidate=became(each.candidate, PASS), baseline=became(each.baseline, FAIL)) for each in cases
+    ]
+
+    verdict = decide(plan, cases).verdict
+
+    if verdict == "passed" and not decide(plan, cases).blind:
+        assert decide(plan, worst).verdict != "inconclusive"
+        assert decide(plan, best).verdict == "passed"
+    if verdict == "failed":
+        assert decide(plan, best).verdict == "failed"
+
+
+def became(trials: Sequence[Trial], decided: Trial) -> list[Trial]:
+    return [decided if trial.undecided else trial for trial in trials]
+
+
+@given(designs, st.lists(st.tuples(undecided_results, undecided_results), min_size=1, max_size=4))
+def test_an_experiment_passes_only_if_enough_test_cases_can_see(plan: Design, parts: list[tuple[str, str]]) -> None:
+    decision = decide(plan, drawn(plan, parts))
+
+    assert 0 <= len(parts) - len(decision.blind) <= decision.sighted <= len(parts)
+    if decision.verdict == "passed":
+        assert decision.sighted >= max(1, plan.min_sighted * len(parts))
 
 
 @given(designs, some_results, st.randoms(use_true_random=False))

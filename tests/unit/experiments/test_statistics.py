@@ -57,7 +57,7 @@ def test_percentiles_lie_between_the_values_next_to_them() -> None:
 
 @pytest.mark.parametrize(
     ("detect", "repeats"),
-    [(0.5, (4, 20)), (0.33, (6, 30)), (0.9, (1, 5)), (0.999, (1, 5)), (0.1, (22, 100)), (1e-320, (100, 100))],
+    [(0.5, (4, 40)), (0.33, (6, 60)), (0.25, (9, 90)), (0.9, (1, 10)), (0.999, (1, 10)), (1e-320, (100, 100))],
 )
 def test_repeats_follow_from_what_must_not_slip_through(detect: float, repeats: tuple[int, int]) -> None:
     assert default_repeats(detect) == repeats

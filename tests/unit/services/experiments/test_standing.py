@@ -23,7 +23,7 @@ from app.services.replays.frozen import FrozenCase
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IN_WORK_MAX = 5
 MIN, MAX = 2, 6
-OUTCOMES = ("passed", "passed", "passed", "failed", "needs_review", "error", "cancelled", None)
+OUTCOMES = ("passed", "passed", "passed", "failed", "needs_review", "void", "error", "cancelled", None)
 
 
 def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **numbers: Any) -> Plan:

@@ -110,7 +110,7 @@ def test_an_empty_form_asks_for_the_defaults() -> None:
     assert fields_of(Form({})).body() == {
         "candidate": "draft",
         "baseline": "latest",
-        "detect": 0.5,
+        "detect": 0.25,
         "repeats": {},
         "reuse": True,
         "languageModelNames": [],

@@ -32,7 +32,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Candidate: the prompt in this file.")
 @click.option("--commit", metavar="HASH", help="Candidate: this version. The draft without --file and --commit.")
 @click.option("--baseline", default="latest", show_default=True, metavar="latest|HASH|none")
-@click.option("--detect", type=Ratio, help="Share of failures that must not slip through; 0.5 when left out.")
+@click.option("--detect", type=Ratio, help="Share of failures that must not slip through; 0.25 when left out.")
 @click.option(
     "--repeats",
     callback=_repeats,
@@ -43,6 +43,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Share of replays that have to pass.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="US dollars after which it ends undecided.")
 @click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Most that replays may take, as a ratio.")
+@click.option("--min-sighted", type=click.FloatRange(0, 1), help="Share of tests that must be able to show a drop.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
 @click.option("--judge", help="Model that judges in the place of the candidate's own.")

@@ -12,7 +12,7 @@ from reprise_client.cli.gate_run import Result
 from reprise_client.cli.replay_report import legal
 from reprise_client.experiments import report
 from reprise_client.experiments.comment import inert
-from reprise_client.experiments.summary import CLASSES, address_of, cases_of, failing, plain, ranked, replay_address
+from reprise_client.experiments.summary import address_of, cases_of, class_words, failing, plain, ranked, replay_address
 
 Case = Mapping[str, Any]
 CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
@@ -41,7 +41,7 @@ def lines(result: Result) -> Iterator[str]:
         yield from _links(experiment, [violation["replayId"]] if violation.get("replayId") else [])
     for case in ranked(experiment):
         if case["class"] in _SHOWN:
-            yield f"  {CLASSES[case['class']]}: {plain(case['name'])}: {_counts(case)}"
+            yield f"  {class_words(case)}: {plain(case['name'])}: {_counts(case)}"
             yield from _links(experiment, failing(case["candidate"]))
     yield report.advice(experiment)
     if address := address_of(experiment):
@@ -100,9 +100,7 @@ def _junit_case(element: ElementTree.Element, experiment: Case, case: Case) -> N
     if against or (not experiment["baseline"] and side["passed"] < side["runs"]):
         _trouble(element, "failure", "; ".join([*broken, _counts(case)]), links)
     elif case["class"] in _SHOWN:
-        ElementTree.SubElement(element, "system-out").text = legal(
-            f"{CLASSES[case['class']]}: {_counts(case)}\n{links}"
-        )
+        ElementTree.SubElement(element, "system-out").text = legal(f"{class_words(case)}: {_counts(case)}\n{links}")
 
 
 def _trouble(element: ElementTree.Element, kind: str, message: str, text: str) -> None:
@@ -112,7 +110,8 @@ def _trouble(element: ElementTree.Element, kind: str, message: str, text: str) -
 def _counts(case: Case) -> str:
     side, baseline = case["candidate"], case["baseline"]
     before = f", with the baseline {baseline['passed']} of {baseline['runs']}" if baseline else ""
-    return f"passed {side['passed']} of {side['runs']}{before}"
+    undecided = f", {side['undecided']} undecided" if side.get("undecided") else ""
+    return f"passed {side['passed']} of {side['runs']}{undecided}{before}"
 
 
 def _links(experiment: Case, replay_ids: Any) -> Iterator[str]:

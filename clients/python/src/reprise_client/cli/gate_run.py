@@ -140,6 +140,7 @@ def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, 
         "minPassRate": options["min_pass_rate"],
         "maxCost": options["max_cost"],
         "maxSlowdown": options["max_slowdown"],
+        "minSighted": options["min_sighted"],
         "languageModelNames": list(options["models"]),
     }
     if options["names"]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from reprise_client.experiments.summary import (
-    CLASSES,
     TEXT_MAX,
     Json,
     address_of,
     baseline_of,
     cases_of,
+    class_words,
     cost,
     failing,
     name_of,
@@ -81,9 +81,9 @@ def _cases(experiment: Json) -> Iterator[str]:
     for case in cases:
         name = inert(case["name"], NAME_MAX) or "(no name)"
         sides = [_side(case["candidate"]), *([_side(case["baseline"])] if against else [])]
-        found = CLASSES[case["class"]]
-        found = f"**{found}**" if case["class"] == "regressed" else found
-        yield f"| {' | '.join([name, found, *sides, _failing(experiment, case['candidate'])])} |"
+        result = class_words(case)
+        result = f"**{result}**" if case["class"] == "regressed" else result
+        yield f"| {' | '.join([name, result, *sides, _failing(experiment, case['candidate'])])} |"
 
 
 def _models(experiment: Json) -> Iterator[str]:

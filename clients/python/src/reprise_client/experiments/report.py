@@ -12,6 +12,7 @@ from reprise_client.experiments import comment
 from reprise_client.experiments.summary import (
     Json,
     baseline_of,
+    blind,
     cases_of,
     classes_of,
     compares_nothing,
@@ -20,6 +21,8 @@ from reprise_client.experiments.summary import (
     noticed,
     plain,
     reused,
+    sees_too_little,
+    unread,
 )
 from reprise_client.formats import p_value, percent, plural, usd
 
@@ -35,6 +38,8 @@ _ADVICE = {
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
 }
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
+_BLIND = "Calibrate or mend the blind tests, and start it again: a draft that breaks them would not be noticed."
+_UNREAD = "Let a judge or a person decide what needs review, mend what is void, and start it again."
 
 
 def sentence(experiment: Json) -> str:
@@ -45,6 +50,8 @@ def sentence(experiment: Json) -> str:
 def advice(experiment: Json) -> str:
     """Return what to do next, as one line of plain text."""
     told = _ADVICE[experiment["verdict"] or experiment["status"]]
+    if experiment["verdict"] == "inconclusive":
+        return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else told
     if experiment["verdict"] != "passed":
         return told
     classes = classes_of(experiment)
@@ -86,7 +93,7 @@ def _passed(experiment: Json, reason: str) -> str:
         found = f"{improved} of {_tests(classes.total())} got better than with {baseline}, and none got worse"
     if failing := classes["stable_fail"]:
         found += f", though {failing} always {'fails' if failing == 1 else 'fail'}"
-    return "; ".join(filter(None, [found, noticed(experiment)]))
+    return "; ".join(filter(None, [found, noticed(experiment), blind(experiment)]))
 
 
 def _failed(experiment: Json, reason: str) -> str:

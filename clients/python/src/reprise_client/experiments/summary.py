@@ -117,15 +117,42 @@ def compares_nothing(experiment: Json) -> bool:
 
 
 def noticed(experiment: Json) -> str:
-    """Return what would have been noticed in each test case, "" where one was never played."""
+    """Return what would have been noticed in each test case that can see, "" where one was never played."""
     share = experiment["detectable"]
     if not share:
         return ""
-    runs = {case["candidate"]["runs"] for case in cases_of(experiment)}
+    runs = {case["candidate"]["runs"] for case in cases_of(experiment) if not case.get("blind")}
     replays = ""
     if runs:
         replays = f" ({'at least ' if len(runs) > 1 else ''}{plural(min(runs), 'replay')} each)"
     return f"a step that fails more than {percent(share)} of the time would have shown{replays}"
+
+
+def blind(experiment: Json) -> str:
+    """Return how many test cases cannot show a drop, "" where each can."""
+    count: int = experiment.get("blind") or 0
+    if not count:
+        return ""
+    noun, which = ("test is", "it") if count == 1 else ("tests are", "them")
+    return f"{count} {noun} blind, as {baseline_of(experiment) or 'the baseline'} passes {which} too rarely"
+
+
+def sees_too_little(experiment: Json) -> bool:
+    """Return True if too few test cases can show a drop for the experiment to pass."""
+    sighted: int | None = experiment.get("sighted")
+    if sighted is None:
+        return False
+    return not sighted or sighted < experiment["minSighted"] * classes_of(experiment).total()
+
+
+def unread(experiment: Json) -> int:
+    """Return the number of the candidate's replays that need review or are void."""
+    return sum(case["candidate"].get("undecided", 0) for case in cases_of(experiment))
+
+
+def class_words(case: Json) -> str:
+    """Return the class of a test case in words, and that it is blind."""
+    return f"{CLASSES[case['class']]}, blind" if case.get("blind") else CLASSES[case["class"]]
 
 
 def address_of(experiment: Json) -> str:

@@ -74,7 +74,7 @@ def test_processes_that_upgrade_at_once_wait_for_each_other(empty: Database, tmp
 def test_an_upgrade_moves_the_heads_of_versions_before_their_content(tmp_path: Path) -> None:
     file = tmp_path / "old.db"
     database = Database(build_engine(f"sqlite:///{file}"))
-    schema.upgrade(database, "0026")
+    schema.upgrade(database, "0027")
     with closing(sqlite3.connect(file)) as old, old:
         stored = {table: _stored_row(old, table) for table in ("prompts", "language_models", "prompt_versions")}
 

@@ -1,12 +1,12 @@
 """the heads of versions before their content
 
-Revision 0027, after 0026.
+Revision 0028, after 0027.
 """
 
 from alembic import op
 
-revision = "0027"
-down_revision = "0026"
+revision = "0028"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 

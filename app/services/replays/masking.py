@@ -62,11 +62,18 @@ def _step(step: Json, masked: MessageMasking) -> Json:
         kept["facts"] = {kind: [mask(value) for value in values] for kind, values in step["facts"].items()}
     if "diff" in step:
         kept["diff"] = [_difference(value, mask) for value in step["diff"]]
+    # Reasons repeat values of both sides, and a judge's may paraphrase them.
+    revealing = any(sides[side] != step[side] for side in sides)
     if "reason" in step:
-        # A judge's reason comes without a diff. It may paraphrase masked text.
-        revealing = sides["actual"] != step["actual"] and "diff" not in step
         kept["reason"] = MASK if revealing else masked.other(step["reason"])
+    if "findings" in step:
+        kept["findings"] = [_finding(finding, mask, masked, revealing=revealing) for finding in step["findings"]]
     return kept
+
+
+def _finding(finding: Json, mask: Mask, masked: MessageMasking, *, revealing: bool) -> Json:
+    quotes = {side: mask(finding[side], ()) for side in ("recorded", "produced")}
+    return finding | quotes | {"why": MASK if revealing else masked.other(finding["why"])}
 
 
 def _extra(step: Json, masked: MessageMasking) -> Json:

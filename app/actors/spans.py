@@ -6,10 +6,10 @@ calls it in a thread.
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import dramatiq
@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 JOIN_S = 2
 # A batch that was put into the queue is waited for at least so long.
 MIN_WAIT_S = 1.0
+# More batches than may wait for their turns. A thread is started when no other is idle.
+THREADS_MAX = 1024
 NOT_IN_TIME = "The batch was not stored in time; send it again."
 
 BatchActor = dramatiq.Actor[..., dict[str, Any]]
@@ -107,15 +109,15 @@ class BatchesHere:
 
     actor: BatchActor
     turns: Turns
+    _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS_MAX), init=False)
     _in_work: dict[str, Future[Receipt]] = field(default_factory=dict, init=False)
 
     def store(self, message: BatchMessage, wait_s: float) -> Receipt | None:
-        stored = self._in_work[message.message_id] = Future()
         try:
-            threading.Thread(target=self._work, args=(message,), name="batch", daemon=True).start()
-        except RuntimeError as error:  # the process may have no more threads
-            del self._in_work[message.message_id]
+            stored = self._in_work[message.message_id] = self._threads.submit(self._work, message)
+        except RuntimeError as error:  # the process may have no more threads, or is ending
             raise Unavailable("Too much is in work to store the batch; send it again.") from error
+        stored.add_done_callback(partial(self._end, message.message_id))
         wait([stored], wait_s)
         return stored.result() if stored.done() else None
 
@@ -127,16 +129,15 @@ class BatchesHere:
             raise Unavailable(NOT_IN_TIME)
         return None if stored.exception() else stored.result()
 
-    def _work(self, message: BatchMessage) -> None:
-        try:
-            # As long as the batch's body is kept.
-            with self.turns.of(message.options[OPTION], wait_s=BODY_S):
-                receipt = Receipt(**self.actor(*message.args))
-        except BaseException as error:  # noqa: BLE001 - the request raises it, if it still waits
+    def _work(self, message: BatchMessage) -> Receipt:
+        # As long as the batch's body is kept.
+        with self.turns.of(message.options[OPTION], wait_s=BODY_S):
+            return Receipt(**self.actor(*message.args))
+
+    def _end(self, message_id: str, stored: Future[Receipt]) -> None:
+        self._in_work.pop(message_id, None)
+        if error := stored.exception():
             log.warning("batch_not_stored", error=f"{type(error).__name__}: {error}")
-            self._in_work.pop(message.message_id).set_exception(error)
-        else:
-            self._in_work.pop(message.message_id).set_result(receipt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from app.concurrency.deadline import left_s
-from app.errors import Unavailable
+from app.errors import ServiceError, Unavailable
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-MOST = 128
+QUESTIONS_PER_ROUND = 128
 # The same time as a caller waits for a connection of the database's pool.
 WAIT_S = 10.0
 
@@ -29,7 +33,9 @@ class Coalescer(Generic[Q, A]):
     round longer than `wait_s`, or than its deadline allows, gets `Unavailable`.
     """
 
-    def __init__(self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = MOST, wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self, ask: Callable[[Sequence[Q]], Sequence[A]], *, most: int = QUESTIONS_PER_ROUND, wait_s: float = WAIT_S
+    ) -> None:
         self._ask = ask
         self._most = most
         self._wait_s = wait_s
@@ -88,26 +94,26 @@ class Coalescer(Generic[Q, A]):
     def _ask_together(self, leader: _Ticket[Q, A]) -> None:
         """Call `ask` with the leader's question and the questions in the queue."""
         together = [leader]
-        try:
+        with ExitStack() as answering:
+            answering.push(partial(self._wake, together))
             with self._lock:
                 while self._waiting and len(together) < self._most:
                     together.append(self._waiting.popleft())
             answers = self._ask([ticket.question for ticket in together])
             for ticket, answer in zip(together, answers, strict=True):
                 ticket.answer = answer
-        except BaseException as error:  # noqa: BLE001 - every caller raises it
-            for ticket in together:
-                # An exception that ends the leader's thread (its time limit, say) must not end the others.
-                shared = ticket is leader or isinstance(error, Exception)
-                ticket.error = (
-                    error if shared else Unavailable("The request was given up before its answer; try again.")
-                )
-        finally:
-            with self._lock:
-                self._hand_on(leader)
-            for ticket in together:
-                ticket.answered = True
-                ticket.woken.release()
+
+    def _wake(self, together: list[_Ticket[Q, A]], _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Hand on to the next leader, and wake the callers of a round, which raise its error."""
+        if error is not None and not isinstance(error, Exception):
+            # An exception that ends the leader's thread (its time limit, say) must not end the others.
+            error = Unavailable("The request was given up before its answer; try again.")
+        with self._lock:
+            self._hand_on(together[0])
+        for ticket in together:
+            ticket.error = error
+            ticket.answered = True
+            ticket.woken.release()
 
 
 class Forwarder(Generic[Q]):
@@ -118,7 +124,7 @@ class Forwarder(Generic[Q]):
     the next one. So an item may be sent twice, but none is lost.
     """
 
-    def __init__(self, send: Callable[[Sequence[Q]], object], *, most: int = MOST) -> None:
+    def __init__(self, send: Callable[[Sequence[Q]], object], *, most: int = QUESTIONS_PER_ROUND) -> None:
         self._send = send
         self._most = most
         self._lock = threading.Lock()
@@ -152,10 +158,10 @@ class GroupCommit(Generic[Q, A]):
     """Commits the simultaneous changes of several threads to one project in one transaction.
 
     `commit` gets the changes and returns as many results, in the same order; it makes all changes or none. If it raises
-    an error for several changes, each is committed separately, so that a change that the database refuses fails only
-    for its caller. But `Unavailable` is raised to all callers, without another try. `project_of` returns the id of a
-    change's project: a transaction has changes of one project, as two projects may be on two shards, and does not wait
-    for another project's.
+    a `ServiceError` or an error of SQLAlchemy for several changes, each is committed separately, so that a change that
+    is refused fails only for its caller. But `Unavailable` is raised to all callers, without another try. `project_of`
+    returns the id of a change's project: a transaction has changes of one project, as two projects may be on two
+    shards, and does not wait for another project's.
     """
 
     def __init__(
@@ -163,7 +169,7 @@ class GroupCommit(Generic[Q, A]):
         commit: Callable[[Sequence[Q]], Sequence[A]],
         *,
         project_of: Callable[[Q], int],
-        most: int = MOST,
+        most: int = QUESTIONS_PER_ROUND,
         wait_s: float = WAIT_S,
     ) -> None:
         self._commit = commit
@@ -193,7 +199,7 @@ class GroupCommit(Generic[Q, A]):
             return self._commit(changes)
         except Unavailable:
             raise
-        except Exception:
+        except (SQLAlchemyError, ServiceError):
             if len(changes) == 1:
                 raise
         return [self._commit_single(change) for change in changes]
@@ -201,14 +207,14 @@ class GroupCommit(Generic[Q, A]):
     def _commit_single(self, change: Q) -> A | _Refused:
         try:
             (result,) = self._commit([change])
-        except Exception as error:  # noqa: BLE001 - the caller of the change raises it
+        except (SQLAlchemyError, ServiceError) as error:
             return _Refused(error)
         return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    error: Exception
+    error: SQLAlchemyError | ServiceError
 
 
 def _held_lock() -> threading.Lock:
@@ -223,6 +229,6 @@ class _Ticket(Generic[Q, A]):
 
     question: Q
     answered: bool = False
-    error: BaseException | None = None
+    error: Exception | None = None
     woken: threading.Lock = field(default_factory=_held_lock)
     answer: A = field(init=False)

@@ -36,13 +36,17 @@ class BoundedConnection(Connection):  # type: ignore[misc]
         self._wait: Wait | None = WATCH.begin(until, self._socket)
         # The driver's time-out limits the TCP handshake, during which there is no descriptor yet.
         tcp_s = max(1, math.ceil(until - time.monotonic()))
+        connected = False
         try:
             super().__init__(*args, **options | {"connect_timeout": tcp_s})
-        except BaseException as error:
-            self.watch(None)
-            if isinstance(error, Error) and time.monotonic() >= until:
+            connected = True
+        except Error as error:
+            if time.monotonic() >= until:
                 raise UnansweredConnection(2013, "The server did not accept a connection in time.") from error
             raise
+        finally:
+            if not connected:
+                self.watch(None)
 
     def watch(self, until: float | None) -> None:
         """End waits for the server at `until`, which replaces the end set before; None is no limit."""

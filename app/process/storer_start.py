@@ -34,9 +34,8 @@ def start_copy(control: socket.socket) -> Forked:
     try:
         let_go_of_all_but(control.fileno())
         run(control)
-    except BaseException:  # noqa: BLE001 - the copy of a server must not run on after an error
+    finally:  # `run` ends the process: only an error leads here, after which the copy of a server must not run on
         traceback.print_exc()
-    finally:
         os._exit(1)
 
 

@@ -230,17 +230,18 @@ class _Child:
             connection = self._connect(batch_s)
         taken = time.monotonic()
         self._taken.append(taken)
+        answered = False
         try:
             connection.send((project_id, form, note))
             connection.send_bytes(body)
             stored: tuple[Receipt, bytes] = connection.recv()
-        except BaseException:
-            # The answer may still arrive, and must not be read by the next caller.
-            connection.close()
-            raise
+            answered = True
         finally:
             self._taken.remove(taken)
-        self._idle.put(connection)
+            if answered:
+                self._idle.put(connection)
+            else:  # the answer may still arrive, and must not be read by the next caller
+                connection.close()
         return stored
 
     def keep_metrics(self, store: Store) -> None:

@@ -125,15 +125,15 @@ class ModelSlots:
         quota = self._background if background else self._quota
         slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms, quota)
         self._wait(slot, model, timeout_s)
+        succeeded = False
         try:
             yield
-        except BaseException:
-            self._release(slot)
-            raise
-        if self._until_end.slots is None:
-            self._release(slot)
-        else:
-            self._until_end.slots.append(slot)
+            succeeded = True
+        finally:
+            if succeeded and self._until_end.slots is not None:
+                self._until_end.slots.append(slot)
+            else:
+                self._release(slot)
 
     @contextmanager
     def held_until_end(self) -> Iterator[None]:

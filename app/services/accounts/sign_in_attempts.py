@@ -161,11 +161,12 @@ class SignInJournal:
             for user_id, window in self._unwritten():
                 with self._lock:
                     window.changed, details = False, window.details()
+                written = False
                 try:
                     window.entries |= self.database.retrying(partial(self._write, user_id, window, details))
-                except BaseException:
-                    window.changed = True
-                    raise
+                    written = True
+                finally:
+                    window.changed = window.changed or not written
 
     def _note(self, user: User, address: str, failure: Failure) -> None:
         with self._lock:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import structlog
 
@@ -148,13 +149,15 @@ class Executor:
             return False
         row, claim = claimed
         with self.providers.slots_held(), self.heartbeat.of(run_id, claim.token):
-            try:
+            with ExitStack() as working:
+                working.push(partial(self._end_broken, row, claim))
                 answering, end = self._work(row)
-            except BaseException as error:
-                # A bug, or the actor's time limit. The run must not remain in the status of a running one.
-                self._store(row, claim, failed(INTERNAL, f"{type(error).__name__} while the run was executed."))
-                raise
             return self._end(answering, claim, end)
+
+    def _end_broken(self, row: RunRow, claim: Claim, kind: type[BaseException] | None, *_error: object) -> None:
+        """End a run after a bug or the actor's time limit, so that it is not shown as running."""
+        if kind is not None:
+            self._store(row, claim, failed(INTERNAL, f"{kind.__name__} while the run was executed."))
 
     def _work(self, row: ClaimedRunRow) -> tuple[RunRow, RunEnd]:
         """Return the run with the model that answered or was to answer, and its end.

@@ -13,7 +13,7 @@ from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
 from app.web.filters import pretty
 from app.web.presenters.diffs import DiffBudget, DiffRow, diff_json, diff_rows
-from app.web.presenters.replay_parts import Place, ReplayPart
+from app.web.presenters.replay_parts import ReplayPart, StepPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def batch_progress(outcomes: Sequence[Outcome]) -> BatchProgress:
 
 
 def _step(
-    place: Place, violations: Mapping[str, list[str]], budget: DiffBudget, expected: EditedSteps | None
+    place: StepPlace, violations: Mapping[str, list[str]], budget: DiffBudget, expected: EditedSteps | None
 ) -> ShownStep:
     accepted = _accepted(expected, place.turn, place.index, place.step)
     kinds = violations.get(place.anchor, [])

@@ -14,7 +14,7 @@ STEPS, BYTES = 100, 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StepPlace:
     """The place of a turn's head, a step, or an extra call or answer.
 
     `index` is the step's index in its turn. `number` counts the steps of all turns from 0; only steps have one.
@@ -33,7 +33,7 @@ class ReplayPart:
     """Part `number` of the `parts` of a replay, counted from 1. `turns` are the JSON of all turns of the replay."""
 
     turns: Sequence[Mapping[str, Any]]
-    places: Sequence[Place]
+    places: Sequence[StepPlace]
     number: int
     parts: int
 
@@ -55,20 +55,20 @@ def part_of(
     return ReplayPart(turns, parts[index], index + 1, len(parts))
 
 
-def places_of(turns: Sequence[Mapping[str, Any]]) -> Iterator[Place]:
+def places_of(turns: Sequence[Mapping[str, Any]]) -> Iterator[StepPlace]:
     """Yield the places of all turns in the order of the page."""
     numbers = count()
     for index, turn in enumerate(turns):
-        yield Place(index, {"user": turn.get("user")}, f"turn-{index + 1}", is_head=True)
+        yield StepPlace(index, {"user": turn.get("user")}, f"turn-{index + 1}", is_head=True)
         for n, step in enumerate(turn["steps"]):
             number = next(numbers)
-            yield Place(index, step, f"step-{number}", n, number)
+            yield StepPlace(index, step, f"step-{number}", n, number)
         for n, step in enumerate(turn["extra"], 1):
-            yield Place(index, step, f"turn-{index + 1}-extra-{n}")
+            yield StepPlace(index, step, f"turn-{index + 1}-extra-{n}")
 
 
-def _parts(places: Iterator[Place]) -> Iterator[list[Place]]:
-    part: list[Place] = []
+def _parts(places: Iterator[StepPlace]) -> Iterator[list[StepPlace]]:
+    part: list[StepPlace] = []
     size = 0
     for place in places:
         place_size = len(orjson.dumps(place.step))

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from app.replay.violations import shown_arguments
-from app.web.presenters.replay_parts import Place, places_of
+from app.web.presenters.replay_parts import StepPlace, places_of
 
 # A call of these kinds has no recorded step, unless the recording answered it in spite of the rule.
 BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls"})
@@ -68,7 +68,7 @@ class _Steps:
             if not place.is_head and place.step["kind"] == "tool_call":
                 self._add(place)
 
-    def _add(self, place: Place) -> None:
+    def _add(self, place: StepPlace) -> None:
         is_extra = place.number is None
         if not is_extra:
             self._recorded.setdefault((place.turn, place.step["expected"]["name"]), place.anchor)

@@ -9,7 +9,7 @@ from dramatiq.threading import raise_thread_exception
 
 from app.concurrency.batching import Coalescer, Forwarder, GroupCommit
 from app.concurrency.deadline import within
-from app.errors import Unavailable
+from app.errors import Invalid, Unavailable
 from tests.support.waiting import wait_until
 
 
@@ -28,7 +28,7 @@ class Gated:
         self.asked.append(list(questions))
         self.gate.acquire()
         if "bad" in questions:
-            raise ValueError("no answer")
+            raise Invalid("no answer")
         if "late" in questions:
             raise TimeIsUp
         return [question * 2 for question in questions]
@@ -186,7 +186,7 @@ def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, d
 
     assert first.result() == "goodgood"
     for result in bad:
-        with pytest.raises(ValueError, match="no answer"):
+        with pytest.raises(Invalid, match="no answer"):
             result.result()
     source.gate.release()
     assert double("after") == "afterafter"
@@ -256,7 +256,7 @@ def test_no_more_than_so_many_are_passed_on_together(pool, source):
     assert source.asked == [[0], [1, 2], [3, 4], [5]]
 
 
-@pytest.mark.parametrize(("item", "error"), [("bad", ValueError), ("late", TimeIsUp)])
+@pytest.mark.parametrize(("item", "error"), [("bad", Invalid), ("late", TimeIsUp)])
 def test_what_could_not_be_passed_on_goes_with_the_next(pool, source, forward, item, error):
     first = pool.submit(forward, 0)
     until_asked(source)
@@ -354,7 +354,7 @@ def test_a_change_that_is_refused_fails_alone(pool, source, commit):
     changes = together(pool, source, commit, 1, "bad", 3)
 
     assert [changes[0].result(), changes[2].result()] == [2, 6]
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(Invalid, match="no answer"):
         changes[1].result()
     assert source.asked == [[0], [1, "bad", 3], [1], ["bad"], [3]]
 
@@ -362,7 +362,7 @@ def test_a_change_that_is_refused_fails_alone(pool, source, commit):
 def test_a_change_that_comes_alone_is_refused_once(source, commit):
     source.gate.release(100)
 
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(Invalid, match="no answer"):
         commit("bad")
     assert source.asked == [["bad"]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,14 +18,17 @@ from app.models.prompts import PromptHead
 from app.models.replays import ReplayFilter
 from app.replay.case_limits import SPANS_MAX
 from app.replay.cases import load_case
+from app.replay.changes import change_case
 from app.replay.effects import tools_of
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
 from app.services.replays.proposals import CaseProposal
+from app.web.forms import Form
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, ShownPage, confirm, show
+from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
@@ -131,7 +134,8 @@ class SessionTestCase(PromptPage):
     def _proposal(self, visit: Visit, session_id: str) -> CaseProposal:
         return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
 
-    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
+    def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal, asked: TestCase | None = None) -> Reply:
+        """Return the page. It asks for a confirmation that says what the test case `asked` demands."""
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
@@ -143,6 +147,8 @@ class SessionTestCase(PromptPage):
             session_id=session_id,
             turns_left_out=proposal.turns_left_out,
             replays=[],
+            doubts=proposal.doubts,
+            demands=demands(asked) if asked else [],
             **_form(visit, proposal.case, proposal.tools, fields),
         )
 
@@ -165,11 +171,24 @@ class SessionTestCase(PromptPage):
 
     def _made(self, visit: Visit, session_id: str, proposal: CaseProposal) -> Reply:
         shown = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))
-        body = case_body(fields_sent(visit.form, shown), shown)
-        row = self.services.test_cases.from_proposal(
-            proposal, session_id=session_id, change=load(CaseChangeSchema(), body), actor=visit.actor
-        )
-        return Redirect(f"{visit.base}/test-cases/{row.id}", "The test case is made.")
+        body = _body(visit.form, shown, proposal.case)
+        change = load(CaseChangeSchema(), body)
+        if proposal.doubts and "corrections" not in body and not visit.form.flag("as_recorded"):
+            return self._shown(visit, session_id, proposal, change_case(proposal.case, change.changes))
+        row = self.services.test_cases.from_proposal(proposal, session_id=session_id, change=change, actor=visit.actor)
+        return Redirect(f"{visit.base}/test-cases/{row.id}", _made(body))
+
+
+def _body(form: Form, shown: CaseFields, case: TestCase) -> dict[str, Any]:
+    """Return the API's body for a sent form."""
+    body, corrections = case_body(fields_sent(form, shown), shown), corrections_sent(form, case)
+    return body | ({"corrections": corrections} if corrections else {})
+
+
+def _made(body: Mapping[str, Any]) -> str:
+    if "corrections" in body:
+        return "The corrected test case is made. Tick each later step that must still hold."
+    return "The test case is made."
 
 
 def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
@@ -185,6 +204,7 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
         "choices": CHOICES,
         "unfolded": unfolded,
         "chunks": shown_chunks(case, unfolded, opened),
+        "editing": "correct" in visit.query or visit.form.flag("correct"),
         "too_many_opened": WHOLE_MAX * CHUNK if len(opened) > WHOLE_MAX else 0,
     }
 
@@ -216,6 +236,8 @@ class TestCaseView(PromptPage):
             session_id=row.session_id,
             turns_left_out=0,
             replays=replays.entries,
+            doubts=[],
+            demands=[],
             **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined))),
         )
 
@@ -225,7 +247,7 @@ class TestCaseView(PromptPage):
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         case, path = load_case(row.document), f"{visit.base}/test-cases/{test_case_id}"
         shown = fields_of(row.name, case, tools_of(case, self._defined(visit, row)))
-        body = case_body(fields_sent(visit.form, shown), shown)
+        body = _body(visit.form, shown, case)
         if not body:
             return Redirect(path, "There was nothing to save.")
         self.services.test_cases.change(

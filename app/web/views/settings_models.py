@@ -15,6 +15,7 @@ from app.web.cookies import Flash
 from app.web.forms import Form
 from app.web.page import Redirect, Reply, SettingsPage, confirm, show
 from app.web.visit import Visit
+from config.settings import VENDOR_VARIABLES
 
 NUMBERS = (
     ("promptPrice", "Input price"),
@@ -43,6 +44,7 @@ class ModelsPage(SettingsPage):
             silent=silent,
             default_is_silent=any(model.is_default for model in silent),
             vendors=VENDORS,
+            variables=VENDOR_VARIABLES,
             unpriced=len(self.services.observed.unpriced(project_id=visit.project_id)),
         )
 

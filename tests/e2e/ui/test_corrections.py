@@ -35,14 +35,11 @@ def test_a_mistake_is_corrected_and_only_the_mended_draft_passes(site: Site, loo
         expect(page.get_by_text("removed", exact=True)).to_be_visible()
         case = page.url
 
-        run(page)
+        run(page, "failed")
         expect(page.locator("main")).to_contain_text("a person removed the call")
-        expect(page.locator("h1 + *, header").first).to_be_visible()
         mend(site.client, prompt_id)
         page.goto(case)
-        run(page)
-        expect(page.locator("main")).to_contain_text("passed")
-        expect(page.locator("main")).not_to_contain_text("failed")
+        run(page, "passed")
 
 
 def test_a_mistake_is_saved_as_recorded_only_after_the_page_has_said_what_that_demands(site: Site, look: Look) -> None:
@@ -70,15 +67,16 @@ def test_a_stored_test_case_can_be_corrected_and_says_what_is_no_json(site: Site
         page.get_by_label(re.compile("Arguments, as JSON of step 2")).fill("{order}")
         page.get_by_role("button", name="Save", exact=True).click()
         expect(page.locator("main")).to_contain_text("Turn 1, step 2: The arguments must be JSON.")
+        visit.wrong.clear()  # Browsers name answers of 400 in the console.
         page.get_by_label(re.compile("Arguments, as JSON of step 2")).fill('{"order": "A-2"}')
         page.get_by_role("button", name="Save", exact=True).click()
         expect(page.locator(".flash")).to_have_text("Saved.")
         expect(page.get_by_text("corrected", exact=True)).to_be_visible()
 
 
-def run(page: Page) -> None:
+def run(page: Page, status: str) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
-    look_again_until(page, lambda: page.get_by_text("Replaying:").count() == 0)
+    look_again_until(page, page.locator("dl.facts .badge", has_text=status))
 
 
 def recorded_mistake(client: Client) -> tuple[int, str]:

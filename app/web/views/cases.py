@@ -135,7 +135,7 @@ class SessionTestCase(PromptPage):
         return self.services.test_cases.beginning(project_id=visit.project_id, session_id=session_id)
 
     def _shown(self, visit: Visit, session_id: str, proposal: CaseProposal, asked: TestCase | None = None) -> Reply:
-        """Return the page. It asks for a confirmation that says what the test case `asked` demands."""
+        """Return the page. It asks for a confirmation that lists what the test case `asked` demands."""
         if not any(turn.steps for turn in proposal.case.turns):
             return self._nothing(visit, proposal.head, session_id)
         fields = fields_of(proposal.name, proposal.case, tools_of(proposal.case, proposal.tools))

@@ -42,7 +42,9 @@ def test_a_mistake_is_corrected_and_only_the_mended_draft_passes(site: Site, loo
         run(page, "passed")
 
 
-def test_a_mistake_is_saved_as_recorded_only_after_the_page_has_said_what_that_demands(site: Site, look: Look) -> None:
+def test_a_mistake_is_saved_as_recorded_only_after_the_page_has_listed_what_that_demands(
+    site: Site, look: Look
+) -> None:
     _, session_id = recorded_mistake(site.client)
     with look() as visit:
         page = visit.page
@@ -57,7 +59,7 @@ def test_a_mistake_is_saved_as_recorded_only_after_the_page_has_said_what_that_d
         expect(page.locator(".flash")).to_have_text("The test case is made.")
 
 
-def test_a_stored_test_case_can_be_corrected_and_says_what_is_no_json(site: Site, look: Look) -> None:
+def test_a_stored_test_case_can_be_corrected_and_what_is_no_json_is_refused(site: Site, look: Look) -> None:
     _, session_id = recorded_mistake(site.client)
     case = site.client.post(f"/api/v1/sessions/{session_id}/test-cases", {}).json()
     with look() as visit:

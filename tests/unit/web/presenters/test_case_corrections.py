@@ -74,7 +74,7 @@ def test_a_field_that_can_be_no_correction_is_named(fields: dict[str, str], mess
     assert str(refused.value) == message
 
 
-def test_what_a_recording_demands_is_told_step_by_step_and_cut() -> None:
+def test_what_a_recording_demands_is_listed_step_by_step_and_cut() -> None:
     off = call("refund", {"id": "A-2"}, enabled=False)
     long = TestCase(turns=(turn("Go.", *[call("f", {"text": "x" * 500})] * (DEMANDS_MAX + 2), off, answer("Done.")),))
 

@@ -162,7 +162,7 @@ def change_experiment(connection: Connection, *, experiment_id: int, values: dic
 class ExperimentEvidence:
     """An outcome, with the content hashes of both sides, for guarded labels; `baseline` is None without one.
 
-    `design` and `cases` are the JSON of the experiment's columns.
+    `design`, `summary` and `cases` are the JSON of the experiment's columns.
     """
 
     status: Status
@@ -170,7 +170,10 @@ class ExperimentEvidence:
     candidate: str
     baseline: str | None
     design: dict[str, Any]
+    summary: dict[str, Any]
     cases: list[dict[str, Any]]
+    judge_model_id: int | None
+    finished_at: datetime | None
 
     @property
     def passed(self) -> bool:
@@ -179,8 +182,9 @@ class ExperimentEvidence:
 
 def find_evidence(connection: Connection, *, prompt_id: int, experiment_id: int) -> ExperimentEvidence | None:
     baseline = draft_snapshots.alias()
+    sides = (draft_snapshots.c.fingerprint, baseline.c.fingerprint)
     statement = (
-        select(_E.status, _E.verdict, draft_snapshots.c.fingerprint, baseline.c.fingerprint, _E.design, _E.cases)
+        select(_E.status, _E.verdict, *sides, _E.design, _E.summary, _E.cases, _E.judge_model_id, _E.finished_at)
         .join(draft_snapshots, _is_snapshot(draft_snapshots, _E.candidate_snapshot_id))
         .outerjoin(baseline, _is_snapshot(baseline, _E.baseline_snapshot_id))
         .where(_E.id == experiment_id, _E.prompt_id == prompt_id)

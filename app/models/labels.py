@@ -13,6 +13,8 @@ import msgspec
 from sqlalchemy import Column, Connection, ForeignKey, UniqueConstraint, exists, select
 from sqlalchemy.engine import Dialect
 
+from app.experiments.statistics import DETECT, default_repeats
+from app.experiments.types import MIN_SIGHTED
 from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
 from app.values.structs import decoder
@@ -30,20 +32,22 @@ class Split(msgspec.Struct, frozen=True):
 class EvidenceRule(msgspec.Struct, frozen=True):
     """The least that an experiment must cover to move a guarded label.
 
-    It has all current test cases of the prompt, each replayed at least `repeats` times on each side. Its `detect` is at
-    most, and its `alpha` at least, the value here.
+    It has the test cases `test_case_ids`, or all current ones of the prompt, each replayed at least `repeats` times on
+    each side. Its `detect` is at most, and its `alpha` at least, the value here. The share `min_sighted` of its test
+    cases can show a drop.
     """
 
-    repeats: int
-    detect: float
-    alpha: float
+    repeats: int = default_repeats(DETECT)[0]
+    detect: float = DETECT
+    alpha: float = 0.05
+    min_sighted: float = MIN_SIGHTED
+    test_case_ids: tuple[int, ...] | None = None
 
 
 class Label(msgspec.Struct, frozen=True):
     """A label and the version that it points to. `previous` is the hash that it pointed to before, None at first.
 
-    A guarded label moves only to a version that passed an experiment: any one of the two versions where `evidence` is
-    None.
+    A guarded label moves only to a version that passed an experiment. `evidence` None requires the default evidence.
     """
 
     name: str
@@ -53,6 +57,11 @@ class Label(msgspec.Struct, frozen=True):
     split: Split | None = None
     previous: str | None = None
     evidence: EvidenceRule | None = None
+
+    @property
+    def required(self) -> EvidenceRule | None:
+        """The evidence that a move requires; None for a label with neither a guard nor a rule."""
+        return self.evidence or (EvidenceRule() if self.guarded else None)
 
 
 Labels = Mapping[str, Label]

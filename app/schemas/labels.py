@@ -9,16 +9,15 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 from app.experiments.statistics import MOST_REPEATS, default_repeats
 from app.models import labels
 from app.schemas.answer import AnswerSchema, answer_of, boolean, listing, one, text, time
-from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
+from app.schemas.base import BoundedList, Identifier, JsonNumber, StrictBoolean, StrictSchema, Text
 from app.services.prompts.labels import LabelMove
 from app.services.prompts.splits import ByLabel
+from app.services.replays.frozen import AT_ONCE
 
+DEFAULT = labels.EvidenceRule()
 # Clients resolve the last two names within an address, and so would request another resource.
 RESERVED = ("draft", "latest", "productive", ".", "..")
 REASON = 500
-# The defaults of an experiment.
-DETECT, ALPHA = 0.5, 0.05
-REPEATS = default_repeats(DETECT)[0]
 
 
 class LabelName(fields.String):
@@ -71,17 +70,32 @@ class ChosenVersion(StrictSchema):
 
 
 class EvidenceSchema(StrictSchema):
-    """What an experiment must have at least to move a guarded label. It must cover all present test cases."""
+    """What an experiment must have at least to move a guarded label. `repeats` follow from `detect` by default.
+
+    With `testCaseIds` it must cover these test cases, otherwise all present ones of the prompt.
+    """
 
     command: ClassVar = labels.EvidenceRule
 
-    repeats = fields.Integer(strict=True, validate=validate.Range(1, MOST_REPEATS), load_default=REPEATS)
-    detect = JsonNumber(validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=DETECT)
-    alpha = JsonNumber(validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=ALPHA)
+    repeats = fields.Integer(strict=True, validate=validate.Range(1, MOST_REPEATS))
+    detect = JsonNumber(
+        validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=DEFAULT.detect
+    )
+    alpha = JsonNumber(
+        validate=validate.Range(0, 1, min_inclusive=False, max_inclusive=False), load_default=DEFAULT.alpha
+    )
+    min_sighted = JsonNumber(validate=validate.Range(0, 1), load_default=DEFAULT.min_sighted)
+    test_case_ids = BoundedList(
+        Identifier(), minimum=1, maximum=AT_ONCE, into=tuple, load_default=None, allow_none=True
+    )
+
+    @post_load
+    def make_command(self, data: dict[str, Any], **kwargs: Any) -> Any:
+        return super().make_command({"repeats": default_repeats(data["detect"])[0], **data}, **kwargs)
 
 
 class LabelMoveSchema(StrictSchema):
-    """With `evidence` null, any passed experiment of both versions can move the guarded label."""
+    """With `evidence` null the guard requires the default evidence."""
 
     command: ClassVar = LabelMove
 
@@ -101,7 +115,7 @@ class LabelSchema(AnswerSchema):
     label = text(attribute="name")
     commit_hash = text()
     guarded = boolean()
-    evidence = one(answer_of(labels.EvidenceRule, "LabelEvidence"), required=False)
+    evidence = one(answer_of(labels.EvidenceRule, "LabelEvidence"), required=False, attribute="required")
     split = one(answer_of(labels.Split, "LabelSplit"), allow_none=True)
     updated_at = time()
 

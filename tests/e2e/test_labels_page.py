@@ -24,7 +24,7 @@ def variables(client: Client) -> dict[str, str]:
     client.request("PATCH", path, payload={"value": "Help customers."})
     new = client.post(f"{path}/commit").json()["commitHash"]
     client.post(f"{path}/test-cases", {"name": "Echo", "question": "Ping", "expectedAnswer": "Ping"})
-    sides = {"candidate": {"commitHash": new}, "baseline": {"commitHash": old}, "repeats": {"min": 2, "max": 2}}
+    sides = {"candidate": {"commitHash": new}, "baseline": {"commitHash": old}}
     experiment = client.post(f"{path}/experiments", sides).json()["id"]
     wait_until(lambda: found(client, experiment)["finishedAt"], "the experiment", 60)
     assert found(client, experiment)["verdict"] == "passed"
@@ -49,14 +49,14 @@ def test_the_page_leads_from_a_first_label_to_a_guarded_one(
 
     assert "refused with exit code 1" in shown
     old, new = variables["OLD"], variables["NEW"]
-    moves = re.findall(r"production\t(\w+)\t([^\t]*)\t(\w*)\t", shown)
+    moves = re.findall(r"production\t(\w+)\t([^\t]*)\t([^\t]*)\t", shown)
     assert moves == [
         (old, "", ""),
         (old, f"0.1 {new}", ""),
         (old, "", ""),
-        (old, "", "guarded"),
-        (new, "", "guarded"),
-        (old, "", "guarded"),
+        (old, "", "guarded by all test cases, 9 repeats"),
+        (new, "", "guarded by all test cases, 9 repeats"),
+        (old, "", "guarded by all test cases, 9 repeats"),
     ]
     assert f'"commitHash":"{old}"' in shown
     assert client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/labels/production").json()["guarded"]

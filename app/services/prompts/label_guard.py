@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -15,6 +17,26 @@ from app.models.prompts import PromptRow
 
 # Test cases that an error message lists.
 NAMED_MAX = 10
+# An older experiment is no evidence: the model of a vendor may have changed since.
+VALID_FOR = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedMove:
+    """A move of a guarded label to a further version, in the transaction that locks the prompt."""
+
+    connection: Connection
+    prompt: PromptRow
+    old: Label
+    version: str
+    now: datetime
+
+    @property
+    def rule(self) -> EvidenceRule:
+        return self.old.required or EvidenceRule()
+
+    def content(self, commit_hash: str) -> str | None:
+        return prompt_versions.content_hash_of(self.connection, prompt_id=self.prompt.id, commit_hash=commit_hash)
 
 
 def check_rights(old: Label | None, new: Label, *, has_reason: bool) -> None:
@@ -25,30 +47,32 @@ def check_rights(old: Label | None, new: Label, *, has_reason: bool) -> None:
         return
     if not new.guarded:
         raise Forbidden("Switching off the guard of a label requires the scope admin.")
-    if _is_weaker(old.evidence, new.evidence):
+    if _is_weaker(old.required or EvidenceRule(), new.required or EvidenceRule()):
         raise Forbidden("evidence: Requiring less evidence for a guarded label requires the scope admin.")
 
 
-def check_guard(connection: Connection, prompt: PromptRow, old: Label, new: Label, experiment_id: int | None) -> None:
-    """Raise `Conflict` if the guarded label would move to a new version without the required experiment."""
+def check_guard(
+    connection: Connection, prompt: PromptRow, old: Label, new: Label, experiment_id: int | None, now: datetime
+) -> None:
+    """Raise `Conflict` if the guarded label would move to a new version without the required experiment.
+
+    The caller has locked the prompt, so that no other move comes between this check and the move.
+    """
     version = _further_version(old, new)
     if version is None or labels.has_pointed_to(connection, prompt_id=prompt.id, label=old.name, commit_hash=version):
         return
-    versions = f"version {version[:8]} against version {old.commit_hash[:8]}"
+    move = GuardedMove(connection=connection, prompt=prompt, old=old, version=version, now=now)
+    if move.content(version) == move.content(old.commit_hash):
+        return
     if experiment_id is None:
-        also = f", with {evidence_words(old.evidence)}" if old.evidence else ""
-        raise Conflict(f"The label {old.name} is guarded: send experimentId, a passed experiment of {versions}{also}.")
+        sides = f"version {version[:8]} against version {old.commit_hash[:8]}"
+        raise Conflict(
+            f"The label {old.name} is guarded: send experimentId, a passed experiment of {sides}, "
+            f"with {evidence_words(move.rule)}."
+        )
     evidence = require_experiment(connection, prompt, experiment_id)
-    if not evidence.passed:
-        raise Conflict(f"experimentId: The experiment has not passed; {old.name} is guarded.")
-    sides = [
-        prompt_versions.content_hash_of(connection, prompt_id=prompt.id, commit_hash=commit_hash)
-        for commit_hash in (version, old.commit_hash)
-    ]
-    if sides != [evidence.candidate, evidence.baseline]:
-        raise Conflict(f"experimentId: The label {old.name} is guarded and needs an experiment of {versions}.")
-    if old.evidence and (missing := "; ".join(_missing(connection, prompt, old.evidence, evidence))):
-        raise Conflict(f"experimentId: The guard of {old.name} requires more evidence: {missing}.")
+    if missing := "; ".join(words for requirement in REQUIREMENTS for words in requirement(move, evidence)):
+        raise Conflict(f"experimentId: The label {old.name} is guarded, and the experiment is no evidence: {missing}.")
 
 
 def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> ExperimentEvidence:
@@ -56,12 +80,11 @@ def require_experiment(connection: Connection, prompt: PromptRow, experiment_id:
     return require(evidence, "The prompt has no such experiment.")
 
 
-def evidence_words(rule: EvidenceRule | None) -> str:
+def evidence_words(rule: EvidenceRule) -> str:
     """Return the experiment that the guard requires, in words."""
-    if rule is None:
-        return "any passed experiment"
+    cases = "all test cases" if rule.test_case_ids is None else _named(rule.test_case_ids)
     numbers = f"at least {rule.repeats} repeats, detect at most {rule.detect:g}, alpha at least {rule.alpha:g}"
-    return f"all test cases as they are now, {numbers}"
+    return f"{cases} as they are now, {numbers}"
 
 
 def _further_version(old: Label, new: Label) -> str | None:
@@ -74,19 +97,44 @@ def _further_version(old: Label, new: Label) -> str | None:
     return new.split.commit_hash if is_larger else None
 
 
-def _is_weaker(before: EvidenceRule | None, after: EvidenceRule | None) -> bool:
-    if before is None or after is None:
-        return before is not None
-    return after.repeats < before.repeats or after.detect > before.detect or after.alpha < before.alpha
+def _is_weaker(before: EvidenceRule, after: EvidenceRule) -> bool:
+    numbers = after.repeats < before.repeats or after.detect > before.detect or after.alpha < before.alpha
+    if after.test_case_ids is None:
+        fewer = False
+    else:
+        fewer = before.test_case_ids is None or not {*before.test_case_ids} <= {*after.test_case_ids}
+    return numbers or fewer or after.min_sighted < before.min_sighted
 
 
-def _missing(
-    connection: Connection, prompt: PromptRow, rule: EvidenceRule, evidence: ExperimentEvidence
-) -> Iterator[str]:
-    """Yield the unmet requirements of the experiment, in words."""
-    known = cases.fingerprints_of(connection, prompt_id=prompt.id)
-    wanted = {case_id: snapshot_fingerprint(of_case, prompt.assertion_value) for case_id, of_case in known.items()}
-    present = case_snapshots.find_snapshots(connection, wanted)
+# A requirement yields what the experiment lacks, in words: "its detect is 0.5, and at most 0.25 is required".
+Requirement = Callable[[GuardedMove, ExperimentEvidence], Iterator[str]]
+
+
+def _outcome(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    if evidence.status != "finished":
+        yield f"it is {evidence.status}"
+    elif evidence.verdict != "passed":
+        yield f"it is {evidence.verdict}, and must have passed"
+    if evidence.finished_at is not None and evidence.finished_at < move.now - VALID_FOR:
+        yield f"it ended on {evidence.finished_at:%Y-%m-%d}, and may be {VALID_FOR.days} days old"
+
+
+def _sides(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    if evidence.candidate != move.content(move.version):
+        yield f"its candidate has other content than version {move.version[:8]}"
+    if evidence.baseline != move.content(move.old.commit_hash):
+        yield f"its baseline is not version {move.old.commit_hash[:8]}, to which the label points now"
+
+
+def _test_cases(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    known = cases.fingerprints_of(move.connection, prompt_id=move.prompt.id)
+    suite = move.rule.test_case_ids
+    if suite is not None:
+        known = {case_id: known[case_id] for case_id in suite if case_id in known}
+        if not known:
+            yield "the label's suite has no test case any more"
+    wanted = {case_id: snapshot_fingerprint(of_case, move.prompt.assertion_value) for case_id, of_case in known.items()}
+    present = case_snapshots.find_snapshots(move.connection, wanted)
     played = {case["testCaseId"]: case["snapshotId"] for case in evidence.cases}
     lacking = [case_id for case_id in known if case_id not in played]
     changed = [case_id for case_id in known if case_id in played and played[case_id] != present.get(case_id)]
@@ -94,13 +142,30 @@ def _missing(
         yield f"it lacks {_named(lacking)}"
     if changed:
         yield f"since then {_named(changed)} changed"
-    repeats, detect, alpha = evidence.design["repeats"]["min"], evidence.design["detect"], evidence.design["alpha"]
+
+
+def _numbers(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    rule, design = move.rule, evidence.design
+    repeats, detect, alpha = design["repeats"]["min"], design["detect"], design["alpha"]
     if repeats < rule.repeats:
         yield f"its repeats.min is {repeats}, and at least {rule.repeats} are required"
     if detect > rule.detect:
         yield f"its detect is {detect:g}, and at most {rule.detect:g} is required"
     if alpha < rule.alpha:
         yield f"its alpha is {alpha:g}, and at least {rule.alpha:g} is required"
+
+
+def _sight(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    sighted, total = evidence.summary.get("sighted"), len(evidence.cases)
+    if sighted is None:
+        yield "it does not show which test cases can notice a drop"
+    elif not sighted or sighted < move.rule.min_sighted * total:
+        needed = f"{move.rule.min_sighted:.0%} of them, and one at least,"
+        yield f"only {sighted} of its {total} test cases can show a drop, and {needed} must"
+
+
+# What each guard requires of an experiment; all that lacks is named.
+REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight)
 
 
 def _named(case_ids: Sequence[int]) -> str:

@@ -32,8 +32,8 @@ LABELS_MAX = 100
 class LabelMove:
     """A version to point a label to; with `share` only this share of the keys gets it.
 
-    `guarded` None keeps the guard. `evidence` UNSET keeps the evidence that the guard requires; None requires any
-    passed experiment. `override` is the reason for moving a guarded label without an experiment.
+    `guarded` None keeps the guard. `evidence` UNSET keeps the evidence that the guard requires; None requires the
+    default evidence. `override` is the reason for moving a guarded label without an experiment.
     """
 
     commit_hash: str
@@ -92,7 +92,7 @@ class LabelService:
             if move.experiment_id is not None:
                 require_experiment(connection, prompt, move.experiment_id)
             if old is not None and old.guarded and move.guarded is not False and move.override is None:
-                check_guard(connection, prompt, old, new, move.experiment_id)
+                check_guard(connection, prompt, old, new, move.experiment_id, now)
             if old is not None and new == replace(old, updated_at=now):
                 return old
             prompts.put_labels(connection, prompt_id=prompt_id, labels={**prompt.labels, name: new})
@@ -164,7 +164,7 @@ def _details(old: Label | None, new: Label, move: LabelMove) -> dict[str, Any]:
     if new.guarded != (old is not None and old.guarded):
         details["guarded"] = new.guarded
     if new.evidence != (old.evidence if old else None):
-        details["evidence"] = evidence_words(new.evidence)
+        details["evidence"] = evidence_words(new.required or EvidenceRule())
     if move.experiment_id is not None:
         details["experiment"] = move.experiment_id
     return details | ({"reason": move.override} if move.override is not None else {})

@@ -19,7 +19,6 @@ EVIDENCE = [
     ("", "Unchanged"),
     ("all", "One of all test cases as they are now, with the usual repeats"),
 ]
-ANY = ("any", "Any passed one of both versions")
 
 
 class MoveLabel(PromptPage):
@@ -45,7 +44,7 @@ class MoveLabel(PromptPage):
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
             versions=choices,
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
-            evidence=[*EVIDENCE, ANY] if visit.can_administer else EVIDENCE,
+            evidence=EVIDENCE,
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
@@ -74,8 +73,7 @@ def move_body(form: Form) -> dict[str, Any]:
         "guarded": {"on": True, "off": False}.get(form.text("guard")),
     }
     body: dict[str, Any] = {name: value for name, value in fields.items() if value not in ("", None)}
-    evidence: dict[str, Any] = {"all": {"evidence": {}}, "any": {"evidence": None}}
-    return {**body, **evidence.get(form.text("evidence"), {})}
+    return {**body, **({"evidence": {}} if form.text("evidence") == "all" else {})}
 
 
 def _share(percent: str) -> float | None:

@@ -53,7 +53,9 @@ def test_a_label_is_moved_split_listed_and_deleted(shell: Shell) -> None:
 
 def test_a_guarded_label_is_refused_with_exit_code_1(shell: Shell) -> None:
     first, second = shell.hashes
-    assert shell.printed("move", "production", first, "--guarded").split("\t")[3] == "guarded"
+    assert shell.printed("move", "production", first, "--guarded").split("\t")[3] == (
+        "guarded by all test cases, 9 repeats"
+    )
 
     refused = shell.labels("move", "production", second)
 
@@ -91,6 +93,8 @@ def test_the_evidence_that_a_guard_asks_for_is_set_and_named(shell: Shell) -> No
 
     assert asked.split("\t")[3] == "guarded by all test cases, 7 repeats"
     assert refused.returncode == 1
-    assert "with all test cases as they are now, at least 7 repeats, detect at most 0.5" in refused.stderr
-    assert "requires the scope admin" in shell.labels("move", "production", first, "--any-evidence").stderr
+    assert "with all test cases as they are now, at least 7 repeats, detect at most 0.25" in refused.stderr
+    assert (
+        "requires the scope admin" in shell.labels("move", "production", first, "--evidence", "--repeats", "6").stderr
+    )
     assert shell.labels("move", "production", first, "--repeats", "7").returncode == 2

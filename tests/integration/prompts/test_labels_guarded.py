@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +14,12 @@ from app.models.experiments import experiments
 from app.models.queries import insert_row
 from tests.integration.prompts.test_labels import moved, new_prompt, put, with_scopes
 from tests.support.world import World, new_world
+
+EVIDENCE: dict[str, Any] = {
+    "design": {"repeats": {"min": 9, "max": 90}, "detect": 0.25, "alpha": 0.05},
+    "summary": {"sighted": 1},
+    "cases": [],
+}
 
 
 @pytest.fixture
@@ -30,8 +38,9 @@ def experiment(
     *,
     status: str = "finished",
     verdict: str | None = "passed",
+    **columns: Any,
 ) -> int:
-    """Store an experiment of two versions; returns its id."""
+    """Store an experiment of two versions with the default evidence; returns its id."""
     prompt_id, now = int(path.rpartition("/")[2]), world.container.now()
     with world.container.database.write() as connection:
 
@@ -63,11 +72,9 @@ def experiment(
             candidate_snapshot_id=snapshot(candidate),
             baseline_commit=baseline,
             baseline_snapshot_id=None if baseline is None else snapshot(baseline),
-            design={},
-            summary={},
-            cases=[],
             models=[],
             created_at=now,
+            **{"finished_at": now, **EVIDENCE, **columns},
         )
 
 
@@ -243,3 +250,74 @@ def test_each_move_is_in_the_audit_log_with_the_reason_of_an_override(
     assert {(entry.subject, entry.actor_name, entry.project_id) for entry in entries} == {
         ("Concierge", "test", world.project_id)
     }
+
+
+def test_an_experiment_is_evidence_for_seven_days(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    now = world.container.now()
+    old = experiment(world, path, hashes[1], hashes[0], finished_at=now - timedelta(days=7, minutes=1))
+    recent = experiment(world, path, hashes[1], hashes[0], finished_at=now - timedelta(days=6, hours=23))
+
+    refused(put(world, path, hashes[1], experimentId=old), 409, "and may be 7 days old")
+    assert moved(world, path, hashes[1], experimentId=recent)["commitHash"] == hashes[1]
+
+
+def test_all_that_an_experiment_lacks_is_named_at_once(world: World, prompt: tuple[str, list[str]]) -> None:
+    path, hashes = prompt
+    weak = {"repeats": {"min": 1, "max": 1}, "detect": 0.5, "alpha": 0.01}
+    cases = [{"testCaseId": 1, "snapshotId": 1}] * 3
+    made = experiment(
+        world, path, hashes[2], hashes[1], verdict="inconclusive", design=weak, summary={"sighted": 1}, cases=cases
+    )
+
+    answer = put(world, path, hashes[1], experimentId=made)
+
+    assert (answer.status_code, answer.json["error"]) == (
+        409,
+        "experimentId: The label production is guarded, and the experiment is no evidence: "
+        "it is inconclusive, and must have passed; "
+        f"its candidate has other content than version {hashes[1][:8]}; "
+        f"its baseline is not version {hashes[0][:8]}, to which the label points now; "
+        "its repeats.min is 1, and at least 9 are required; its detect is 0.5, and at most 0.25 is required; "
+        "its alpha is 0.01, and at least 0.05 is required; "
+        "only 1 of its 3 test cases can show a drop, and 50% of them, and one at least, must.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("summary", "word"),
+    [({}, "does not show which test cases can notice a drop"), ({"sighted": 0}, "only 0 of its 0 test cases")],
+)
+def test_an_experiment_that_could_notice_nothing_is_no_evidence(
+    world: World, prompt: tuple[str, list[str]], summary: dict[str, Any], word: str
+) -> None:
+    path, hashes = prompt
+    made = experiment(world, path, hashes[1], hashes[0], summary=summary)
+
+    refused(put(world, path, hashes[1], experimentId=made), 409, word)
+
+
+def test_a_version_with_the_content_of_the_present_one_needs_no_experiment(
+    world: World, prompt: tuple[str, list[str]]
+) -> None:
+    path, hashes = prompt
+    first = world.get(f"{path}?commitHash={hashes[0]}").json["value"]
+    assert world.patch(path, json={"value": first}).status_code == 200
+    same = world.post(f"{path}/commit").json["commitHash"]
+
+    assert same != hashes[0]
+    assert moved(world, path, same)["commitHash"] == same
+
+
+def test_of_two_moves_at_once_only_one_has_evidence(world: World, prompt: tuple[str, list[str]]) -> None:
+    """Both experiments have the baseline that the label pointed to before; the later move finds another one."""
+    path, hashes = prompt
+    made = {version: experiment(world, path, version, hashes[0]) for version in hashes[1:]}
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = [*pool.map(lambda version: put(world, path, version, experimentId=made[version]), made)]
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    (lost,) = (answer for answer in answers if answer.status_code == 409)
+    won = world.get(f"{path}/labels/production").json["commitHash"]
+    assert f"its baseline is not version {won[:8]}, to which the label points now" in lost.json["error"]

@@ -20,6 +20,9 @@ class Guarded:
         self.cases = [self.case(name) for name in ("trivial", "hard")]
         self.label = moved(world, self.path, self.hashes[0], guarded=True, evidence=evidence)
 
+    def rule(self, **evidence: Any) -> None:
+        moved(self.world, self.path, self.hashes[0], evidence=evidence)
+
     def case(self, question: str) -> int:
         answer = self.world.post(f"{self.path}/test-cases", json={"question": question, "expectedAnswer": question})
         case_id: int = answer.json["id"]
@@ -53,13 +56,15 @@ def test_one_trivial_test_case_and_one_repeat_open_no_guard_that_asks_for_eviden
     trivial = guarded.experiment(testCaseIds=guarded.cases[:1], repeats={"min": 1, "max": 1})
 
     assert guarded.refusal(trivial) == (
-        "experimentId: The guard of production requires more evidence: "
-        f"it lacks the test case {guarded.cases[1]}; its repeats.min is 1, and at least 4 are required."
+        "experimentId: The label production is guarded, and the experiment is no evidence: "
+        f"it lacks the test case {guarded.cases[1]}; its repeats.min is 1, and at least 9 are required."
     )
     assert moved(world, guarded.path, guarded.hashes[1], experimentId=guarded.experiment())["evidence"] == {
-        "repeats": 4,
-        "detect": 0.5,
+        "repeats": 9,
+        "detect": 0.25,
         "alpha": 0.05,
+        "minSighted": 0.5,
+        "testCaseIds": None,
     }
 
 
@@ -82,7 +87,7 @@ def test_evidence_is_of_the_test_cases_as_they_are_now(world: World) -> None:
 @pytest.mark.parametrize(
     ("design", "refusal"),
     [
-        ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.5 is required"),
+        ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.25 is required"),
         ({"alpha": 1e-9}, "its alpha is 1e-09, and at least 0.05 is required"),
     ],
 )
@@ -94,24 +99,46 @@ def test_a_lenient_experiment_is_no_evidence(world: World, design: dict[str, Any
 def test_only_an_admin_asks_for_less_evidence(world: World) -> None:
     guarded, writer = Guarded(world, repeats=5), with_scopes(world, "read", "write", "run")
 
-    less = [None, {"repeats": 4}, {"repeats": 5, "detect": 0.9}, {"repeats": 5, "alpha": 0.01}]
+    guarded.rule(repeats=12)
+    less = [
+        *(None, {"repeats": 4}, {"repeats": 12, "detect": 0.9}, {"repeats": 12, "alpha": 0.01}),
+        *({"repeats": 12, "minSighted": 0.2}, {"repeats": 12, "testCaseIds": guarded.cases}),
+    ]
     answers = [put(writer, guarded.path, guarded.hashes[0], evidence=evidence) for evidence in less]
 
     assert {(answer.status_code, answer.json["error"][:9]) for answer in answers} == {(403, "evidence:")}
-    assert moved(writer, guarded.path, guarded.hashes[0], evidence={"repeats": 6})["evidence"]["repeats"] == 6
-    assert "evidence" not in moved(world, guarded.path, guarded.hashes[0], evidence=None)
+    assert moved(writer, guarded.path, guarded.hashes[0], evidence={"repeats": 13})["evidence"]["repeats"] == 13
+    assert moved(world, guarded.path, guarded.hashes[0], evidence=None)["evidence"]["repeats"] == 9
 
 
-def test_a_guard_without_the_setting_is_opened_by_any_passed_experiment(world: World) -> None:
+@pytest.mark.parametrize("evidence", [None, {}], ids=["none", "defaults"])
+def test_a_guard_without_the_setting_requires_the_default_evidence(world: World, evidence: Any) -> None:
     guarded = Guarded(world)
-    moved(world, guarded.path, guarded.hashes[0], evidence=None)
+    moved(world, guarded.path, guarded.hashes[0], evidence=evidence)
 
     trivial = guarded.experiment(testCaseIds=guarded.cases[:1], repeats={"min": 1, "max": 1})
 
-    assert moved(world, guarded.path, guarded.hashes[1], experimentId=trivial)["commitHash"] == guarded.hashes[1]
+    assert "is no evidence: it lacks the test case" in guarded.refusal(trivial)
 
 
-@pytest.mark.parametrize("evidence", [{"repeats": 0}, {"repeats": 101}, {"detect": 1}, {"cases": 3}, "all"])
+def test_a_label_may_name_the_test_cases_of_its_suite(world: World) -> None:
+    guarded = Guarded(world)
+    guarded.rule(testCaseIds=guarded.cases[:1])
+    other = guarded.experiment(testCaseIds=guarded.cases[1:])
+    suite = guarded.experiment(testCaseIds=guarded.cases[:1])
+
+    assert f"it lacks the test case {guarded.cases[0]}." in guarded.refusal(other)
+    world.delete(f"/api/v1/test-cases/{guarded.cases[0]}")
+    assert "the label's suite has no test case any more" in guarded.refusal(suite)
+    guarded.rule(testCaseIds=guarded.cases[1:])
+    assert moved(world, guarded.path, guarded.hashes[1], experimentId=other)["evidence"]["testCaseIds"] == [
+        guarded.cases[1]
+    ]
+
+
+@pytest.mark.parametrize(
+    "evidence", [{"repeats": 0}, {"detect": 1}, {"minSighted": 2}, {"testCaseIds": []}, {"cases": 3}, "all"]
+)
 def test_what_is_no_rule_of_evidence_is_refused_by_its_path(world: World, evidence: Any) -> None:
     path, hashes = new_prompt(world)
     answer = put(world, path, hashes[0], evidence=evidence)

@@ -44,15 +44,14 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
 @click.option("--experiment", "experiment_id", type=int, help="A passed experiment, which a guarded label asks for.")
 @click.option("--guarded/--not-guarded", default=None, help="Switch the guard; left out, it stays as it is.")
 @click.option(
-    "--evidence/--any-evidence",
-    "evidence",
-    default=None,
-    help="Have the guard ask for an experiment of all test cases as they are now, or for any passed one.",
+    "--evidence", is_flag=True, help="Set the evidence of the guard, to the defaults without an option below."
 )
-@click.option("--repeats", type=click.IntRange(1, 100), help="The least repeats.min of that experiment.")
+@click.option("--repeats", type=click.IntRange(1, 100), help="The least repeats.min of the experiment.")
 @click.option(
-    "--detect", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="The most detect of that experiment."
+    "--detect", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="The most detect of the experiment."
 )
+@click.option("--min-sighted", type=click.FloatRange(0, 1), help="The least share of test cases that can show a drop.")
+@click.option("--suite", type=int, multiple=True, help="A test case that it has to cover; repeatable. All without it.")
 @click.option("--override", metavar="REASON", help="Move a guarded label without an experiment, as an admin.")
 def move(
     label: str,
@@ -63,9 +62,11 @@ def move(
     share: float | None,
     experiment_id: int | None,
     guarded: bool | None,
-    evidence: bool | None,
+    evidence: bool,
     repeats: int | None,
     detect: float | None,
+    min_sighted: float | None,
+    suite: tuple[int, ...],
     override: str | None,
 ) -> None:
     """Point LABEL to VERSION: `latest`, a commit hash, or the first digits of one."""
@@ -79,7 +80,10 @@ def move(
         "experimentId": experiment_id,
         "guarded": guarded,
         "override": override,
-        **_evidence(evidence, {"repeats": repeats, "detect": detect}),
+        **_evidence(
+            evidence,
+            {"repeats": repeats, "detect": detect, "minSighted": min_sighted, "testCaseIds": list(suite) or None},
+        ),
     }
     try:
         moved = instance.put(_path(prompt_id, label), body)
@@ -102,12 +106,12 @@ def delete(label: str, url: str, api_key: str, prompt_id: int) -> None:
     remote.connect(url, api_key).delete(_path(prompt_id, label))
 
 
-def _evidence(wanted: bool | None, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of the body that says what the guard asks of an experiment."""
+def _evidence(wanted: bool, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of the body with the evidence that the guard requires."""
     given = {name: number for name, number in numbers.items() if number is not None}
     if given and not wanted:
-        raise click.UsageError("--repeats and --detect belong to --evidence.")
-    return {} if wanted is None else {"evidence": given if wanted else None}
+        raise click.UsageError("--repeats, --detect, --min-sighted and --suite belong to --evidence.")
+    return {"evidence": given} if wanted else {}
 
 
 def row(label: dict[str, Any]) -> tuple[str, str, str, str, str]:
@@ -116,7 +120,9 @@ def row(label: dict[str, Any]) -> tuple[str, str, str, str, str]:
     other = f"{split['share']:g} {split['commitHash']}" if split else ""
     guard = "guarded" if label["guarded"] else ""
     if guard and (evidence := label.get("evidence")):
-        guard += f" by all test cases, {evidence['repeats']} repeats"
+        suite = evidence.get("testCaseIds")
+        cases = "all test cases" if suite is None else f"{len(suite)} test case{'s' * (len(suite) != 1)}"
+        guard += f" by {cases}, {evidence['repeats']} repeats"
     return label["label"], label["commitHash"], other, guard, label["updatedAt"]
 
 

@@ -42,7 +42,7 @@ BACKGROUND_MAX = 8
 
 @dataclass(frozen=True)
 class _Fetch:
-    """A request for a prompt in a task of its own; callers wait for it until `wait_until`, in monotonic seconds."""
+    """A request for a prompt in another task; callers wait for it until `wait_until`, in monotonic seconds."""
 
     wait_until: float
     task: asyncio.Task[None]
@@ -107,7 +107,7 @@ class AsyncReprise:
         except ServerError as problem:
             if problem.status != 504 or problem.run_id is None:
                 raise
-            # The server ended the wait, or the model did not answer in time: the events of the run say which.
+            # The server ended the wait, or the model did not answer in time: the events of the run show which.
             return await self._result(events_request(problem.run_id, request.deadline - time.monotonic()))
         return RunResult.parse(reply.body, reply.run_id, reply.url)
 
@@ -125,7 +125,7 @@ class AsyncReprise:
     async def run_result(self, run_id: int, *, timeout_s: float = 600.0) -> RunResult:
         """Wait for the end of a run, and return its answer; raise the error that it ended with.
 
-        `RunTimeoutError` where it takes longer than `timeout_s`.
+        `RunTimeoutError` after `timeout_s`.
         """
         return await self._result(events_request(run_id, timeout_s))
 

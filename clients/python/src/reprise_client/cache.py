@@ -1,4 +1,4 @@
-"""The prompts that a client remembers, and when each is asked for again. Does no input and output of its own."""
+"""The prompts that a client remembers, and when each is asked for again. It does no input or output."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Entry:
         return now >= self._known.retry_at
 
     def restore(self, snapshot: Snapshot, age_s: float) -> None:
-        """Take a snapshot from disk, unless the server has given one meanwhile."""
+        """Store a snapshot from disk, unless the server has sent one meanwhile."""
         if self._known.snapshot is None:
             self._known = replace(self._known, snapshot=snapshot, confirmed_at=time.monotonic() - age_s)
 
     def confirm(self, snapshot: Snapshot, fresh_s: float) -> None:
-        """Take what the server has given, or confirmed."""
+        """Store what the server has sent or confirmed."""
         if self._known.problem is not None:
             log.info("%s: fetched again", self.wanted)
         now = time.monotonic()
@@ -93,7 +93,7 @@ class Entry:
             return Prompt(record, "fresh" if fresh else "stale", known.problem, age_s)
         problem = known.problem or UnreachableError("The server has not answered yet.")
         if fallback_record is None:
-            # One of its own for each caller, as raising an error changes it.
+            # A new one for each caller, as raising an error changes it.
             raise copy(problem)
         return Prompt(fallback_record, "fallback", problem)
 

@@ -94,7 +94,7 @@ class Reprise:
         split_key: str | None = None,
         fallback: Fallback | None = None,
     ) -> Prompt:
-        """Return a version of a prompt, by default the newest one, from memory; its `state` says how current it is.
+        """Return a version of a prompt, by default the newest one, from memory; its `state` is how current it is.
 
         `split_key`, such as the id of a user, decides at a split of the label. `fallback` is a text, which is used as
         it is, or the JSON of a prompt. It is served, after memory and disk, while the server has given nothing; without
@@ -116,7 +116,7 @@ class Reprise:
         except ServerError as problem:
             if problem.status != 504 or problem.run_id is None:
                 raise
-            # The server ended the wait, or the model did not answer in time: the events of the run say which.
+            # The server ended the wait, or the model did not answer in time: the events of the run show which.
             return self._result(events_request(problem.run_id, request.deadline - time.monotonic()))
         return RunResult.parse(reply.body, reply.run_id, reply.url)
 
@@ -134,7 +134,7 @@ class Reprise:
     def run_result(self, run_id: int, *, timeout_s: float = 600.0) -> RunResult:
         """Wait for the end of a run, and return its answer; raise the error that it ended with.
 
-        `RunTimeoutError` where it takes longer than `timeout_s`.
+        `RunTimeoutError` after `timeout_s`.
         """
         return self._result(events_request(run_id, timeout_s))
 
@@ -240,7 +240,7 @@ class Reprise:
         self._workers = self._new_workers()
 
     def _new_workers(self) -> Workers:
-        """Return threads that end when nobody has the client any more."""
+        """Return threads that end when the client is garbage."""
         workers = Workers(BACKGROUND_KEPT)
         weakref.finalize(self, workers.stop).atexit = False
         return workers

@@ -27,7 +27,7 @@ _FORMAT = 1
 
 
 class DiskCache:
-    """The copies of one connection. No method raises: a folder that fails is said once and does without copies."""
+    """The copies of one connection. No method raises: a folder that fails is logged once, and then has no copies."""
 
     def __init__(self, folder: Path, connection: Connection) -> None:
         self._folder = folder

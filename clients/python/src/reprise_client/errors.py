@@ -23,7 +23,7 @@ class UnreachableError(RepriseError):
 
 
 class RunTimeoutError(RepriseError, TimeoutError):
-    """A run takes longer than the caller waits. It goes on: `run_id`, if it is known, leads to its result."""
+    """A run lasts longer than the caller waits. It continues: `run_id`, if it is known, leads to its result."""
 
     def __init__(self, message: str, run_id: int | None = None) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class ConflictError(ApiError):
 
 
 class RateLimitedError(ApiError):
-    """The key has used up its requests of this minute (429). `retry_after_s` says when to ask again."""
+    """The key has used up its requests of this minute (429). `retry_after_s` is when to ask again."""
 
     def __init__(
         self, message: str, status: int = 429, run_id: int | None = None, retry_after_s: float | None = None
@@ -75,7 +75,7 @@ class RateLimitedError(ApiError):
 class ServerError(ApiError):
     """The server or the vendor of the model failed (500 to 599), or the answer is none of Reprise.
 
-    `retry_after_s` says when to ask again, if the server said so.
+    `retry_after_s` is when to ask again, if the server sent it.
     """
 
     def __init__(
@@ -120,6 +120,6 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def how_to_install(extras: str) -> str:
-    """Return how the package is installed with more packages, as its README says: no index has it."""
+    """Return how the package is installed with more packages, as in its README: no index has it."""
     wheel = f'pip install "$(echo build/clients/reprise_client-*.whl)[{extras}]"'
     return f"{wheel}, in Reprise's repository, where `make clients` builds it"

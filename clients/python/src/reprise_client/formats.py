@@ -42,5 +42,5 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def short(commit_hash: str) -> str:
-    """Shortens a hash or id to its first 8 characters, enough to tell it from others."""
+    """Shortens a hash or id to its first 8 characters, enough to distinguish it from others."""
     return commit_hash[:8]

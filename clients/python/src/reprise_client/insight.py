@@ -25,7 +25,7 @@ def figure(name: str, *, score: bool) -> tuple[str, str]:
     return (f"Score {name}", SCORE) if score else FIGURES.get(name, (name, SCORE))
 
 
-def told(estimate: Mapping[str, Any], unit: str) -> str:
+def shown(estimate: Mapping[str, Any], unit: str) -> str:
     """Formats an estimate with its interval: 12 % (8 % to 17 %); – where nothing is known."""
     value, low, high = estimate["value"], estimate["low"], estimate["high"]
     if value is None:

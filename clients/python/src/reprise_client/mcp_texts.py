@@ -26,9 +26,9 @@ def lines(found: Iterable[str], nothing: str) -> str:
 
 def listed(found: Json, name: str, line: Callable[[Json], str]) -> str:
     """Return a line for each entry of an answer's list, and the cursor of the next ones."""
-    told = lines(map(line, found[name]), "There are none.")
+    text = lines(map(line, found[name]), "There are none.")
     cursor = found.get("nextCursor")
-    return f"{told}\n\n[more: call again with cursor={cursor}]" if cursor else told
+    return f"{text}\n\n[more: call again with cursor={cursor}]" if cursor else text
 
 
 def prompt_line(prompt: Json) -> str:
@@ -43,15 +43,15 @@ def version_line(version: Json) -> str:
 
 
 def session_line(entry: Json) -> str:
-    told = f"{entry['id']}: {entry['lastActivityAt']}, turns: {entry['turns']}, errors: {entry['errors']}"
+    text = f"{entry['id']}: {entry['lastActivityAt']}, turns: {entry['turns']}, errors: {entry['errors']}"
     cost = "" if entry["cost"] is None else f", ${entry['cost']:.4f}"
-    return f"{told}{cost}, {_short(entry['preview'] or '')}"
+    return f"{text}{cost}, {_short(entry['preview'] or '')}"
 
 
 def insight_line(group: Json, group_by: str) -> str:
     """Return how a group did; a share or a mean that nothing is known of is `?`."""
     sessions, runs, replays = group["sessions"], group["runs"], group["replays"]
-    told = [
+    text = [
         f"{group[group_by] or 'none'}: sessions: {sessions['sessions']}",
         f"failed: {_share(sessions['failed'])}, with a failed tool: {_share(sessions['failedTools'])}",
         f"cost: ${sessions['cost']:.4f}",
@@ -59,7 +59,7 @@ def insight_line(group: Json, group_by: str) -> str:
         f"replays passed: {replays['passed']} of {replays['passed'] + replays['failed']}",
         *(f"{_short(score['name'])}: {_figure(score['mean'])} of {score['count']}" for score in group["scores"]),
     ]
-    return "; ".join(told)
+    return "; ".join(text)
 
 
 def _share(estimate: Json) -> str:
@@ -75,14 +75,14 @@ def gate_line(experiment: Json) -> str:
 
 
 def replay_line(replay: Json) -> str:
-    told = f"replay {replay['id']}: {replay['createdAt']}, {replay['status']}, {_short(replay['testCaseName'])}"
-    return f"{told}, {_short(replay['error'])}" if replay["error"] else told
+    text = f"replay {replay['id']}: {replay['createdAt']}, {replay['status']}, {_short(replay['testCaseName'])}"
+    return f"{text}, {_short(replay['error'])}" if replay["error"] else text
 
 
 def prompt(found: Json, version: str) -> str:
     """Return a prompt or version: a line for each property, then its text."""
     model = found["languageModel"]
-    told = {
+    text = {
         "Prompt": f"{found['id']} {found['name']}" if "name" in found else None,
         "Version": found.get("commitHash") or version,
         "Model": model and model["name"],
@@ -90,14 +90,14 @@ def prompt(found: Json, version: str) -> str:
         "Placeholders": _json(found["placeholderDefinitions"]),
         "Configuration": _json(found["languageModelConfig"]),
     }
-    head = "\n".join(f"{name}: {value}" for name, value in told.items() if value is not None)
+    head = "\n".join(f"{name}: {value}" for name, value in text.items() if value is not None)
     return f"{head}\n\nText:\n{found['value']}"
 
 
 def rendered(found: Json) -> str:
     placeholders = found["placeholders"]
-    told = [f"{name}: {_json(placeholders[name])}" for name in ("resolved", "ignored", "undefinedKeys")]
-    return "\n".join([*told, "", "Instruction:", found["instruction"]])
+    text = [f"{name}: {_json(placeholders[name])}" for name in ("resolved", "ignored", "undefinedKeys")]
+    return "\n".join([*text, "", "Instruction:", found["instruction"]])
 
 
 def session(found: Json) -> str:
@@ -124,21 +124,21 @@ def _step(step: Json) -> str:
 def replay(found: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
     head = f"Replay {found['id']} of test case {found['testCaseId']} ({found['testCaseName']}): {found['status']}"
-    told = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason") if found[name])]
+    text = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason") if found[name])]
     for number, turn in enumerate(found["turns"] or (), 1):
-        told += [f"\n# Turn {number}\nUser: {turn['user']}", *map(_verdict, turn["steps"])]
-        told += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]
-        told += [f"{name}: {turn[name]}" for name in ("error", "stopReason") if turn[name]]
-    return "\n".join(told)
+        text += [f"\n# Turn {number}\nUser: {turn['user']}", *map(_verdict, turn["steps"])]
+        text += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]
+        text += [f"{name}: {turn[name]}" for name in ("error", "stopReason") if turn[name]]
+    return "\n".join(text)
 
 
 def _verdict(step: Json) -> str:
-    told = f"{step['result'].upper()} {step['kind']}"
+    text = f"{step['result'].upper()} {step['kind']}"
     if step.get("reason"):
-        told += f": {step['reason']}"
+        text += f": {step['reason']}"
     if step["result"] == "passed":
-        return told
-    return f"{told}\n  expected: {_json(step.get('expected'))}\n  came: {_json(step.get('actual'))}"
+        return text
+    return f"{text}\n  expected: {_json(step.get('expected'))}\n  came: {_json(step.get('actual'))}"
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The tools of `reprise mcp`: methods that answer with bounded text, and whose docstrings a model reads."""
+"""The tools of `reprise mcp`: methods that answer with bounded text; a model reads their docstrings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Tools:
     ) -> str:
         """List recorded conversations with their ids, newest first: a prompt's, or those of the whole project.
 
-        search: what was said in one turn: words, "phrases", beginnings as refund*, and -words. errors: with an error
+        search: the words of one turn: words, "phrases", beginnings as refund*, and -words. errors: with an error
         (true) or without any. failed_tool: a tool that failed. score: the name of a score, of at most max_score.
         cursor: where the answer before this one ended.
         """
@@ -131,11 +131,11 @@ class Tools:
         max_cost: float | None = None,
         wait_s: float = WAIT_MAX_S,
     ) -> str:
-        """Replay the prompt's test cases with a candidate and with a baseline, and say in Markdown if it is worse.
+        """Replay the prompt's test cases with a candidate and with a baseline, and report in Markdown if it is worse.
 
         The candidate changes nothing of the prompt. It calls models, which costs money. When it goes on after wait_s
-        seconds (50 at most), read_gate says how it ended.
-        text: the candidate's text; without it the version is played as it is. version: "draft", "latest", or the first
+        seconds (50 at most), read_gate returns how it ended.
+        text: the candidate's text; without it the version is played unchanged. version: "draft", "latest", or the first
         digits of a commit hash. baseline: "latest", such digits, or "none". detect: the share of failures that must not
         slip through (0.5). max_cost: US dollars.
         """
@@ -154,7 +154,7 @@ class Tools:
         """
         seen = self.instance.get(f"/api/v1/experiments/{experiment_id}")
         watch = ExperimentWatch(self.instance, min(max(wait_s, 0), WAIT_MAX_S), seen)
-        # One that goes on, or whose instance went away meanwhile, is told as it was last seen.
+        # One that continues, or became unreachable meanwhile, is shown as it was last seen.
         with suppress(CouldNotRun):
             watch.follow(_ignore)
         return texts.page(_gate(watch.experiment), offset)
@@ -183,10 +183,10 @@ class Tools:
 
 def _gate(experiment: Json) -> str:
     """Return the report, with the ids by which it and its failing replays are read."""
-    told = [f"Gate {experiment['id']} of prompt {experiment['promptId']}: {experiment['status']}"]
+    text = [f"Gate {experiment['id']} of prompt {experiment['promptId']}: {experiment['status']}"]
     if failing := list(_failing(experiment)):
-        told.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE])))
-    return "\n\n".join([*told, report.markdown(dict(experiment))])
+        text.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE])))
+    return "\n\n".join([*text, report.markdown(dict(experiment))])
 
 
 def _failing(experiment: Json) -> Iterable[int]:

@@ -1,4 +1,4 @@
-"""Placeholders: `{{key}}` in a prompt's text, and the values that stand for it. Pure."""
+"""Placeholders: `{{key}}` in a prompt's text, and the values that replace it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]{1,64})\}\}")
 
 
 class NamedText(Protocol):
-    """A named text that can stand for a placeholder; at most one of a placeholder is its default."""
+    """A named text that can replace a placeholder; at most one of a placeholder is its default."""
 
     @property
     def name(self) -> str: ...
@@ -67,7 +67,7 @@ def choose(values: Iterable[_Value], name: str | None) -> _Value | None:
 def fill(text: str, definitions: Iterable[Definition], selections: Mapping[str, str]) -> Rendering:
     """Put the selected values, else the defaults, in place of `{{key}}`; a value's own braces stay literal.
 
-    `selections` maps a key to the name of a value. A key that nothing defines stays as it is.
+    `selections` maps a key to the name of a value. A key that nothing defines is not changed.
     """
     defined = {definition.key: definition for definition in definitions}
     keys = keys_in(text)

@@ -75,7 +75,7 @@ class Prompt:
         return dict(self.json().get("languageModelConfig") or {})
 
     def json(self) -> dict[str, Any]:
-        """Return the whole answer of the API, parsed anew with each call."""
+        """Return the whole answer of the API, parsed again for each call."""
         return self.record.json()
 
     def render(self, selections: Mapping[str, str] | None = None, /, **more: str) -> Rendered:

@@ -1,6 +1,6 @@
 """The requests that read a prompt, and what their answers mean, for clients that wait and that don't.
 
-`read` is a generator: it yields each request, takes its answer, and returns the snapshot.
+`read` is a generator: it yields each request, receives its answer, and returns the snapshot.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HttpReply:
         return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None
 
     def checked(self) -> HttpReply:
-        """Return the answer; raise the error that it tells, in the server's words."""
+        """Return the answer; raise its error, in the server's words."""
         if self.status < 300:
             return self
         raise error_of(self.status, self._message(), self.run_id, retry_after_s(self.headers))

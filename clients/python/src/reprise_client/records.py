@@ -19,7 +19,7 @@ Fallback = str | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The JSON of a prompt, of which nothing can change what others see: `body` is parsed anew for each of them."""
+    """The JSON of a prompt, of which nothing can change what others see: `body` is parsed again for each of them."""
 
     body: str = field(repr=False)
     prompt_id: int
@@ -46,7 +46,7 @@ class Record:
 
     @classmethod
     def of_fallback(cls, fallback: Fallback, prompt_id: int) -> Record:
-        """Return the record that a text, which is used as it is, or the JSON of a prompt stands for."""
+        """Return the record that a text, which is used unchanged, or the JSON of a prompt stands for."""
         raw = {"value": fallback, "instructionFormat": "RAW"} if isinstance(fallback, str) else dict(fallback)
         try:
             return cls.parse(json.dumps({"instructionFormat": "XML", **raw, "id": prompt_id}), prompt_id)

@@ -48,9 +48,9 @@ class RunOptions(TypedDict, total=False):
 
     `placeholders` maps keys to names of their values. The version is that of `label` or `version`, with `draft` the
     draft, else the newest one. At a split of the label `memory_key`, else `split_key`, decides. `model` is the name of
-    a model to ask in the place of the version's own. `history` has the messages before the question, as the API takes
+    a model to ask in the place of the version's own. `history` has the messages before the question, as the API accepts
     them: `role`, `text`, and `toolCalls` or `toolCallId`. Requests with the same `idempotency_key` make one run; each
-    call has one of its own by default. `timeout_s` is how long the caller waits in all, 600 by default.
+    call has another one by default. `timeout_s` is how long the caller waits in all, 600 by default.
     """
 
     placeholders: Mapping[str, str]
@@ -121,10 +121,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The end of a run. `nok` says why the answer can't be used as it was asked for; None for one that can be.
+    """The end of a run. `nok` is why the answer can't be used as requested; None for one that can be.
 
     `tokens` has `prompt`, `completion` and `total`, `model` has `id`, `name` and `vendor`, and `cost` is as the API has
-    it. `tool_calls` have `id`, `name` and `arguments`. `fallback` says that the prompt's second model answered.
+    it. `tool_calls` have `id`, `name` and `arguments`. `fallback`: the prompt's second model answered.
     """
 
     run_id: int | None
@@ -183,7 +183,7 @@ class Retries:
         return pause_s
 
     def progressed(self) -> None:
-        """Count failures anew, as the server has sent more of the run."""
+        """Restart the count of failures, as the server has sent more of the run."""
         self._failures = 0
 
 
@@ -195,7 +195,7 @@ def _is_passing(problem: RepriseError) -> bool:
 
 
 class Follower:
-    """Follows the events of a run over as many connections as it takes; no piece comes twice."""
+    """Follows the events of a run over as many connections as needed; no piece comes twice."""
 
     def __init__(self, request: ClientRequest) -> None:
         self._request = request
@@ -216,7 +216,7 @@ class Follower:
     def feed(self, piece: bytes) -> Iterator[Piece | RunResult]:
         """Yield what a piece of the stream completes; raise the error that the stream ends with."""
         if time.monotonic() > self._request.deadline:
-            raise RunTimeoutError(f"Run {self._run_id} takes longer than the caller waits; it goes on.", self._run_id)
+            raise RunTimeoutError(f"Run {self._run_id} lasts longer than the caller waits; it continues.", self._run_id)
         for event in self._reader.feed(piece):
             yield self._read(event)
             self._last_id = event.id or self._last_id

@@ -20,7 +20,7 @@ class ScoreOptions(TypedDict, total=False):
 
     Scored is a session (`session_id`, or `prompt_id` and `conversation_id`), a turn (`trace_id`), a step (with
     `span_id`) or a run (`run_id`). A score with the `score_id` of one that is stored replaces that; each call has an id
-    of its own by default. `timeout_s` is how long the caller waits in all, 60 by default.
+    for each call by default. `timeout_s` is how long the caller waits in all, 60 by default.
     """
 
     session_id: str
@@ -61,7 +61,7 @@ def score_request(name: str, value: float | bool | str, options: ScoreOptions) -
 
 
 def stored_id(reply: HttpReply) -> str:
-    """Return the id of the score that an answer says is stored."""
+    """Return the id of the stored score in an answer."""
     score_id = parse_answer(reply.body, reply.url).get("id")
     if not isinstance(score_id, str):
         raise foreign(reply.url)

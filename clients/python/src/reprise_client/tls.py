@@ -1,4 +1,4 @@
-"""One TLS context for the clients of a process: to read the certificates takes 20 to 40 ms of a processor."""
+"""One TLS context for the clients of a process: reading the certificates costs 20 to 40 ms of a processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connections to the server, for clients that wait and for those that don't; a failure is an `UnreachableError`."""
+"""The connections to the server, for synchronous and asynchronous clients; a failure is an `UnreachableError`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _head(response: httpx.Response) -> HttpReply:
 
 
 class Transport:
-    """Sends requests from any thread, those that share it."""
+    """Sends requests; threads may share it."""
 
     def __init__(self, connection: Connection, verify: Verify) -> None:
         self._connection, self._verify = connection, verify

@@ -1,4 +1,4 @@
-"""Threads for what nobody waits for."""
+"""Threads for work in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Job = Callable[[], None]
 class Workers:
     """Does jobs in daemon threads, of which at most `kept` stay when there is nothing to do.
 
-    A new thread takes its starter some milliseconds, as the two share one interpreter. So only a job that is urgent
+    A new thread costs its starter some milliseconds, as the two share one interpreter. So only a job that is urgent
     gets one; others wait for a thread that is there, and find one from the first job on.
     """
 

@@ -90,6 +90,7 @@ def answers_of(text: str) -> dict[str, Any]:
         "/versions": {"versions": [{"commitHash": HASH}], "nextCursor": None},
         "/prompts/3": prompt_of(text),
         "/test-cases": {"testCases": [{"id": 12, "name": text}], "nextCursor": None},
+        "/s1/test-case-proposal": {"doubts": [{"turn": 0, "message": text}]},
         "/s1/test-cases": {"id": 12, "name": text},
         "/replays": {"id": 5},
         "/replays/5": replay_of(text),

@@ -176,7 +176,7 @@ def test_line_ends_of_windows_are_read_and_kept_in_the_front_matter() -> None:
         ("---\nmodel: 5\ninstructionFormat: XML\n---\n", "line 2: model: Expected `str`, got `int`"),
         ("---\nmodel: a\ninstructionFormat: HTML\n---\n", "line 3: instructionFormat: Invalid enum value 'HTML'"),
         (FRONT.replace("RAW", "RAW\ncolour: red"), "line 4: colour: Unknown key."),
-        (FRONT.replace("RAW", "RAW\ntext: x"), "line 4: text: The text stands behind the front matter."),
+        (FRONT.replace("RAW", "RAW\ntext: x"), "line 4: text: The text belongs after the front matter."),
         (
             FRONT.replace("RAW", "RAW\nconfiguration:\n  temprature: 1"),
             "line 5: configuration.temprature: Unknown key.",

@@ -60,7 +60,7 @@ for _command in (*_ABOUT_TESTS, prompts, labels, sessions, insight, import_, exp
 def with_extensions() -> Commands:
     """Return `main` with the commands of other distributions, as the server is one.
 
-    Each entry point of the group `reprise.commands` is a function that takes `main`.
+    Each entry point of the group `reprise.commands` is a function with the argument `main`.
     """
     for extension in entry_points(group="reprise.commands"):
         extension.load()(main)

@@ -40,7 +40,7 @@ def bisect(
 ) -> None:
     """Find the version with which a test case began to fail, by replays of versions between a good and a bad one.
 
-    Versions whose replays disagree are played again, until one is the cause with a probability of 95 %.
+    Versions with replays that disagree are played again, until one is the cause with a probability of 95 %.
 
     Exit code 0: found. 1: the bad version fails no more often than the good one. 2: could not run. 3: not certain.
     """

@@ -15,7 +15,7 @@ from reprise_client.cli.remote import CouldNotRun
 
 # The first line of the comment, by which it is found again; no reader sees it.
 MARKER = "<!-- reprise gate -->"
-# GitHub takes 65,536 characters.
+# GitHub accepts 65,536 characters.
 MOST = 65_000
 _PAGE = 100
 _PAGES_MAX = 50
@@ -24,7 +24,7 @@ _PULL = re.compile(r"refs/pull/(\d+)/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forge:
-    """Addresses are below `api`. `is_own` tells comments of this job's account, since anybody can write the marker."""
+    """Addresses are below `api`. `is_own` is true for comments of this job's account: anybody can write the marker."""
 
     client: httpx.Client
     comments: str
@@ -72,7 +72,7 @@ def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:
 
 
 def from_environment() -> Forge:
-    """Return the forge whose job this is, by the variables that it sets."""
+    """Return the forge that runs this job, by the variables that it sets."""
     if os.environ.get("GITHUB_ACTIONS"):
         return _github()
     if os.environ.get("GITLAB_CI"):
@@ -90,7 +90,7 @@ def _github() -> Forge:
         comments=f"{issues}/{pull[1]}/comments",
         one_comment=f"{issues}/comments/{{}}",
         update="PATCH",
-        # The token of a job can't ask whose it is; its comments are those of a bot, which people can't be.
+        # The token of a job can't ask for its account; its comments are those of a bot, which people can't be.
         is_own=lambda comment: comment["user"]["type"] == "Bot",
     )
 

@@ -21,7 +21,7 @@ def earlier_contents(file: Path) -> Iterator[str]:
 
 
 def is_committed(file: Path) -> bool:
-    """Return True if the last commit has the file as it is."""
+    """Return True if the last commit has the file unchanged."""
     return _git(file, "ls-files", "--error-unmatch", "--", file.name) is not None and not _git(
         file, "status", "--porcelain", "--", file.name
     )

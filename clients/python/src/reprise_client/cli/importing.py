@@ -19,7 +19,7 @@ from reprise_client.importers.sending import Import
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
-# What is told of a file in which nothing is right.
+# The message for a file in which nothing is right.
 _REPORTED = 100
 
 

@@ -11,7 +11,7 @@ import click
 from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 from reprise_client.formats import duration, number, usd
-from reprise_client.insight import figure, told
+from reprise_client.insight import figure, shown
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
@@ -25,10 +25,10 @@ COMPARED = ("Figure", "Before", "After", "Change")
 @key_option
 @prompt_option
 @click.option("--by", type=click.Choice(["version", "label", "model", "day"]), default="version", show_default=True)
-@click.option("--compare", is_flag=True, help="Two versions: the newest and the one before, or those that are named.")
-@click.option("--before", metavar="VERSION", help="Or the first letters of its name; takes --compare as given.")
+@click.option("--compare", is_flag=True, help="Two versions: the newest and the one before, or the named ones.")
+@click.option("--before", metavar="VERSION", help="Or the first letters of its name; implies --compare.")
 @click.option("--after", metavar="VERSION")
-@click.option("--model", help="Of this model alone.")
+@click.option("--model", help="Only of this model.")
 @click.option("--from", "from", metavar="DAY", help="Such as 2026-11-22; the last 30 days by default.")
 @click.option("--to", metavar="DAY", help="Included.")
 @click.option("--json", "as_json", is_flag=True, help="The answer of the API, with all figures and intervals.")
@@ -43,7 +43,7 @@ def insight(
     as_json: bool,
     **filters: str | None,
 ) -> None:
-    """Tell how the sessions, runs, replays and scores of a prompt did, by version or side by side."""
+    """Show how the sessions, runs, replays and scores of a prompt did, by version or side by side."""
     from reprise_client.cli import remote
 
     instance, path = remote.connect(url, api_key), f"/api/v1/prompts/{prompt_id}/insight"
@@ -66,7 +66,7 @@ def insight(
 
 
 def _version(instance: Remote, path: str, query: Mapping[str, str], given: str) -> str:
-    """Return the version with figures that is named so, or whose name alone begins so."""
+    """Return the version with figures that has this name, or the only one that begins with it."""
     from reprise_client.cli import remote
 
     groups = instance.get(path, **query).listed("groups")
@@ -84,13 +84,13 @@ def row(group: Mapping[str, Any], by: str) -> tuple[str, ...]:
     return (
         " ".join((group[by] or "none").split()),
         number(sessions["sessions"]),
-        told(sessions["failed"], "percent"),
-        told(sessions["failedTools"], "percent"),
+        shown(sessions["failed"], "percent"),
+        shown(sessions["failedTools"], "percent"),
         "–" if median is None else duration(median),
         usd(sessions["cost"]),
         number(runs["runs"]),
         f"{replays['passed']} of {played}" if played else "–",
-        ", ".join(f"{' '.join(one['name'].split())} {told(one['mean'], 'score')}" for one in group["scores"]) or "–",
+        ", ".join(f"{' '.join(one['name'].split())} {shown(one['mean'], 'score')}" for one in group["scores"]) or "–",
     )
 
 
@@ -100,7 +100,7 @@ def compared_row(finding: Mapping[str, Any]) -> tuple[str, ...]:
     better = {True: "better", False: "worse"}.get(finding["improved"])
     return (
         name,
-        told(finding["before"], unit),
-        told(finding["after"], unit),
+        shown(finding["before"], unit),
+        shown(finding["after"], unit),
         better or finding["change"] or "too little",
     )

@@ -42,7 +42,7 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
 @prompt_option
 @click.option("--share", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Of the callers; else all.")
 @click.option("--experiment", "experiment_id", type=int, help="A passed experiment, which a guarded label asks for.")
-@click.option("--guarded/--not-guarded", default=None, help="Switch the guard; left out, it stays as it is.")
+@click.option("--guarded/--not-guarded", default=None, help="Switch the guard; left out, it is not changed.")
 @click.option(
     "--evidence", is_flag=True, help="Set the evidence of the guard, to the defaults without an option below."
 )

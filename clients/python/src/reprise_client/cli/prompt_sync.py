@@ -1,6 +1,6 @@
 """Keeps a prompt's draft and its file in step: what one side has not seen of the other is never overwritten.
 
-A file remembers in `base` the fingerprint of the draft that it was made of. Two pushes at once are told apart by the
+A file remembers in `base` the fingerprint of the draft that it was made of. Two pushes at once are distinguished by the
 draft's ETag.
 """
 
@@ -27,7 +27,7 @@ class SyncRefused(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """The arguments of `create`. `model` and `text_format` are those of a file that is the prompt's text alone."""
+    """The arguments of `create`. `model` and `text_format` are those of a file that is only the prompt's text."""
 
     name: str
     model: str | None
@@ -134,7 +134,7 @@ def _parsed(file: Path, content: str) -> PromptFile:
 
 
 def write_file(file: Path, content: str) -> None:
-    """Replace the file as a whole, so that nobody sees half of it; leave it alone when it has this content."""
+    """Replace the file as a whole, so that no reader sees half of it; do nothing when it has this content."""
     new = content.encode()
     try:
         if file.exists() and file.read_bytes() == new:
@@ -214,5 +214,5 @@ def _commit(instance: Remote, prompt_id: int, message: str, draft: dict[str, Any
 def _unseen(file: Path, prompt_id: int) -> SyncRefused:
     return SyncRefused(
         f"The draft of prompt {prompt_id} has changes that {file} has not seen. `reprise prompts diff` shows them. "
-        "Take them into the file with `pull --force` and make your changes again, or overwrite them: `push --force`."
+        "Write them into the file with `pull --force` and make your changes again, or overwrite them: `push --force`."
     )

@@ -35,7 +35,7 @@ def prompts() -> None:
     type=click.Choice(("RAW", "XML")),
     default="RAW",
     show_default=True,
-    help="What becomes of the text of such a file: RAW leaves it as it is, XML makes elements of its headings.",
+    help="What becomes of the text of such a file: RAW leaves it unchanged, XML makes elements of its headings.",
 )
 @click.option("--commit", "message", help="Commit the draft, too, with this message.")
 def create(
@@ -47,7 +47,7 @@ def create(
     text_format: Literal["RAW", "XML"],
     message: str | None,
 ) -> None:
-    """Make a new prompt of FILE, which may be its text alone, and print its id. FILE names the prompt from then on."""
+    """Make a new prompt of FILE, which may be only its text, and print its id. FILE names the prompt from then on."""
     from reprise_client.cli import prompt_sync, remote
 
     instance = remote.connect(url, api_key)

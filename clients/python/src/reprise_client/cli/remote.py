@@ -57,7 +57,7 @@ class RemoteAnswer(dict[str, Any]):
 class Remote:
     """Repeats requests that a busy (429) or unavailable (503) instance refused, after the seconds of Retry-After.
 
-    Says on standard error, once, that it waits.
+    Writes to standard error, once, that it waits.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class ReplayOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
-    """`timeout_s` is how long one replay may take, waiting for a worker included."""
+    """`timeout_s` is how long one replay may last, waiting for a worker included."""
 
     remote: Remote
     timeout_s: float

@@ -179,7 +179,7 @@ def _warn_of_mistakes(doubts: Sequence[dict[str, Any]]) -> None:
 @key_option
 @prompt_option
 def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
-    """Write each test case to a file of its own in FOLDER, named after it. Unchanged ones give the same bytes."""
+    """Write each test case to its file in FOLDER, named after it. Unchanged ones give the same bytes."""
     from reprise_client.cli import remote
 
     instance = remote.connect(url, api_key)
@@ -204,7 +204,7 @@ def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
 @key_option
 @prompt_option
 def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
-    """Make the prompt's test cases what the files in FOLDER say; those of other names stay as they are."""
+    """Set the prompt's test cases to the files in FOLDER; test cases of other names are not changed."""
     from reprise_client.cli import remote
 
     instance = remote.connect(url, api_key)

@@ -9,7 +9,7 @@ from reprise_client.cli.remote import CouldNotRun
 
 
 def write(target: Path, content: str) -> None:
-    """Write a report to a file, whose folder is made, or for `-` to standard output. Raises `CouldNotRun`."""
+    """Write a report to a file, and make its folder, or for `-` to standard output. Raises `CouldNotRun`."""
     if str(target) == "-":
         terminal.document(content)
         return

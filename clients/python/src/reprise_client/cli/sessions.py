@@ -1,4 +1,4 @@
-"""`reprise sessions`: the project's recorded conversations, found by what was said and by how they went."""
+"""`reprise sessions`: the project's recorded conversations, found by their words and by how they went."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDERS = ("time", "cost", "duration", "errors", "oldest", "shortest", "fewestErr
 @click.command()
 @url_option
 @key_option
-@click.option("--q", help='What was said in one turn: words, "phrases", beginnings as refund*, and -words.')
+@click.option("--q", help='The words of one turn: words, "phrases", beginnings as refund*, and -words.')
 @click.option("--prompt", "promptId", type=int, help="The prompt's id.")
 @click.option("--version", help="A commit hash.")
 @click.option("--label", help="Of a version that it ran with.")

@@ -17,7 +17,7 @@ def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = N
 
 
 def document(content: str) -> None:
-    """Print a text for programs, such as JSON: as it is, but on a terminal as `echo` does."""
+    """Print a text for programs, such as JSON: unchanged, but on a terminal as `echo` does."""
     click.echo(visible_lines(content) if sys.stdout.isatty() else content, nl=False)
 
 

@@ -11,7 +11,7 @@ HASH_LENGTH = 64
 
 
 def place(versions: Sequence[dict[str, Any]], name: str) -> int:
-    """Return the index of the one version whose hash begins so. Raises `CouldNotRun` for none and for several."""
+    """Return the index of the one version with a hash that begins so. Raises `CouldNotRun` for none and for several."""
     places = [index for index, version in enumerate(versions) if name and version["commitHash"].startswith(name)]
     if len(places) != 1:
         problem = f"{len(places)} versions that begin with" if places else "no version"
@@ -20,7 +20,7 @@ def place(versions: Sequence[dict[str, Any]], name: str) -> int:
 
 
 def full_hash(instance: Remote, prompt_id: int, name: str) -> str:
-    """Return the whole hash of the newest version for `latest`, else of the one whose hash begins so."""
+    """Return the whole hash of the newest version for `latest`, else of the one with a hash that begins so."""
     if len(name) == HASH_LENGTH:
         return name
     versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]

@@ -9,7 +9,7 @@ from reprise_client.importers import langfuse, langsmith, openai_chat, phoenix
 from reprise_client.importers.spans import ImportedSpan
 
 Convert = Callable[[Mapping[str, Any], int], list[ImportedSpan]]
-"""Takes a record, and the time in Unix nanoseconds that counts where it has none. Raises `Unreadable`."""
+"""Accepts a record, and the time in Unix nanoseconds that counts where it has none. Raises `Unreadable`."""
 
 CONVERTERS: Mapping[str, Convert] = {
     "langfuse": langfuse.convert,

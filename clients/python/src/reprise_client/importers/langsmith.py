@@ -47,7 +47,7 @@ def _shared(run: Run) -> dict[str, Any]:
 
 
 def _chat(run: Run) -> dict[str, Any]:
-    """Return what a model call says: messages and tools in the form in which the model's library records them."""
+    """Return the content of a model call: messages and tools in the form in which the model's library records them."""
     inputs, metadata = run["inputs"], _metadata(run)
     parameters = object_in(run["extra"].get("invocation_params"))
     usage = _usage(run)
@@ -74,7 +74,7 @@ def _messages(inputs: Run) -> Any:
 
 
 def _usage(run: Run) -> Run:
-    """Return what the wrappers of SDKs put beside the answer, or LangChain's message has."""
+    """Return what the wrappers of SDKs put next to the answer, or LangChain's message has."""
     outputs = run["outputs"]
     direct = object_in(outputs.get("usage_metadata")) or object_in(outputs.get("usage"))
     return direct or object_in(_message(outputs).get("usage_metadata"))
@@ -113,8 +113,8 @@ def _tool(run: Run) -> dict[str, Any]:
 
 def _arguments(inputs: Run) -> Any:
     """Return the inputs, or the text of an object that older releases of LangChain write in their place."""
-    alone = inputs.get("input") if len(inputs) == 1 else None
-    return alone if isinstance(alone, str) and alone.lstrip().startswith("{") else inputs
+    only_input = inputs.get("input") if len(inputs) == 1 else None
+    return only_input if isinstance(only_input, str) and only_input.lstrip().startswith("{") else inputs
 
 
 def _answer(outputs: Run) -> Any:
@@ -124,6 +124,6 @@ def _answer(outputs: Run) -> Any:
 
 
 def _content(answer: Any) -> Any:
-    """Return the content of LangChain's tool message, and every other answer as it is."""
+    """Return the content of LangChain's tool message, and every other answer unchanged."""
     message = object_in(answer)
     return message.get("content") if "content" in message and "tool_call_id" in message else answer

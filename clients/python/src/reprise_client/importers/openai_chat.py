@@ -1,7 +1,7 @@
 """OpenAI's files for fine-tuning: a conversation a line, `{"messages": […], "tools": […]}`.
 
-The files have no ids and no times. A conversation is identified by its content, so that one that stands in a file twice
-is one session; `weight` and `parallel_tool_calls` say how to train, and are left out.
+The files have no ids and no times. A conversation is identified by its content, so that one that is in a file twice
+is one session; `weight` and `parallel_tool_calls` are about training, and are left out.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class _Conversation:
 def convert(record: Mapping[str, Any], at_ns: int) -> list[ImportedSpan]:
     """Return the spans of a conversation: a trace for each turn, and a span for each answer of the model.
 
-    Calls and their results need no spans: they stand in the messages.
+    Calls and their results need no spans: they are in the messages.
     """
     asked = object_in(record.get("input")) or record
-    # A file of preferences has the preferred answer beside the messages.
+    # A file of preferences has the preferred answer next to the messages.
     messages = [*_messages(asked.get("messages")), *_messages(record.get("preferred_output", []))]
     if not any(message.get("role") == "assistant" for message in messages):
         raise Unreadable("has no message of the role assistant")
@@ -64,19 +64,19 @@ def _turns(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
 
 
 def _spans(conversation: _Conversation, turn: int, messages: Sequence[Message]) -> Iterator[ImportedSpan]:
-    """Yield a span for each answer: its input is what was said since the answer before it, which is a part of it.
+    """Yield a span for each answer: its input are the messages since the answer before it, which is a part of it.
 
     The first one has the tools, so that a long turn is not many times as large as its messages.
     """
-    said, tools = 0, conversation.tools
+    sent, tools = 0, conversation.tools
     for place, message in enumerate(messages):
         if message.get("role") == "assistant":
-            told = {
+            attributes = {
                 "gen_ai.conversation.id": conversation.name,
                 "gen_ai.operation.name": "chat",
-                "gen_ai.input.messages": json_text(messages[said:place]),
+                "gen_ai.input.messages": json_text(messages[sent:place]),
                 "gen_ai.output.messages": json_text([message]),
                 "gen_ai.tool.definitions": tools,
             }
-            yield conversation.span(turn, place, told)
-            said, tools = place, None
+            yield conversation.span(turn, place, attributes)
+            sent, tools = place, None

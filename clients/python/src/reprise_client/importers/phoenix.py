@@ -39,7 +39,7 @@ def convert(record: Mapping[str, Any], at_ns: int) -> list[ImportedSpan]:
 
 
 def _recorded(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an object, or of a data frame's columns, whose empty cells are null."""
+    """Return the attributes of an object, or of a data frame's columns, with null for empty cells."""
     columns = {key[len(_COLUMN) :]: value for key, value in record.items() if key.startswith(_COLUMN)}
     return {**object_in(record.get("attributes")), **columns}
 

@@ -1,7 +1,7 @@
 """Reads the records of a file one by one: JSON lines, one JSON list, or a JSON document with a list in it.
 
-The file is read as it is used, compressed with gzip or not. The most that is in memory is one record, or one document
-with its list, and neither is larger than `LARGEST`.
+The file is read while it is used, compressed with gzip or not. The most that is in memory is one record, or one
+document with its list, and neither is larger than `LARGEST`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _lines(stream: Stream) -> Iterator[ImportedRecord]:
 
 
 def _first_line(stream: Stream) -> bytes:
-    """Return the first line that says something, with the blank ones before it."""
+    """Return the first line that is not blank, with the blank ones before it."""
     start = b""
     while len(start) <= LARGEST and (line := stream.readline(LARGEST + 1)):
         start += line
@@ -88,7 +88,7 @@ def _is_cut(line: bytes) -> bool:
 
 
 def _split(stream: Stream, start: bytes) -> Iterator[bytes]:
-    """Yield the lines of `start` and of what follows it; of one that is too large, enough to tell."""
+    """Yield the lines of `start` and of what follows it; of one that is too large, enough to recognize it."""
     *lines, last = start.split(b"\n")
     yield from lines
     while line := last + stream.readline(LARGEST + 1):

@@ -29,13 +29,13 @@ class HttpAnswer(Protocol):
 
 
 Send = Callable[[bytes, "dict[str, str]"], HttpAnswer]
-"""Posts a body with headers, as often as it takes; it answers with 200, 400 or 413, and raises for all else."""
+"""Posts a body with headers, as often as needed; it answers with 200, 400 or 413, and raises for all else."""
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A span as it is sent, with hashes of its trace and of its conversation's name, if it has one."""
+    """A span in the form that is sent, with hashes of its trace and of its conversation's name, if it has one."""
 
     body: bytes
     trace: int
@@ -127,7 +127,7 @@ class Import:
 
 
 def _batches(spans: Iterator[_Encoded]) -> Iterator[list[_Encoded]]:
-    """Yield lists of at most `BATCH_SPANS` spans and `BATCH_BYTES`; a larger span is alone."""
+    """Yield lists of at most `BATCH_SPANS` spans and `BATCH_BYTES`; a larger span is a list by itself."""
     batch: list[_Encoded] = []
     size = 0
     for span in spans:

@@ -42,8 +42,8 @@ class ImportedSpan:
 def to_otlp(span: ImportedSpan, scope: str) -> bytes:
     """Return the span as OTLP JSON, UTF-8.
 
-    Its ids are hashes of its own ids and of `scope`: the same in every import of the scope, and in no other one. Half
-    of a surrogate pair becomes a question mark. Raises `Unreadable` for numbers that JSON does not have.
+    Its ids are hashes of the recorded ids and of `scope`: the same in every import of the scope, and in no other one.
+    Half of a surrogate pair becomes a question mark. Raises `Unreadable` for numbers that JSON does not have.
     """
     trace = f"{scope}/{span.trace_id}"
     found: dict[str, Any] = {
@@ -78,12 +78,12 @@ def _value(value: Any) -> dict[str, Any]:
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text as it is, any other value as JSON, and None for null."""
+    """Return a text unchanged, any other value as JSON, and None for null."""
     return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON. Raises `Unreadable` where JSON cannot say it."""
+    """Return a value as JSON. Raises `Unreadable` where JSON has no form for it."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (RecursionError, ValueError) as error:
@@ -91,7 +91,7 @@ def json_text(value: Any) -> str:
 
 
 def in_json(value: Any) -> Any:
-    """Return the object or list that a text holds as JSON, and every other value as it is."""
+    """Return the object or list that a text holds as JSON, and every other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
@@ -107,7 +107,7 @@ def object_in(value: Any) -> Mapping[str, Any]:
 
 
 def text(value: Any) -> str | None:
-    """Return a text that says something, or a number as text; None for all else."""
+    """Return a text that is not blank, or a number as text; None for all else."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) and value.strip() else None

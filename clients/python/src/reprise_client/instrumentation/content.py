@@ -1,4 +1,4 @@
-"""The switch for contents in spans that are recorded by hand; instrumentations have switches of their own."""
+"""The switch for contents in spans that are recorded by hand; instrumentations have other switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delivers batches from a thread of its own: from disk, in order, again and again while Reprise is away.
+"""Delivers batches from another thread: from disk, in order, again and again while Reprise is unreachable.
 
 A batch is on disk before it is sent and is removed after Reprise has answered that it is stored. A process that dies
 between the two sends it again, and Reprise stores each span once.
@@ -55,7 +55,7 @@ class Warnings:
 
 
 class Delivery:
-    """Takes batches, and sends them while Reprise is there. All methods may be called from any thread."""
+    """Keeps batches, and sends them while Reprise is reachable. All methods may be called from any thread."""
 
     def __init__(self, spool: Spool, endpoint: TraceEndpoint) -> None:
         self._spool, self._endpoint = spool, endpoint
@@ -65,7 +65,7 @@ class Delivery:
             os.register_at_fork(after_in_child=_call_if_alive(weakref.WeakMethod(self._reset)))
 
     def _reset(self) -> None:
-        """Begin anew, without a thread, as in a process that was forked: its parent sends what was in memory."""
+        """Start again without a thread, as in a process that was forked: its parent sends what was in memory."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._memory: deque[tuple[int, bytes]] = deque(maxlen=IN_MEMORY)
@@ -171,8 +171,8 @@ class Delivery:
         if time.monotonic() < self._ordered_until:
             return
         self._retry_at = 0.0
-        with self._spool.sending() as alone:
-            if not alone:
+        with self._spool.sending() as held:
+            if not held:
                 self._retry_at = time.monotonic() + BUSY_S
                 return
             for name in self._spool.names():

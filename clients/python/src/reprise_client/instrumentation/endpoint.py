@@ -26,14 +26,14 @@ class Stored:
 
 @dataclass(frozen=True)
 class BatchRefused:
-    """Reprise will not take the batch, however often it is sent, for the reason in `words`."""
+    """Reprise refuses the batch, however often it is sent, for the reason in `words`."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class Away:
-    """Reprise can't take the batch now. `retry_after_s` is the time it asked for."""
+    """Reprise can't store the batch now. `retry_after_s` is the time it asked for."""
 
     words: str
     retry_after_s: float | None = None

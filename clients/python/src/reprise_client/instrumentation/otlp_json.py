@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import Link, SpanContext, StatusCode
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Bytes of JSON beyond which spans go into another batch; a larger span is a batch of its own."""
+"""Bytes of JSON beyond which spans go into another batch; a larger span is a batch by itself."""
 MAX_DEPTH = 32
 """Levels of lists and maps that are kept of an attribute, so that the work on a value is bounded."""
 _STATUS = {StatusCode.UNSET: 0, StatusCode.OK: 1, StatusCode.ERROR: 2}

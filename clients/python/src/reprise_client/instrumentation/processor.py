@@ -18,7 +18,7 @@ from reprise_client.instrumentation.scope import attributes_within, is_model_cal
 logger = logging.getLogger("reprise_client.instrumentation")
 
 SCHEDULE_DELAY_MS = 1000.0
-"""How long spans stay in memory alone; `OTEL_BSP_SCHEDULE_DELAY` counts where it is set."""
+"""How long spans stay only in memory; `OTEL_BSP_SCHEDULE_DELAY` counts where it is set."""
 FLUSH_S = 5.0
 
 
@@ -40,7 +40,7 @@ class SpanSpooler(SpanExporter):
 class RepriseSpanProcessor(BatchSpanProcessor):
     """Sends the spans of a provider to a prompt of Reprise.
 
-    `defaults` are attributes of spans that have no value of their own for them.
+    `defaults` are attributes of spans without a value for them.
     """
 
     def __init__(self, delivery: Delivery, defaults: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ def to_json(value: Any) -> str:
 
 
 def to_content(value: Any) -> str:
-    """Return a text as it is, and anything else as JSON."""
+    """Return a text unchanged, and anything else as JSON."""
     return value if isinstance(value, str) else to_json(value)
 
 

@@ -60,8 +60,8 @@ def _prompt_attributes(prompt: RenderedPrompt | None) -> dict[str, str | None]:
 class turn(AbstractContextManager["turn"]):  # noqa: N801 - used like a function
     """One turn of a conversation: a span that all others of the turn are within, so that they are one trace.
 
-    `answer` says what the agent answered. Where no instrumentation records the model's calls, the question and the
-    answer are recorded as one; where one does, they are not told twice.
+    `answer` records what the agent answered. Where no instrumentation records the model's calls, the question and the
+    answer are recorded as one; where one does, they are not recorded twice.
     """
 
     def __init__(self, question: str, *, prompt: RenderedPrompt | None = None) -> None:
@@ -80,12 +80,12 @@ class turn(AbstractContextManager["turn"]):  # noqa: N801 - used like a function
     ) -> None:
         """Set what the agent answered, and by which model with how many tokens, where that is known."""
         self._answer = text
-        said = {
+        recorded = {
             "gen_ai.request.model": model,
             "gen_ai.usage.input_tokens": input_tokens,
             "gen_ai.usage.output_tokens": output_tokens,
         }
-        self._of_model = {key: value for key, value in said.items() if value is not None}
+        self._of_model = {key: value for key, value in recorded.items() if value is not None}
 
     def __enter__(self) -> turn:
         self._open.enter_context(attributes_set(_prompt_attributes(self._prompt)))

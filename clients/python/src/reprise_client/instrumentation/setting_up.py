@@ -141,7 +141,7 @@ def _provider() -> _Provider | None:
     if hasattr(found, "add_span_processor"):
         provider: _Provider = found
         return provider
-    logger.warning("No spans are sent to Reprise: %s takes no span processor", type(found).__qualname__)
+    logger.warning("No spans are sent to Reprise: %s accepts no span processor", type(found).__qualname__)
     return None
 
 

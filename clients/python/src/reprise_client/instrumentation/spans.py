@@ -1,4 +1,4 @@
-"""The tracer of what an application records by hand, and how its spans say that something failed."""
+"""The tracer of what an application records by hand, and how its spans record failures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def tracer() -> trace.Tracer:
 
 
 def set_error(span: Span, error: BaseException) -> None:
-    """Say on a span that `error` ended it."""
+    """Record on a span that `error` ended it."""
     span.set_attribute("error.type", type(error).__qualname__)
     span.set_status(Status(StatusCode.ERROR, type(error).__qualname__))

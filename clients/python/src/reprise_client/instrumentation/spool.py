@@ -1,7 +1,7 @@
 """Keeps batches of spans as files until Reprise has stored them.
 
 A file gets its name when it is complete, so that a process may be killed at any line: what has a name can be sent, by
-this process, by another that shares the folder, or by the next one. The files hold what was said, so that only their
+this process, by another that shares the folder, or by the next one. The files hold messages, so only their
 owner may read them; they hold neither the key nor the address.
 """
 

@@ -111,7 +111,7 @@ class _Calls:
             return dict(kwargs)
         try:
             bound = self._signature.bind(*args, **kwargs).arguments
-        except TypeError:  # the call itself will say so
+        except TypeError:  # the call itself raises it
             return dict(kwargs)
         named: dict[str, Any] = {}
         for place, (key, value) in enumerate(bound.items()):

@@ -32,7 +32,7 @@ class Structure:
 
 
 def scan(lines: Sequence[str], most: float) -> Structure:
-    """Take time linear in the text; raises `TooManyBlocks` for more lines, items and quotes than `most`."""
+    """Need time linear in the text; raises `TooManyBlocks` for more lines, items and quotes than `most`."""
     scanner = _Scanner(lines, most)
     at = 0
     while at < len(lines):
@@ -127,7 +127,7 @@ class _Scanner:
         self._nested += 1
 
     def _open_new(self, cursor: Cursor) -> bool:
-        """Open the containers whose markers follow; returns whether the last is an item with nothing after its mark."""
+        """Open the containers of the next markers; returns whether the last is an item with nothing after its mark."""
         breaks = starts.ThematicBreaks(cursor.line)
         while True:
             saved = cursor.save()
@@ -157,7 +157,7 @@ class _Scanner:
             top.indent = 0  # it can hold nothing more, so nothing is indented for it
 
     def _finish_list(self) -> None:
-        """Close the list whose items ended: another block begins."""
+        """Close the list after its last item: another block begins."""
         self._finish_empty_item()
         if self._open and isinstance(self._open[-1], List):
             self._close()
@@ -184,7 +184,7 @@ class _Scanner:
             self._open.append(List(mark))
         self._after_blank = False
 
-    # What is in them. Each takes the number of a line and returns that of the line after the block.
+    # What is in them. Each gets the number of a line and returns that of the line after the block.
 
     def _continued_in_full(self, at: int) -> Cursor | None:
         """Return the line's cursor after the markers of all open containers; None if it lacks one."""

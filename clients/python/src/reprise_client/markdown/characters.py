@@ -9,7 +9,7 @@ _WHITE_SPACE = frozenset("\t\n\r \xa0\u1680\u202f\u205f\u3000").union(map(chr, r
 
 
 def is_escape(text: str, at: int) -> bool:
-    """Return whether the backslash at this place takes the meaning from the character after it."""
+    """Return whether the backslash at this place escapes the character after it."""
     return text[at + 1 : at + 2] in ASCII_PUNCTUATION
 
 

@@ -20,7 +20,7 @@ def to_xml(text: str) -> str:
     """Convert a text, placeholders filled in, to `<instructions>…</instructions>`.
 
     The result is well-formed for any text; a character that XML 1.0 forbids becomes U+FFFD. Only LF and CRLF end a
-    line. Takes time linear in the text; raises `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
+    line. Needs time linear in the text; raises `InvalidRequestError` for one of more lines and blocks than `STEPS_MAX`.
     """
     lines = lines_of(text)
     try:
@@ -45,7 +45,7 @@ class _Titles:
 def _without_underline(line: str) -> str:
     """Return the line as the scanner reads it, to which a carriage return by itself is a character like any other.
 
-    A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it would be alone.
+    A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it is without the rest.
     """
     line = line.replace("\r", "x")
     found = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None

@@ -96,7 +96,7 @@ def _angles_end(text: str, at: int) -> int:
 
 
 def _title_end(text: str, at: int) -> int:
-    """Return where the line after a definition begins, whose destination ends here; -1 if it is no definition."""
+    """Return where the line after a definition begins, of which the destination ends here; -1 if there is none."""
     space = _SPACE.match(text, at)
     if space is None or space.end() == len(text):
         return len(text)

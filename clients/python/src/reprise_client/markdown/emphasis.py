@@ -19,7 +19,7 @@ class Delimiter:
 
 
 def paired(delimiters: Sequence[Delimiter]) -> list[int]:
-    """Return the pieces that are markup, by CommonMark's rules of emphasis; takes time quadratic in the delimiters."""
+    """Return the pieces that are markup, by CommonMark's rules of emphasis; needs time quadratic in the delimiters."""
     openers: list[Delimiter] = []
     pieces: list[int] = []
     for closer in delimiters:

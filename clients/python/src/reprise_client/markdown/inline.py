@@ -1,7 +1,7 @@
 """A title without its inline markup.
 
 It is what the parser markdown-it makes of it, which the server uses. An address in angle brackets differs in one
-respect: a host in Punycode (`xn--…`), in brackets or of more than 255 characters stays as it is written.
+respect: a host in Punycode (`xn--…`), in brackets or of more than 255 characters stays as written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TAG = re.compile(
 def without_markup(title: str, references: Collection[str]) -> str:
     """Return the text of a title of one line: a link's is its text, an image's its description, an HTML tag's is none.
 
-    `references` are the normalized labels that the title may refer to. Takes time cubic in the title's markup, and
+    `references` are the normalized labels that the title may refer to. Needs time cubic in the title's markup, and
     nests a few calls for each image in an image, so that the caller bounds both.
     """
     return _Title(title, references).text()
@@ -104,7 +104,7 @@ class _Title:
         return self._title[start : after + 1], after + 1
 
     def _code(self) -> tuple[str, int]:
-        """Return a span of code, else its marks as they stand."""
+        """Return a span of code, else its marks unchanged."""
         opening = _run_end(self._title, self._at, self._end)
         start = self._title.find("`", opening, self._end)
         while start >= 0:
@@ -187,7 +187,7 @@ class _Title:
     def _reference_end(self, start: int, label_end: int, at: int) -> int:
         """Return where a link or an image ends that is a reference to a definition; -1 if it is none.
 
-        The label of its own that it may have is looked for at `at`.
+        The label that it may have is looked for at `at`.
         """
         label = ""
         own_end = self._label_end(at, nested=True) if self._title[at : at + 1] == "[" and at < self._end else -1

@@ -18,12 +18,12 @@ _LABEL_SPACE = re.compile("[\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u
 
 
 def normalized_label(label: str) -> str:
-    """Return a label as it is compared with others: without regard to case, and to how much white space is where."""
+    """Return a label in the form that is compared: without regard to case, and to how much white space is where."""
     return _LABEL_SPACE.sub(" ", label).strip(" ").lower().upper()
 
 
 def inline_link_end(text: str, at: int, end: int) -> int:
-    """Return where the `)` should be of a link whose `(` is at `at`; -1 if nothing follows that."""
+    """Return where the `)` should be of a link with its `(` at `at`; -1 if nothing follows that."""
     at = _after_blanks(text, at + 1, end)
     if at >= end:
         return -1
@@ -113,7 +113,7 @@ def unescaped(text: str) -> str:
 
 
 def entity_at(text: str, at: int) -> tuple[str, int] | None:
-    """Return the characters that an entity stands for, and where it ends; None if none is there."""
+    """Return the characters that an entity means, and where it ends; None if none is there."""
     found = _ENTITY.match(text, at)
     if not found or len(found[1] or "") > 6 or len(found[2] or "") > 7:
         return None
@@ -122,7 +122,7 @@ def entity_at(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _character(hexadecimal: str | None, decimal: str | None, name: str | None) -> str:
-    """None of a code that stands for no character, and of a name that is not HTML's."""
+    """None of a code without a character, and of a name that is not HTML's."""
     if name:
         return html5.get(f"{name};", "")
     code = int(hexadecimal, 16) if hexadecimal else int(decimal or "0")

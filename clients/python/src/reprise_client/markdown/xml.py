@@ -1,4 +1,4 @@
-"""The elements that a text's headings become, for whatever parser says what is a heading, and what its title's text."""
+"""The elements that a text's headings become, for whatever parser finds the headings and the texts of their titles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]
 # Characters that are looked at in one call into C, during which no other thread runs.
 _PIECE = 64 * 1024
 _MARKUP = re.compile(r"[\\`*_\[<&]")
-# Inline parsing takes time quadratic in a title's brackets. What is beyond this is taken as it stands, in which
+# Inline parsing needs time quadratic in a title's brackets. What is beyond this is used unchanged, in which
 # markup, but for addresses, is separators anyway.
 _LONGEST_PARSED_TITLE = 300
 _MARKS_IN_A_TITLE = 40
@@ -27,7 +27,7 @@ MARKS_IN_ALL = 5_000
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, which LF and CRLF alone end; characters that XML 1.0 forbids become U+FFFD."""
+    """Return the lines of a text, which only LF and CRLF end; characters that XML 1.0 forbids become U+FFFD."""
     return _allowed(text).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
@@ -37,7 +37,7 @@ def _allowed(text: str) -> str:
 
 
 def xml_of(lines: Sequence[str], kinds: Sequence[int], without_markup: Callable[[str], str]) -> str:
-    """Return the lines in XML, in time linear in them if `without_markup` takes a bounded time for a title.
+    """Return the lines in XML, in time linear in them if `without_markup` needs a bounded time for a title.
 
     `kinds` has for each line 1 to 6 where it is a heading, FENCED in a code fence, else 0.
     """
@@ -78,13 +78,13 @@ class _Titles:
         self._marks_left = MARKS_IN_ALL
 
     def without_markup(self, title: str) -> str:
-        """Return a title without its markup; one that is too long, or has too many marks, as it is."""
+        """Return a title without its markup; one that is too long, or has too many marks, unchanged."""
         if len(title) > _LONGEST_PARSED_TITLE or not self._parsed(len(_MARKUP.findall(title))):
             return title
         return self._without_markup(title)
 
     def _parsed(self, marks: int) -> bool:
-        """Return whether a title of so many marks is parsed, and take them from the budget."""
+        """Return whether a title of so many marks is parsed, and spend them from the budget."""
         if not 0 < marks <= min(_MARKS_IN_A_TITLE, self._marks_left):
             return False
         self._marks_left -= marks

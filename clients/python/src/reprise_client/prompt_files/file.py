@@ -11,7 +11,7 @@
     You help customers of {{shop}}.
 
 The text begins behind the second `---` line and ends with the file. `base` is the fingerprint of what the file was
-made of, so that a push can tell if anybody else changed the prompt since.
+made of, so that a push can detect whether anybody else changed the prompt since.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reprise_client.prompt_files.front_matter import BadYaml, read, write
 
 Name = Annotated[str, Meta(min_length=1)]
 Fingerprint = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
-# A line of its own, also of a file whose line ends an editor made CRLF.
+# A whole line, also in a file in which an editor made the line ends CRLF.
 _FENCE = re.compile(r"^---[ \t]*\r?(\n|\Z)", re.MULTILINE)
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _BASE_LINE = re.compile(r"^base:.*?(?=\r?\n)", re.MULTILINE)
@@ -86,7 +86,7 @@ class Configuration(_Part, frozen=True, rename=None):
 
 
 class PromptFile(_Part, frozen=True, kw_only=True):
-    """`prompt` and `base` say where the content comes from; the other fields are the content."""
+    """`prompt` and `base` are where the content comes from; the other fields are the content."""
 
     prompt: Annotated[int, Meta(ge=1)] | None = None
     base: Fingerprint | None = None
@@ -109,7 +109,7 @@ def parse(content: str) -> PromptFile:
     if not isinstance(parsed.value, dict):
         raise BadFile("line 2: The front matter must be a mapping of keys to values.")
     if "text" in parsed.value:
-        raise BadFile(f"line {parsed.lines['$.text'] + 1}: text: The text stands behind the front matter.")
+        raise BadFile(f"line {parsed.lines['$.text'] + 1}: text: The text belongs after the front matter.")
     try:
         return msgspec.convert({**parsed.value, "text": content[end.end() :]}, PromptFile)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
 """JSON values as YAML and back: only what JSON has, so that every string stays a string.
 
 PyYAML scans and writes. The values are made from its events and not by its constructors, for three reasons: a plain
-`no`, `010` or `12:30` is text here and not `false`, 8 or 750; nothing that a file says makes an object; and deep
+`no`, `010` or `12:30` is text here and not `false`, 8 or 750; nothing in a file makes an object; and deep
 nesting exhausts no stack.
 """
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _DIGITS_MAX = 400
 _EXACT = 2**53
 _WORDS: dict[str, Any] = {"null": None, "~": None, "": None, "true": True, "false": False}
-# A string is written without quotes when no reader of YAML, of version 1.1 or 1.2, takes it for anything else.
+# A string is written without quotes when no reader of YAML, of version 1.1 or 1.2, reads it as anything else.
 _PLAIN = re.compile(r"[A-Za-z_]([A-Za-z0-9_ ./()-]*[A-Za-z0-9_./()-])?")
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 # Several lines that a literal block gives back as they are: no control characters, no other kinds of line breaks, no
@@ -55,7 +55,7 @@ class Parsed:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or a list whose end has not come; `key` is the mapping's key whose value comes next."""
+    """A mapping or a list that has not ended; `key` is the mapping's key of the value that comes next."""
 
     inside: dict[str, Any] | list[Any]
     path: str

@@ -6,7 +6,7 @@ import logging
 import sys
 
 import structlog
-from reprise_client.controls import visible, visible_lines
+from reprise_formats.controls import visible, visible_lines
 
 from config.settings import Settings
 

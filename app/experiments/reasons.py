@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reprise_client.formats import p_value, percent, plural
+from reprise_formats.formats import p_value, percent, plural
 
 from app.experiments.statistics import detectable
 from app.experiments.types import Design, Undecided

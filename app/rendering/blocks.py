@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import pyromark
 from markdown_it.common.utils import normalizeReference
-from reprise_client.markdown.xml import FENCED
+from reprise_formats.xml import FENCED
 
 from app.values.budget import WorkBudget
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from reprise_client.markdown.xml import STEPS_MAX, TOO_MANY_STEPS, lines_of, xml_of
-from reprise_client.placeholders import PLACEHOLDER, Rendering, choose, fill
+from reprise_formats.placeholders import PLACEHOLDER, Rendering, choose, fill
+from reprise_formats.xml import STEPS_MAX, TOO_MANY_STEPS, lines_of, xml_of
 
 from app.errors import Invalid
 from app.rendering.blocks import link_labels, scan

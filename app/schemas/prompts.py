@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import ValidationError, fields, missing, post_load, validate, validates_schema
-from reprise_client.placeholders import keys_in
+from reprise_formats.placeholders import keys_in
 
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead, PromptListing

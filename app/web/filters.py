@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
-from reprise_client.experiments.summary import cost, failing
-from reprise_client.formats import duration, number, percent, plural, short, usd
+from reprise_formats.experiment_summary import cost, failing
+from reprise_formats.formats import duration, number, percent, plural, short, usd
 
 from app.models.language_models import LanguageModel
 from app.timestamps import iso

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprise_client.experiments.summary import CLASSES
+from reprise_formats.experiment_summary import CLASSES
 
 from app.providers import vendors
 

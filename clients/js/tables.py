@@ -7,7 +7,7 @@ from html.entities import html5
 from pathlib import Path
 from textwrap import wrap
 
-from reprise_client.markdown import names
+from reprise_formats import xml_names as names
 
 TABLES = Path(__file__).parent / "src" / "markdown" / "tables.ts"
 WIDTH = 116

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reprise_client.experiments.summary import CLASSES
+from reprise_formats.experiment_summary import CLASSES
 
 from app.schemas.experiments import StartExperimentSchema
 from tests.support.documents import read_document, run_blocks, shell_blocks, shop_variables

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from reprise_client.formats import plural, usd
+from reprise_formats.formats import plural, usd
 
 from app.experiments.decision import decide
 from app.experiments.types import CaseTrials, Decision, Trial, Undecided

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Required, TypedDict, Unpack
 
-from reprise_client.placeholders import Rendering
+from reprise_formats.placeholders import Rendering
 
 from app.concurrency.caches import BoundedCache
 from app.database.transactions import Database

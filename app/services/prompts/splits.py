@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from reprise_client.splits import position
+from reprise_formats.splits import position
 
 from app.errors import require
 from app.models.labels import Label, Labels

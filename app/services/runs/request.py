@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from reprise_client.placeholders import fill
+from reprise_formats.placeholders import fill
 
 from app.chat import File, Message, ToolCall
 from app.errors import Invalid

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from reprise_client.experiments.report import advice, markdown, sentence
-from reprise_client.experiments.summary import (
+from reprise_formats.experiment_report import advice, markdown, sentence
+from reprise_formats.experiment_summary import (
     Json,
     Total,
     baseline_of,
@@ -21,7 +21,7 @@ from reprise_client.experiments.summary import (
     reused,
     total_of,
 )
-from reprise_client.formats import percent, plural, short
+from reprise_formats.formats import percent, plural, short
 
 from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_repeats

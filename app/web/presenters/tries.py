@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reprise_client.formats import short
+from reprise_formats.formats import short
 
 from app.chat import Message
 from app.models.runs import RunRow

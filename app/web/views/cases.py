@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reprise_client.formats import plural
+from reprise_formats.formats import plural
 
 from app.chat import ToolDefinition
 from app.errors import Invalid

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from reprise_client.insight import figure
+from reprise_formats.insight import figure
 
 from app.errors import Invalid
 from app.experiments.comparison import Finding

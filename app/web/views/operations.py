@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import redis
-from reprise_client.formats import plural
+from reprise_formats.formats import plural
 
 from app.errors import Unavailable
 from app.http.access import ByRole

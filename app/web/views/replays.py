@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reprise_client.formats import plural
+from reprise_formats.formats import plural
 
 from app.http.access import ByRole
 from app.models.organizations import Role

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reprise_client.formats import plural
+from reprise_formats.formats import plural
 
 from app.errors import Invalid
 from app.models.data_policies import DataPolicy

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reprise_client.markdown.xml import STEPS_MAX
+from reprise_formats.xml import STEPS_MAX
 
 from app.rendering.render import to_xml
 from tests.clients.js.conftest import SOURCE

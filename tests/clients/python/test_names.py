@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.markdown.names import element_name
+from reprise_formats.xml_names import element_name
 
 
 @pytest.mark.parametrize(

@@ -153,4 +153,8 @@ def test_the_wheel_holds_the_package_and_its_types(wheel: Path) -> None:
         names = {Path(name) for name in archive.namelist()}
 
     assert Path("reprise_client/py.typed") in names
-    assert {name.parts[0] for name in names} == {"reprise_client", f"reprise_client-{__version__}.dist-info"}
+    assert {name.parts[0] for name in names} == {
+        "reprise_client",
+        "reprise_formats",
+        f"reprise_client-{__version__}.dist-info",
+    }

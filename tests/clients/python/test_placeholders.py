@@ -1,6 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.placeholders import fill, keys_in
+from reprise_formats.placeholders import fill, keys_in
 
 from app.rendering.render import Placeholder, PlaceholderValue
 

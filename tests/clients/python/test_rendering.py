@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reprise_client.errors import InvalidRequestError
 from reprise_client.markdown.conversion import to_xml
-from reprise_client.markdown.xml import STEPS_MAX
 from reprise_client.rendering import render
+from reprise_formats.xml import STEPS_MAX
 
 from app.errors import Invalid
 from app.rendering.render import Placeholder, PlaceholderValue

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from reprise_client.markdown.xml import FENCED, title_of
+from reprise_formats.xml import FENCED, title_of
 
 from app.rendering.blocks import link_labels, scan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reprise_client.markdown.xml import MARKS_IN_ALL, STEPS_MAX
+from reprise_formats.xml import MARKS_IN_ALL, STEPS_MAX
 
 from app.errors import Invalid
 from app.rendering.render import to_xml

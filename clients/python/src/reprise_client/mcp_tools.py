@@ -9,12 +9,13 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import quote
 
+from reprise_formats import experiment_report as report
+from reprise_formats.experiment_summary import cases_of
+
 from reprise_client import mcp_texts as texts
 from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import CouldNotRun, Remote
 from reprise_client.cli.versions import full_hash
-from reprise_client.experiments import report
-from reprise_client.experiments.summary import cases_of
 
 PAGE = 20
 # A client gives up on a call after a minute or so.

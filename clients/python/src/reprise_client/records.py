@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reprise_formats.placeholders import Rendering
+from reprise_formats.splits import position
+
 from reprise_client.errors import ConfigurationError, UnreachableError
-from reprise_client.placeholders import Rendering
 from reprise_client.remembered import Renderings
 from reprise_client.rendering import render
-from reprise_client.splits import position
 
 InstructionFormat = Literal["XML", "RAW"]
 Fallback = str | Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprise_client.placeholders import Rendering
+from reprise_formats.placeholders import Rendering
 
 Selections = tuple[tuple[str, str], ...]
 

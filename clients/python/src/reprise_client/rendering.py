@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reprise_formats.placeholders import Rendering, fill
+
 from reprise_client.markdown.conversion import to_xml
-from reprise_client.placeholders import Rendering, fill
 
 
 def render(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reprise_client.cli import gate_run, main, remote, replay_report, terminal
 from reprise_client.cli.gate_report import junit, markdown
 from reprise_client.cli.remote import Remote, ReplayOutcome
-from reprise_client.controls import HIDDEN, visible, visible_lines
+from reprise_formats.controls import HIDDEN, visible, visible_lines
 
 from tests.support.experiments import case, experiment, side
 

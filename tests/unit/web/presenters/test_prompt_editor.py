@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from reprise_client.formats import percent
+from reprise_formats.formats import percent
 
 from app.errors import Invalid
 from app.models.language_models import LanguageModel

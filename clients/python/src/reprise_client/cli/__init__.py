@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import click
+from reprise_formats.controls import visible_lines
 
 from reprise_client import __version__
 from reprise_client.cli.bisect import bisect
@@ -21,7 +22,6 @@ from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
-from reprise_client.controls import visible_lines
 
 
 class Commands(click.Group):

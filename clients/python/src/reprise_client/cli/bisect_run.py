@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reprise_formats.formats import percent, short
+
+from reprise_client.bisection import Found, NoChange, Play, Tally, best_guess, next_step
 from reprise_client.cli.remote import CouldNotRun, ReplayOutcome, Runner
-from reprise_client.experiments.bisection import Found, NoChange, Play, Tally, best_guess, next_step
-from reprise_client.formats import percent, short
 
 CONCURRENCY = 4
 # A replay that ends with an error is played again so many times.

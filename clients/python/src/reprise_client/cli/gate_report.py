@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from reprise_formats import experiment_report as report
+from reprise_formats.experiment_comment import inert
+from reprise_formats.experiment_summary import address_of, cases_of, class_words, failing, plain, ranked, replay_address
+
 from reprise_client.cli.gate_run import Result
 from reprise_client.cli.replay_report import legal
-from reprise_client.experiments import report
-from reprise_client.experiments.comment import inert
-from reprise_client.experiments.summary import address_of, cases_of, class_words, failing, plain, ranked, replay_address
 
 Case = Mapping[str, Any]
 CODES = {"passed": 0, "failed": 1, "inconclusive": 3}

@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING
 
 import click
+from reprise_formats.formats import plural
 
 from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
-from reprise_client.formats import plural
 from reprise_client.importers import CONVERTERS
 from reprise_client.importers.records import read
 from reprise_client.importers.sending import Import

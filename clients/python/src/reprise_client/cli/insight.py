@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+from reprise_formats.formats import duration, number, usd
+from reprise_formats.insight import figure, shown
 
 from reprise_client.cli import terminal
 from reprise_client.cli.replay import key_option, prompt_option, url_option
-from reprise_client.formats import duration, number, usd
-from reprise_client.insight import figure, shown
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote

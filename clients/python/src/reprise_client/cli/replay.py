@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
+from reprise_formats.controls import visible
 
 from reprise_client.cli import terminal
-from reprise_client.controls import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
 
+from reprise_formats.controls import HIDDEN, visible
+
 from reprise_client.cli.remote import ReplayOutcome
-from reprise_client.controls import HIDDEN, visible
 from reprise_client.differences import unified
 
 EXCERPT = 2000

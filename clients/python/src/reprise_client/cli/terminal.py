@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import click
-
-from reprise_client.controls import visible, visible_lines
+from reprise_formats.controls import visible, visible_lines
 
 
 def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:

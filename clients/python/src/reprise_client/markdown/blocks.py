@@ -9,11 +9,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from reprise_formats.xml import FENCED
+
 from reprise_client.markdown import starts
 from reprise_client.markdown.containers import Container, Item, List, Quote, continues, item_at
 from reprise_client.markdown.cursor import Cursor
 from reprise_client.markdown.definitions import labels_in
-from reprise_client.markdown.xml import FENCED
 
 
 class TooManyBlocks(Exception):

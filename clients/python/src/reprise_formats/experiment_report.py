@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reprise_client.experiments import comment
-from reprise_client.experiments.summary import (
+from reprise_formats import experiment_comment as comment
+from reprise_formats.experiment_summary import (
     Json,
     baseline_of,
     blind,
@@ -24,7 +24,7 @@ from reprise_client.experiments.summary import (
     sees_too_little,
     unread,
 )
-from reprise_client.formats import p_value, percent, plural, usd
+from reprise_formats.formats import p_value, percent, plural, usd
 
 # Makes a text of others fit for where it is shown.
 Quote = Callable[[str], str]

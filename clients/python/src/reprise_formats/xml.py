@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from reprise_client.markdown.names import element_name
+from reprise_formats.xml_names import element_name
 
 FENCED = -1
 

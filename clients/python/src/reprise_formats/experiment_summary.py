@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise_client.controls import HIDDEN
-from reprise_client.formats import percent, plural, short
+from reprise_formats.controls import HIDDEN
+from reprise_formats.formats import percent, plural, short
 
 Json = Mapping[str, Any]
 # Classes of test cases in the order in which people should look at them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reprise_client.formats import duration, percent, usd
+from reprise_formats.formats import duration, percent, usd
 
 FIGURES = {
     "failedSessions": ("Sessions with errors", "percent"),

@@ -9,7 +9,7 @@ from math import log2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reprise_client.experiments.bisection import Found, NoChange, Play, Tally, best_guess, next_step, posterior
+from reprise_client.bisection import Found, NoChange, Play, Tally, best_guess, next_step, posterior
 
 REPEATS = 6
 few = settings(max_examples=50)

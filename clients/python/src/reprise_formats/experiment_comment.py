@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reprise_client.experiments.summary import (
+from reprise_formats.experiment_summary import (
     TEXT_MAX,
     Json,
     address_of,
@@ -20,7 +20,7 @@ from reprise_client.experiments.summary import (
     replay_address,
     total_of,
 )
-from reprise_client.formats import duration, usd
+from reprise_formats.formats import duration, usd
 
 # A comment on GitHub holds 65,536 characters, and one on GitLab more.
 MOST = 55_000  # bytes of all but the last lines

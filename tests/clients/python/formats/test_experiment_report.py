@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reprise_client.experiments.report import advice, markdown, sentence
-from reprise_client.experiments.summary import CLASSES
+from reprise_formats.experiment_report import advice, markdown, sentence
+from reprise_formats.experiment_summary import CLASSES
 
 from tests.support.experiments import BASELINE, DRAFT, case, experiment, side
 

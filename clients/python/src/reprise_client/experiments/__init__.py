@@ -1,1 +1,0 @@
-"""Reports of an experiment from its JSON, and the search for the version that broke a test case. Pure."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dramatiq.brokers.redis import RedisBroker
 
-from app.actors import checks, replays, runs, spans, webhooks
+from app.actors import audits, checks, replays, runs, spans, webhooks
 from app.services.accounts.projects import Owners
+from app.services.audits.runner import JudgeAuditRunner
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.ingest.service import IngestService
 from app.services.replays.calibrations import CalibrationService
@@ -21,6 +22,7 @@ from app.services.webhooks.deliveries import WebhookDeliverer
 class Actors:
     """The actors, whose messages the deliveries send."""
 
+    audit_judge: audits.AuditActor
     check_turns: checks.CheckActor
     replay: replays.ReplayActor
     run_prompt: runs.RunActor
@@ -31,6 +33,7 @@ class Actors:
 def declare(
     broker: RedisBroker,
     *,
+    audit_runner: JudgeAuditRunner,
     check_runner: OnlineCheckRunner,
     replay_player: ReplayPlayer,
     calibrations: CalibrationService,
@@ -42,6 +45,7 @@ def declare(
 ) -> Actors:
     """Declare each actor with the service that it calls."""
     return Actors(
+        audit_judge=audits.declare(broker, audit_runner),
         check_turns=checks.declare(broker, check_runner),
         replay=replays.declare(
             broker,

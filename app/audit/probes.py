@@ -16,6 +16,7 @@ from app.audit.harmless import HARMLESS
 from app.audit.passage import Conversation, Passage, spend_on
 from app.audit.planted import PLANTED
 from app.replay.effects import Tool, tools_of
+from app.replay.fingerprints import json_of
 from app.replay.types import CaseTurn, CheckedAnswer, CheckedCall, TestCase
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 from app.values.json import json_container
@@ -24,6 +25,8 @@ PROBES = 40
 """Planted errors, and as many harmless probes."""
 DRAWN_MAX = 6_000_000
 """Steps that drawing the probes of a prompt may have."""
+LONGEST_PROBED = 20_000
+"""Characters of a step that is probed."""
 _OTHERS_MAX = 200  # answers of other test cases
 _OTHER_ANSWERS = 3
 _STEPS_OF_A_PLACE = 5
@@ -183,7 +186,7 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
         others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
         conversation, tools = _conversation(case, others, budget), tools_of(case.case, ())
         for turn, recorded in enumerate(case.case.played):
-            steps = [n for n, step in enumerate(recorded.steps) if step.checked and _is_decidable(step)]
+            steps = [n for n, step in enumerate(recorded.steps) if step.checked and _is_decidable(step, budget)]
             places += [Place(case, turn, step, conversation, tools) for step in steps if recorded.user]
     return places
 
@@ -194,10 +197,13 @@ def decoded(value: Any) -> Any:
     return value if container is None else container
 
 
-def _is_decidable(step: CheckedAnswer | CheckedCall) -> bool:
-    return step.kind == "tool_call" or (
-        step.check.answer != "manual" and not isinstance(decoded(step.text), list | dict)
-    )
+def _is_decidable(step: CheckedAnswer | CheckedCall, budget: WorkBudget) -> bool:
+    """Return True if the gate decides the step, and its text or its arguments are short enough to be shown."""
+    if step.kind == "tool_call":
+        return len(json_of(step.arguments, budget)) <= LONGEST_PROBED
+    if step.check.answer == "manual" or len(step.text) > LONGEST_PROBED:
+        return False
+    return not isinstance(decoded(step.text), list | dict)
 
 
 def _answers(case: TestCase) -> list[str]:

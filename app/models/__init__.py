@@ -14,6 +14,7 @@ from app.models import (
     experiments,
     idempotency_keys,
     insight,
+    judge_audits,
     known_verdicts,
     labels,
     language_models,

@@ -14,6 +14,7 @@ import structlog
 
 from app import __version__
 from app.actors import registry as actor_registry
+from app.actors.audits import AuditDelivery
 from app.actors.checks import CheckDelivery
 from app.actors.experiments import ExperimentDelivery
 from app.actors.registry import Actors
@@ -112,6 +113,7 @@ def bootstrap(
     services = wiring.build(backends)
     declared = actor_registry.declare(
         backends.broker,
+        audit_runner=services.judge_audit_runner,
         check_runner=services.online_check_runner,
         replay_player=services.replay_player,
         calibrations=services.calibrations,
@@ -152,6 +154,7 @@ def _deliveries(backends: Backends, services: Services, declared: Actors) -> dic
             rules=services.masking,
             wait_s=settings.ingest_wait_s,
         ),
+        "audit_delivery": AuditDelivery(**sent, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper),
         "check_delivery": CheckDelivery(
             broker=backends.broker, actor=declared.check_turns, runner=services.online_check_runner
         ),

@@ -9,6 +9,8 @@ from app.errors import ProviderError
 from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
 from app.replay.types import Ports
 
+JUDGE_FAILED = "the judge failed"
+
 
 def decide(ports: Ports, index: int, turn: JudgedTurn, may_ask: Callable[[OpenStep], bool]) -> TurnJudgement:
     """Return judgements of the open steps of turn `index` that are known or may be asked about.
@@ -33,7 +35,7 @@ def _asked(ports: Ports, index: int, turn: JudgedTurn) -> TurnJudgement:
     try:
         judgement = ports.judge.judge_turn(turn)
     except ProviderError as problem:
-        reason = f"the judge failed: {problem}"
+        reason = f"{JUDGE_FAILED}: {problem}"
         return TurnJudgement(tuple(StepJudgement(step.step, "needs_review", reason=reason) for step in turn.steps))
     if ports.known:
         ports.known.remember(index, turn, judgement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.actors.audits import AuditDelivery
 from app.actors.checks import CheckDelivery
 from app.actors.experiments import ExperimentDelivery
 from app.actors.registry import Actors
@@ -25,6 +26,7 @@ class Container(Backends):
     services: Services
     actors: Actors
     batch_delivery: BatchDelivery
+    audit_delivery: AuditDelivery
     check_delivery: CheckDelivery
     run_delivery: RunDelivery
     run_follower: AnswerFollower

@@ -36,6 +36,9 @@ from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
 from app.services.accounts.sign_in_attempts import KnownOrigins
 from app.services.accounts.sign_ins import SignInService
+from app.services.audits.claims import JudgeAuditSweeper
+from app.services.audits.runner import JudgeAuditRunner
+from app.services.audits.service import JudgeAuditService
 from app.services.data.compression import CompressionService
 from app.services.data.export import ExportService
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
@@ -144,6 +147,9 @@ class Services:
     ingest: IngestService
     insight: InsightService
     insight_counter: InsightCounter
+    judge_audit_runner: JudgeAuditRunner
+    judge_audit_sweeper: JudgeAuditSweeper
+    judge_audits: JudgeAuditService
     keys: KeyService
     labels: LabelService
     log_records: LogRecordService
@@ -269,7 +275,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     )
     parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
     parts.make(RunCaller, timeout_s=settings.run_call_s)
-    for player in (ReplayPlayer, OnlineCheckRunner):
+    for player in (ReplayPlayer, OnlineCheckRunner, JudgeAuditRunner):
         parts.make(
             player,
             database=backends.database.background,

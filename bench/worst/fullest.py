@@ -204,6 +204,7 @@ def _accepted(stage: Stage, path: str, body: Any, location: str) -> int:
 def _batches(stage: Stage, size: Size) -> None:
     """Many small test cases with an experiment on all, calibrations, and batches of replays: small and large ones."""
     prompt, database = f"/api/v1/prompts/{stage.ids['prompt_id']}", stage.world.container.database
+    audit_id = _accepted(stage, f"{prompt}/judge-audits", {"probes": 40}, "/api/v1/judge-audits/{}")
     for name in CASES:
         copy_row(database, "replays", stage.ids[f"replay_{name}"], size.of(LARGE_OF_BATCH))
         copy_row(database, "test_cases", stage.ids[f"test_case_{name}"], size.of(LARGE_CASES))
@@ -213,5 +214,10 @@ def _batches(stage: Stage, size: Size) -> None:
     copy_row(database, "test_cases", small, size.of(AT_ONCE))
     calibrations = f"/api/v1/test-cases/{stage.ids['test_case_turns']}/calibrations"
     calibration_id = _accepted(stage, calibrations, {"repeats": 2}, "/api/v1/calibrations/{}")
-    stage.ids |= {"calibration_id": calibration_id, "replay_small": replay_id, "test_case_small": small}
+    stage.ids |= {
+        "audit_id": audit_id,
+        "calibration_id": calibration_id,
+        "replay_small": replay_id,
+        "test_case_small": small,
+    }
     stage.ids |= experiments.fill(stage, size, small, replay_id)

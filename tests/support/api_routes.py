@@ -25,6 +25,7 @@ NOTHING: dict[str, Any] = {
     "span_id": "0" * 16,
     "test_case_id": 2**62,
     "replay_id": 2**62,
+    "audit_id": 2**62,
     "calibration_id": 2**62,
     "experiment_id": 2**62,
     "key_id": 2**62,

@@ -58,6 +58,7 @@ def everything(world: Project) -> dict[str, Any]:
         "calibration_id": _calibrated(world, case["id"]),
         "label": _labelled(world, prompt),
         "experiment_id": _experimented(world, prompt_id),
+        "audit_id": _audited(world, prompt),
         "step": 0,
         "turn": 1,
         "text": "user",
@@ -127,6 +128,13 @@ def _calibrated(world: Project, test_case_id: int) -> int:
     wait_until(lambda: world.get(path).json["status"] not in ("queued", "running"), path)
     calibration_id: int = accepted.json["id"]
     return calibration_id
+
+
+def _audited(world: Project, prompt: str) -> int:
+    accepted = world.post(f"{prompt}/judge-audits", json={"probes": 1})
+    assert accepted.status_code == 202, accepted.text
+    audit_id: int = accepted.json["id"]
+    return audit_id
 
 
 def _experimented(world: Project, prompt_id: int) -> int:

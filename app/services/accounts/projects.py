@@ -13,6 +13,7 @@ from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, organizations
 from app.models.audit_log import Action, Actor, AuditEntry
+from app.models.judge_audits import judge_audits
 from app.models.organizations import Project
 from app.models.queries import insert_row, update_rows
 from app.models.replays import replays
@@ -116,6 +117,10 @@ class Owners:
     def of_replays(self, replay_ids: Collection[int]) -> dict[int, int]:
         """Return {replay id: organization id} of the replays that exist."""
         return self._of(replays, replay_ids)
+
+    def of_audits(self, audit_ids: Collection[int]) -> dict[int, int]:
+        """Return {audit id: organization id} of the audits that exist."""
+        return self._of(judge_audits, audit_ids)
 
     def _of(self, table: Table, ids: Collection[int]) -> dict[int, int]:
         with self._database.read() as connection:

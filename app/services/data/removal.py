@@ -119,6 +119,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
         ("runs", policy.runs_days),
         ("replays", policy.replays_days),
         ("known_verdicts", policy.replays_days),
+        ("judge_audits", policy.replays_days),
         ("calibrations", policy.replays_days),
         ("experiments", policy.replays_days),
         ("rejected_spans", policy.rejected_days),
@@ -129,6 +130,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
 OF_PROMPT = (
     "replays",
     "known_verdicts",
+    "judge_audits",
     "calibrations",
     "experiments",
     "case_snapshots",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -11,6 +13,7 @@ from app.models import budgets, calibrations, case_snapshots, prompt_versions
 from app.models import cases as test_cases
 from app.models.case_snapshots import PlayedCase
 from app.models.language_models import LanguageModel
+from app.models.prompts import PromptHead
 from app.models.replays import ReplayRow
 from app.replay.cases import load_case
 from app.replay.types import TestCase
@@ -19,6 +22,19 @@ from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import resolved
 from app.services.replays.ports import SnapshotDraft
+
+
+class FrozenDraft(Protocol):
+    """A row of work that plays a frozen draft with a judge."""
+
+    @property
+    def organization_id(self) -> int: ...
+    @property
+    def prompt_id(self) -> int: ...
+    @property
+    def draft_snapshot_id(self) -> int: ...
+    @property
+    def judge_model_id(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +58,14 @@ class Preparation:
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         played = _played(connection, row)
         case = load_case(resolved(played.document, head))
+        snapshot = self.draft(connection, head, row, case, played.created_at)
+        max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
+        return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost)
+
+    def draft(
+        self, connection: Connection, head: PromptHead, row: FrozenDraft, case: TestCase, made_at: datetime
+    ) -> SnapshotDraft:
+        """Return the content that was frozen for a row, as a replay of a test case that was made then plays it."""
         kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
         draft = PromptContent(
             row.prompt_id,
@@ -57,15 +81,14 @@ class Preparation:
             connection,
             prompt_id=row.prompt_id,
             commit_hashes={turn.prompt_version for turn in case.turns if turn.prompt_version},
-            before=played.created_at,
+            before=made_at,
         )
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
         snapshot = SnapshotDraft(draft, versions, defined)
         snapshot.check_renderings(case)
-        max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
-        return Prepared(row, case, snapshot, self._judge_model(connection, row), max_cost)
+        return snapshot
 
-    def _judge_model(self, connection: Connection, row: ReplayRow) -> LanguageModel | None:
+    def judge_model(self, connection: Connection, row: FrozenDraft) -> LanguageModel | None:
         """Return the judge model that was chosen when the replay was started."""
         if row.judge_model_id is None:
             return None

@@ -1,0 +1,58 @@
+"""The actor of audits, and the delivery that sends its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import dramatiq
+import redis
+import structlog
+from dramatiq.brokers.redis import RedisBroker
+
+from app.actors.options import RETRIED
+from app.errors import Unavailable
+from app.redis_store.broker import WakingBroker
+from app.redis_store.middleware import owned
+from app.services.accounts.projects import Owners
+from app.services.audits.claims import JudgeAuditSweeper
+from app.services.audits.runner import JudgeAuditRunner
+
+log = structlog.get_logger(__name__)
+
+AuditActor = dramatiq.Actor[[int], None]
+
+TIME_LIMIT_MS = 3_600_000
+
+
+def declare(broker: RedisBroker, runner: JudgeAuditRunner) -> AuditActor:
+    """Declare the actor. Dramatiq retries it while the database is away, and elsewhere when this process stops."""
+
+    @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
+    def audit_judge(audit_id: int) -> None:
+        runner.run(audit_id)
+
+    return audit_judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditDelivery:
+    """Sends the messages of audits."""
+
+    broker: WakingBroker
+    actor: AuditActor
+    owners: Owners
+    sweeper: JudgeAuditSweeper
+
+    def send(self, audit_ids: Iterable[int]) -> None:
+        """Send the audits' messages. While Redis or the database is away they wait for the clock's next sweep."""
+        ids = list(audit_ids)
+        try:
+            for audit_id, organization_id in self.owners.of_audits(ids).items():
+                self.broker.enqueue(owned(self.actor.message(audit_id), organization_id))
+        except (redis.RedisError, Unavailable) as error:
+            log.warning("audits_not_sent", audit_ids=ids, error=str(error))
+
+    def sweep(self) -> None:
+        """Send the audits again that were left behind; the clock calls it."""
+        self.send(self.sweeper.sweep())

@@ -1,0 +1,1 @@
+"""Audits of the gate: probes of a prompt, and what the gate decides on them."""

@@ -109,30 +109,30 @@ def free_at(connection: Connection, *, webhook_id: int, when: datetime) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
-    """A webhook and the rejected spans that were not reported to it, those with ids in (told_id, newest_id]."""
+class UnreportedRejections:
+    """A webhook and the rejected spans that were not reported to it, those with ids in (reported_id, newest_id]."""
 
     webhook_id: int
     project_id: int
     events: list[str]
-    told_id: int
+    reported_id: int
     newest_id: int
 
 
-def untold_rejections(connection: Connection, *, limit: int) -> list[Untold]:
+def unreported_rejections(connection: Connection, *, limit: int) -> list[UnreportedRejections]:
     """List enabled webhooks with unreported rejected spans, alternating between organizations."""
     r = rejected_spans.c
     newest = select(r.id).where(r.project_id == _C.project_id).order_by(r.id.desc()).limit(1).scalar_subquery()
     columns = (_C.id, _C.project_id, _C.events, _C.rejected_id)
     statement = select(*columns, newest).where(_C.enabled, newest > _C.rejected_id)
     in_turn = organizations.in_turn(statement, _C.project_id, _C.rejected_id, _C.id)
-    return queries.list_rows(connection, Untold, in_turn.limit(limit))
+    return queries.list_rows(connection, UnreportedRejections, in_turn.limit(limit))
 
 
-def note_told(connection: Connection, untold: Untold) -> bool:
+def mark_reported(connection: Connection, unreported: UnreportedRejections) -> bool:
     """Mark these spans as reported to the webhook; returns False if another process has done so."""
-    unmoved = update(webhooks).where(_C.id == untold.webhook_id, _C.rejected_id == untold.told_id)
-    return queries.changes_row(connection, unmoved.values(rejected_id=untold.newest_id))
+    unmoved = update(webhooks).where(_C.id == unreported.webhook_id, _C.rejected_id == unreported.reported_id)
+    return queries.changes_row(connection, unmoved.values(rejected_id=unreported.newest_id))
 
 
 def forget_reused_ids(connection: Connection) -> None:

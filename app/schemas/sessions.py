@@ -21,7 +21,7 @@ from app.services.search import service as search
 from app.services.sessions import listing as session_list
 from app.services.sessions.filters import PERIODS, YESTERDAY, SessionFilter
 from app.sessions.facts import MAX_NAME
-from app.sessions.said import Kind
+from app.sessions.turn_texts import Kind
 from app.timestamps import of_unix_ns
 
 # A duration in nanoseconds is a BIGINT.

@@ -17,10 +17,10 @@ from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
-from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
+from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Step, Turn, Usage
 from app.values.json import json_container, json_or_text
 

@@ -16,7 +16,7 @@ from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TURNS_
 from app.schemas.runs import QUESTION_MAX
 from app.services.prompts.labels import LABELS_MAX
 from app.services.replays.frozen import AT_ONCE
-from app.sessions.said import TEXT_MAX
+from app.sessions.turn_texts import TEXT_MAX
 from bench.worst import experiments, many, texts
 from bench.worst.rows import copy_row
 from bench.worst.stage import Size, Stage, stage

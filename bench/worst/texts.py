@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from app.sessions.said import TEXT_MAX
+from app.sessions.turn_texts import TEXT_MAX
 
 JSON_BYTES = 2_097_152
 TEXT = 500_000

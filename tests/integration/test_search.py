@@ -23,8 +23,8 @@ from app.services.search.indexing import EVERY_S, WORK_S, SearchIndexer
 from app.services.search.scanning import SEARCH_S
 from app.services.sessions.filters import SessionFilter
 from app.sessions.build import build_lone_turn
-from app.sessions.said import LoneTurn
 from app.sessions.spans import Records, StoredSpan
+from app.sessions.turn_texts import LoneTurn
 from app.wiring.container import Container
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER

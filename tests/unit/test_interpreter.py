@@ -25,7 +25,7 @@ from app.rendering.render import to_xml
 from app.schemas.csv_lines import csv_lines
 from app.search.query import parse
 from app.sessions.build import build_lone_turn
-from app.sessions.said import TEXT_MAX, said_in
+from app.sessions.turn_texts import TEXT_MAX, texts_in
 from app.values.budget import UNLIMITED
 from app.values.json import json_or_text
 from app.values.regex import Patterns
@@ -106,7 +106,7 @@ def turn(text: str) -> Work:
     message = json.dumps([{"role": "user", "content": text}, {"role": "assistant", "content": text}])
     recorded = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": message, "gen_ai.output.messages": text}
     batch = export(span(recorded))
-    return lambda: [list(said_in(build_lone_turn([stored]))) for stored in decode(batch).spans]
+    return lambda: [list(texts_in(build_lone_turn([stored]))) for stored in decode(batch).spans]
 
 
 def json_of(read: Callable[[str], object]) -> Callable[[str], Work]:

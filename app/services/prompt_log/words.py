@@ -15,7 +15,7 @@ from app.search.query import Query
 from app.services.prompt_log.query import Entry, LogPosition, LogQuery, Row
 from app.services.search.service import FoundTurn, Hit, Places, SearchService, part_with
 from app.services.sessions.service import SessionSummary
-from app.sessions.said import TEXT_MAX
+from app.sessions.turn_texts import TEXT_MAX
 
 EXACT_AT_ONCE, READ_AT_ONCE = 200, 20
 """Entries that are searched together: if the index suffices, and if texts have to be read."""

@@ -21,7 +21,7 @@ from app.search.words import word_set
 from app.services.search.order import BlockOrder
 from app.services.search.turn_sizes import first_spans, last_rows, sizes_of
 from app.sessions.build import build_lone_turn
-from app.sessions.said import LoneTurn, said_in
+from app.sessions.turn_texts import LoneTurn, texts_in
 from app.work.work_time import WorkTime
 
 log = structlog.get_logger(__name__)
@@ -151,7 +151,7 @@ def _words_of(connection: Connection, project_id: int, turns: Sequence[IndexedTu
 def _words_in(turn: LoneTurn | None) -> set[str] | None:
     """Return the words of a turn; None if they are too many."""
     words = set[str]()
-    for item in said_in(turn) if turn else ():
+    for item in texts_in(turn) if turn else ():
         words |= word_set(item.text)
         if len(words) > TURN_WORDS:
             return None

@@ -18,7 +18,7 @@ from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
-from app.sessions.said import Kind, LoneTurn, Said, said_in
+from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
 
 RARE = 1_000
 """Matching turns are looked up by their ids up to this number; beyond it the lists are read and filtered."""
@@ -206,7 +206,7 @@ class SearchService:
 
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
-) -> Iterator[tuple[FoundTurn, list[Said]]]:
+) -> Iterator[tuple[FoundTurn, list[TurnText]]]:
     """Yield turns with what is said in them; so many are in memory at once as `in_groups` allows."""
     while some := list(islice(turns, TURNS_AT_ONCE)):
         by_id = {found.turn.id: found for found in some}
@@ -216,8 +216,8 @@ def _read(
                 yield by_id[turn.id], _texts(built.pop(turn.key, None))
 
 
-def _texts(turn: LoneTurn | None) -> list[Said]:
-    return list(said_in(turn)) if turn else []
+def _texts(turn: LoneTurn | None) -> list[TurnText]:
+    return list(texts_in(turn)) if turn else []
 
 
 def _meet(terms: Iterable[Term], words: bytes | None) -> int:
@@ -229,11 +229,11 @@ def _indices(turns: int) -> Iterator[int]:
     return (index for index in range(TURNS) if turns >> index & 1)
 
 
-def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[Said]) -> Hit | None:
+def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[TurnText]) -> Hit | None:
     return next(filter(None, (_hit(query, turn, text) for text in texts)), None)
 
 
-def _hit(query: Query, turn: FoundTurn, text: Said) -> Hit | None:
+def _hit(query: Query, turn: FoundTurn, text: TurnText) -> Hit | None:
     part = part_with(query, text.text)
     return part and Hit(turn.number, turn.turn.trace_id.hex(), text.span_id, text.kind, *part)
 

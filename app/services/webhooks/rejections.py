@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import spans, webhook_deliveries, webhooks
-from app.models.webhooks import Untold, WebhookEvent
+from app.models.webhooks import UnreportedRejections, WebhookEvent
 from app.timestamps import Now
 
 WEBHOOKS_AT_ONCE = 500
@@ -25,22 +25,22 @@ class RejectionNotifier:
         """Write one event for each webhook with rejected spans that it has not been notified of."""
         self.database.retrying(webhooks.forget_reused_ids)
         with self.database.read() as connection:
-            waiting = webhooks.untold_rejections(connection, limit=WEBHOOKS_AT_ONCE)
-        for untold in waiting:
-            self.database.retrying(partial(self._notify, untold=untold))
+            waiting = webhooks.unreported_rejections(connection, limit=WEBHOOKS_AT_ONCE)
+        for unreported in waiting:
+            self.database.retrying(partial(self._notify, unreported=unreported))
 
-    def _notify(self, connection: Connection, untold: Untold) -> None:
-        if not webhooks.note_told(connection, untold) or WebhookEvent.SPANS_REJECTED not in untold.events:
+    def _notify(self, connection: Connection, unreported: UnreportedRejections) -> None:
+        if not webhooks.mark_reported(connection, unreported) or WebhookEvent.SPANS_REJECTED not in unreported.events:
             return
         counts = spans.rejected_between(
-            connection, project_id=untold.project_id, after_id=untold.told_id, last_id=untold.newest_id
+            connection, project_id=unreported.project_id, after_id=unreported.reported_id, last_id=unreported.newest_id
         )
         causes = [{"code": code, "count": count} for code, count in counts.items()]
         webhook_deliveries.add_deliveries(
             connection,
             self.now(),
             WebhookEvent.SPANS_REJECTED,
-            {"projectId": untold.project_id, "rejected": sum(counts.values()), "causes": causes},
-            project_id=untold.project_id,
-            webhook_ids=[untold.webhook_id],
+            {"projectId": unreported.project_id, "rejected": sum(counts.values()), "causes": causes},
+            project_id=unreported.project_id,
+            webhook_ids=[unreported.webhook_id],
         )

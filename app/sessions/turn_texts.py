@@ -17,7 +17,7 @@ TEXT_MIN = 64
 """Characters that a text counts as at least."""
 
 
-class Said(NamedTuple):
+class TurnText(NamedTuple):
     """A text of a turn. `span_id` is that of its step, None for the user's text; an `aside` comes with tool calls."""
 
     kind: Kind
@@ -34,38 +34,38 @@ class LoneTurn:
     spans: Sequence[TurnSpan]
 
 
-def said_in(turn: LoneTurn) -> Iterator[Said]:
+def texts_in(turn: LoneTurn) -> Iterator[TurnText]:
     """Yield the texts of a turn until `TURN_MAX` characters are reached."""
     left = TURN_MAX
-    for said in _all(turn):
+    for whole in _all(turn):
         if left <= 0:
             return
-        text = said.text[: min(left, TEXT_MAX)]
+        text = whole.text[: min(left, TEXT_MAX)]
         left -= max(len(text), TEXT_MIN)
-        yield said._replace(text=text)
+        yield whole._replace(text=text)
 
 
-def _all(turn: LoneTurn) -> Iterator[Said]:
+def _all(turn: LoneTurn) -> Iterator[TurnText]:
     if turn.user:
-        yield Said("user", None, turn.user)
+        yield TurnText("user", None, turn.user)
     for step in turn.steps:
         yield from _of_step(step)
     for span in turn.spans:
         if thought := reasoning(span.outputs):
-            yield Said("reasoning", span.span_id, thought)
-        if beside := text_beside_tools(span.outputs):
-            yield Said("aside", span.span_id, beside)
+            yield TurnText("reasoning", span.span_id, thought)
+        if aside := text_beside_tools(span.outputs):
+            yield TurnText("aside", span.span_id, aside)
 
 
-def _of_step(step: Step) -> Iterator[Said]:
+def _of_step(step: Step) -> Iterator[TurnText]:
     if step.kind == "answer":
-        yield Said("answer", step.span_id, step.text)
+        yield TurnText("answer", step.span_id, step.text)
         return
-    yield Said("arguments", step.span_id, _text(step.arguments))
+    yield TurnText("arguments", step.span_id, _text(step.arguments))
     if step.error:
-        yield Said("error", step.span_id, step.error)
+        yield TurnText("error", step.span_id, step.error)
     else:
-        yield Said("result", step.span_id, _text(step.result))
+        yield TurnText("result", step.span_id, _text(step.result))
 
 
 def _text(value: Any) -> str:

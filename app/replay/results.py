@@ -181,7 +181,8 @@ def _decide(turn: TurnResult, at: int, verdict: Literal["passed", "failed"]) -> 
     step = turn.steps[at]
     if verdict not in ("passed", "failed"):
         raise Invalid("verdict: must be passed or failed")
-    if step.result != "needs_review" and step.decided_by not in ("judge", "known", "person"):
+    is_open = step.result == "needs_review" or step.digest is not None
+    if not is_open and step.decided_by not in ("judge", "known") and step.judged is None:
         raise Invalid("n: this step does not need review")
     judged = step.judged
     if step.decided_by == "judge" and step.result in ("passed", "failed"):

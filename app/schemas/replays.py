@@ -14,6 +14,7 @@ from app.replay import findings
 from app.replay.findings import StepKind, StepResult, StopReason
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
+from app.replay.types import Judging
 from app.schemas.answer import (
     AnswerSchema,
     answer_of,
@@ -42,9 +43,16 @@ NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
 
 class JudgeSchema(StrictSchema):
-    """`judgeModelName` judges instead of the prompt's model."""
+    """`judgeModelName` judges instead of the prompt's model.
+
+    With `judge` "always" the request is refused if no model can judge; with "never" none is asked, so that texts in
+    other words need review.
+    """
 
     judge_model = Text(data_key="judgeModelName", minimum=1, maximum=128, load_default=None)
+    judging = fields.String(
+        data_key="judge", validate=validate.OneOf(get_args(Judging)), load_default="auto", metadata={"default": "auto"}
+    )
 
 
 class StartSchema(JudgeSchema):

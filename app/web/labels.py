@@ -108,11 +108,25 @@ DECIDED_BY = {
     "text": "by its text",
     "facts": "by the values in it",
     "guard": "by what it affirms or denies",
+    "rule": "by a rule",
+    "known": "by an earlier verdict on the same texts",
     "judge": "by a judge model",
     "person": "by a person",
     "check": "by its check",
 }
 FACTS: dict[str, Badge] = {"lost": ("lost", "bad"), "invented": ("invented", "bad"), "kept": ("kept", "ok")}
+FINDINGS = {
+    "missing": "Missing",
+    "added": "Added",
+    "contradicts": "Contradiction",
+    "unsupported": "Unsupported",
+    "against_instruction": "Against the instruction",
+    "leaks": "Reveals too much",
+    "language": "Another language",
+    "format": "Another format",
+    "refusal": "Refusal",
+    "other": "Another difference",
+}
 REJECTED_SPANS = {
     "malformed_span": "Send each span as an OTLP JSON object",
     "bad_trace_id": "Send a traceId of 32 hex digits, not all zero",

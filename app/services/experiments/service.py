@@ -19,6 +19,7 @@ from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
+from app.replay.types import Judging
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.plan import Numbers, PlannedModel, Repeats
@@ -26,6 +27,7 @@ from app.services.experiments.standing import REPLAYS_MAX
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.frozen import freeze_cases, freeze_content
+from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 
@@ -54,6 +56,7 @@ class NewExperiment:
     reuse: bool = True
     language_model_names: Sequence[str] = ()
     judge_model: str | None = None
+    judging: Judging = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ class ExperimentService:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         numbers = numbers_of(new, has_baseline=baseline is not None)
         _require_bounded(len(cases) * (1 + (baseline is not None) + len(others)), numbers)
-        judge = self.replays.choose_judge(connection, candidate, cases, new.judge_model)
+        judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         return insert_row(
             connection,
             experiments.experiments,

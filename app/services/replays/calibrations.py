@@ -22,10 +22,12 @@ from app.replay.calibration import Calibration, calibrate, rates
 from app.replay.cases import load_case
 from app.replay.documents import dump, load
 from app.replay.findings import ReplayResult
+from app.replay.types import Judging
 from app.services.replays.candidates import CandidateReader
 from app.services.replays.case_store import find
 from app.services.replays.cases import TestCaseService
 from app.services.replays.frozen import freeze_cases
+from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
@@ -87,7 +89,13 @@ class CalibrationService:
     test_cases: TestCaseService
 
     def start(
-        self, *, project_id: int, test_case_id: int, repeats: int, judge_model: str | None = None
+        self,
+        *,
+        project_id: int,
+        test_case_id: int,
+        repeats: int,
+        judge_model: str | None = None,
+        judging: Judging = "auto",
     ) -> CalibrationView:
         """Start `repeats` replays of the newest version; the caller sends their messages afterwards.
 
@@ -111,7 +119,7 @@ class CalibrationService:
                 test_case_id=test_case_id,
             )
             cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
-            self.replays.add(connection, played, cases * repeats, judge_model, calibration_id)
+            self.replays.add(connection, played, cases * repeats, JudgeChoice(judge_model, judging), calibration_id)
             return calibration_id
 
         return self.get(project_id=project_id, calibration_id=self.database.retrying(work))

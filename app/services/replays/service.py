@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-import orjson
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
-from app.errors import Conflict, Invalid, ProviderError, require
+from app.errors import Conflict, Invalid, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -21,13 +20,14 @@ from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.pagination import ListPage, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
-from app.replay.cases import load_case, needs_judge
 from app.replay.findings import ReplayResult, StepVerdict
+from app.replay.types import Judging
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
-from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content, read_documents
+from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
+from app.services.replays.judge_choice import JudgeChoice, choose_judge
 from app.services.replays.known import put_known, scope_of
 from app.timestamps import Now
 
@@ -78,13 +78,15 @@ class ReplayService:
         test_case_id: int,
         candidate: Candidate = DRAFT,
         judge_model: str | None = None,
+        judging: Judging = "auto",
     ) -> ReplayRow:
         """Freeze the candidate's content and write the replay's row; the caller sends its message afterwards."""
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
             known_id = require(prompt_id, "There is no such test case.")
-            return self._add(connection, project_id, known_id, [test_case_id], candidate, judge_model)
+            choice = JudgeChoice(judge_model, judging)
+            return self._add(connection, project_id, known_id, [test_case_id], candidate, choice)
 
         return self._started(work)[0]
 
@@ -96,11 +98,13 @@ class ReplayService:
         test_case_ids: Sequence[int] | None = None,
         candidate: Candidate = DRAFT,
         judge_model: str | None = None,
+        judging: Judging = "auto",
     ) -> Rows:
         """Start a replay of each test case, by default of all of the prompt's: either all are started or none."""
 
         def work(connection: Connection) -> Ids:
-            return self._add(connection, project_id, prompt_id, test_case_ids, candidate, judge_model)
+            choice = JudgeChoice(judge_model, judging)
+            return self._add(connection, project_id, prompt_id, test_case_ids, candidate, choice)
 
         return self._started(work)
 
@@ -208,25 +212,25 @@ class ReplayService:
         prompt_id: int,
         test_case_ids: Sequence[int] | None,
         candidate: Candidate,
-        judge_model: str | None,
+        choice: JudgeChoice,
     ) -> Ids:
         played = self.candidates.read(connection, project_id=project_id, prompt_id=prompt_id, candidate=candidate)
         cases = freeze_cases(connection, played.head, test_case_ids, now=self.now())
-        return self.add(connection, played, cases, judge_model)
+        return self.add(connection, played, cases, choice)
 
     def add(
         self,
         connection: Connection,
         candidate: CandidateContent,
         cases: Sequence[FrozenCase],
-        judge_model: str | None = None,
+        choice: JudgeChoice,
         calibration_id: int | None = None,
     ) -> Ids:
         """Add a replay of the candidate for each of the test cases, which may repeat.
 
         Raises `Invalid` if a model has to judge and none can.
         """
-        judge = self.choose_judge(connection, candidate, cases, judge_model)
+        judge = self.choose_judge(connection, candidate, cases, choice)
         setup = ReplaySetup(
             project_id=candidate.head.project_id,
             prompt_id=candidate.head.id,
@@ -239,44 +243,10 @@ class ReplayService:
         return replays.add_replays(connection, setup, [case.columns for case in cases], now=self.now())
 
     def choose_judge(
-        self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], name: str | None
+        self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], choice: JudgeChoice
     ) -> LanguageModel | None:
-        """Return the named model, else the candidate's model if it can judge.
-
-        Raises `Invalid` if the named model can't judge, or if a test case needs a judge and there is none.
-        """
-        default, organization_id = candidate.content.model, candidate.head.organization_id
-        if name is not None:
-            named = self.models.named(connection, organization_id=organization_id, name=name, field="judgeModelName")
-            if problem := self._can_judge(organization_id, named):
-                raise Invalid(f"judgeModelName: {problem}")
-            return named
-        if self._can_judge(organization_id, default) is None:
-            return default
-        _require_no_judge(connection, cases)
-        return None
-
-    def _can_judge(self, organization_id: int, model: LanguageModel) -> str | None:
-        """Return the reason why a model can't judge, None if it can."""
-        if model.vendor == "BUILTIN":
-            return f"{model.name} is a builtin model and can't judge; name a vendor's."
-        try:
-            self.credentials.find(organization_id, model.vendor, base_url=model.base_url)
-        except ProviderError as missing:
-            return str(missing)
-        return None
-
-
-def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> None:
-    """Raise `Invalid`, with advice, if a test case needs a judge model."""
-    ids = list(dict.fromkeys(case.test_case_id for case in cases))
-    for stored in read_documents(connection, ids):
-        for test_case_id, document in stored.items():
-            if needs_judge(load_case(orjson.loads(document))):
-                raise Invalid(
-                    f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. "
-                    "Set one for its vendor, name another model as judgeModelName, or change the test case's checks."
-                )
+        """Return the model that judges, as `judge_choice.choose_judge`."""
+        return choose_judge(connection, self.models, self.credentials, candidate, cases, choice)
 
 
 def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, commit_hash: str) -> ReplayFilter:

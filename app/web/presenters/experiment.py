@@ -185,11 +185,13 @@ class ExperimentFields:
     cases: Sequence[str]
     models: Sequence[str]
     fresh: bool
+    judge: str
 
     @property
     def more(self) -> bool:
         """Whether a rarely used field is filled in."""
-        return bool(self.min or self.max or self.min_pass_rate or self.max_slowdown or self.fresh)
+        filled = self.min or self.max or self.min_pass_rate or self.max_slowdown or self.fresh
+        return bool(filled) or self.judge != "auto"
 
     def body(self) -> dict[str, Any]:
         """Return the API's body for the experiment. Raises `Invalid` for a field that is not a number."""
@@ -207,6 +209,7 @@ class ExperimentFields:
             **{name: value for name, value in numbers.items() if value is not None},
             "repeats": {name: value for name, value in repeats.items() if value is not None},
             "reuse": not self.fresh,
+            "judge": self.judge,
             "languageModelNames": [*self.models],
         }
 
@@ -228,11 +231,19 @@ def fields_of(form: Form) -> ExperimentFields:
         cases=form.texts("case"),
         models=form.texts("model"),
         fresh=form.flag("fresh"),
+        judge=form.text("judge", "auto"),
     )
 
 
 def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
     return fields_of(Form({name: [value] for name, value in query.items()}))
+
+
+JUDGES = [
+    ("auto", "Ask the model that judges, if one can"),
+    ("always", "Start only if a model can judge"),
+    ("never", "Ask no model: other words need a person"),
+]
 
 
 def detect_choices(chosen: str) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from app.replay.edited_steps import EditedSteps
 from app.replay.types import TestCase
 from app.web.filters import pretty
 from app.web.presenters.diffs import DiffBudget, DiffRow, diff_json, diff_rows
+from app.web.presenters.replay_findings import ShownFinding, shown_findings
 from app.web.presenters.replay_parts import ReplayPart, StepPlace
 
 
@@ -21,14 +22,15 @@ class ShownStep:
     """A step, or an extra call or answer. `step` is its JSON.
 
     `number` counts the steps of all turns from 0; it is None for an extra. `rows` are the diff of the recording and the
-    draft. `accepted` is True if the test case now expects what the draft did, and None if that can't be accepted.
-    `violations` are the kinds of violations that the step caused.
+    draft, `findings` a judge's. `accepted` is True if the test case now expects what the draft did, and None if that
+    can't be accepted. `violations` are the kinds of violations that the step caused.
     """
 
     anchor: str
     step: Mapping[str, Any]
     number: int | None = None
     rows: list[DiffRow] = field(default_factory=list)
+    findings: list[ShownFinding] = field(default_factory=list)
     accepted: bool | None = None
     violations: list[str] = field(default_factory=list)
 
@@ -42,9 +44,9 @@ class ShownStep:
 
     @property
     def may_be_judged(self) -> bool:
-        """Whether a person may decide: the step needs review, or a judge decided it."""
+        """Whether a person may decide: the step needs review, or a judge or an earlier verdict decided it."""
         step = self.step
-        return step.get("result") == "needs_review" or step.get("decidedBy") == "judge" or "judged" in step
+        return step.get("result") == "needs_review" or step.get("decidedBy") in ("judge", "known") or "judged" in step
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ def _step(
 ) -> ShownStep:
     accepted = _accepted(expected, place.turn, place.index, place.step)
     kinds = violations.get(place.anchor, [])
-    return ShownStep(place.anchor, place.step, place.number, _difference(place.step, budget), accepted, kinds)
+    rows, findings = _difference(place.step, budget), shown_findings(place.step)
+    return ShownStep(place.anchor, place.step, place.number, rows, findings, accepted, kinds)
 
 
 def _accepted(steps: EditedSteps | None, turn: int, place: int, step: Mapping[str, Any]) -> bool | None:

@@ -72,6 +72,7 @@ class NewExperimentPage(PromptPage):
                 *presenter.version_choices(versions, fields.baseline),
             ],
             detects=presenter.detect_choices(fields.detect),
+            judges=presenter.JUDGES,
             cases=cases.entries,
             more_cases=cases.next_cursor is not None,
             models=model_choices(models, ""),

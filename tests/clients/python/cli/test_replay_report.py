@@ -182,3 +182,42 @@ def test_json_has_everything() -> None:
     assert (report["promptId"], report["exitCode"]) == (7, 2)
     assert report["replays"][0]["replay"] == PASSED.replay
     assert (report["replays"][1]["status"], report["replays"][1]["problem"]) == ("error", "the instance is gone")
+
+
+FOUND = {"kind": "contradicts", "recorded": "5 EUR", "produced": "6 EUR", "matters": True, "why": "The price differs."}
+JUDGED = {
+    "kind": "answer",
+    "result": "failed",
+    "reason": "The price differs.",
+    "expected": "Rooms: " + "quiet " * 100 + "for 5 EUR.",
+    "actual": "For 6 EUR\nwith breakfast.",
+    "diff": [{"path": "", "expected": "a", "actual": "b"}],
+    "findings": [FOUND, FOUND | {"kind": "missing", "produced": "", "why": "It is \x1b[2J\nnot quiet."}],
+}
+
+
+def test_a_step_that_a_judge_failed_shows_its_findings_with_the_quotes_in_both_texts() -> None:
+    lines = list(details(outcome("failed", JUDGED)))
+
+    assert lines[0] == "  turn 1, step 1 (answer) failed: The price differs."
+    assert lines[1] == "    contradicts: The price differs."
+    assert lines[2].startswith("      - …")
+    assert lines[2].endswith("quiet for »5 EUR«.")
+    assert lines[3] == "      + For »6 EUR« with breakfast."
+    assert lines[4] == "    missing: It is \\u001b[2J\\nnot quiet."
+    assert lines[6] == "      + For 6 EUR with breakfast."
+    assert len(lines) == 7
+
+
+def test_the_findings_about_arguments_quote_their_json() -> None:
+    sides = {"expected": {"name": "send", "arguments": {"to": "5 EUR"}}, "actual": {"arguments": {"to": "6 EUR"}}}
+    lines = list(details(outcome("failed", JUDGED | {"kind": "tool_call"} | sides)))
+
+    assert lines[2:4] == ['      - {"to": "»5 EUR«"}', '      + {"to": "»6 EUR«"}']
+
+
+def test_junit_has_the_findings() -> None:
+    (failure,) = ElementTree.fromstring(junit(7, [outcome("failed", JUDGED)])).iter("failure")
+
+    assert "contradicts: The price differs." in (failure.text or "")
+    assert "»6 EUR«" in (failure.text or "")

@@ -113,13 +113,14 @@ def test_an_empty_form_asks_for_the_defaults() -> None:
         "detect": 0.25,
         "repeats": {},
         "reuse": True,
+        "judge": "auto",
         "languageModelNames": [],
     }
 
 
 def test_every_field_of_the_form_reaches_the_api() -> None:
     values = {"candidate": HASH, "baseline": "none", "detect": "0.2", "maxCost": " 1.5 ", "min": "3", "max": "9"}
-    values |= {"minPassRate": "90", "maxSlowdown": "2", "fresh": "1"}
+    values |= {"minPassRate": "90", "maxSlowdown": "2", "fresh": "1", "judge": "never"}
     form = Form({**{name: [value] for name, value in values.items()}, "case": ["7", "8"], "model": ["a", "b"]})
 
     assert fields_of(form).more
@@ -133,6 +134,7 @@ def test_every_field_of_the_form_reaches_the_api() -> None:
         "maxSlowdown": 2.0,
         "repeats": {"min": 3, "max": 9},
         "reuse": False,
+        "judge": "never",
         "languageModelNames": ["a", "b"],
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option, prompt_option, select_cases, url_option
+from reprise_client.cli.replay import judging_option, key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
     from reprise_client.cli.bisect_run import Bisection
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @click.option("--bad", metavar="HASH", help="A version that fails; the newest when left out.")
 @click.option("--repeats", type=click.IntRange(2, 100), default=6, show_default=True, help="Replays of these two.")
 @click.option("--max-replays", type=click.IntRange(4), default=150, show_default=True, help="Replays of all versions.")
-@click.option("--judge", help="Model that judges AI checks; the organization's default when left out.")
+@click.option("--judge", help="Model that judges in the place of the versions' own.")
+@judging_option
 @click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one replay.")
 def bisect(
     url: str,
@@ -36,6 +37,7 @@ def bisect(
     repeats: int,
     max_replays: int,
     judge: str | None,
+    judging: str | None,
     timeout: float,
 ) -> None:
     """Find the version with which a test case began to fail, by replays of versions between a good and a bad one.
@@ -52,7 +54,7 @@ def bisect(
         raise remote.CouldNotRun(f"There is more than one test case {name!r}: name it by its id.")
     versions = between(instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"], good, bad)
     project_id = instance.get(f"/api/v1/prompts/{prompt_id}")["projectId"]
-    runner = remote.Runner(remote=instance, timeout_s=timeout, judge=judge)
+    runner = remote.Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging)
     bisection = bisect_run.Bisection(runner, case, versions, f"{instance.url}/projects/{project_id}/replays/")
     sys.exit(_search(bisection, repeats, max_replays))
 

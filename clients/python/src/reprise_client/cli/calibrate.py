@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option, prompt_option, select_cases, url_option
+from reprise_client.cli.replay import judging_option, key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
@@ -26,10 +26,20 @@ POLL_S = 1.0
 @prompt_option
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--repeats", type=click.IntRange(2, 20), default=5, show_default=True, help="Replays of each test case.")
+@click.option("--judge", help="Model that judges in the place of the version's own.")
+@judging_option
 @click.option("--accept", is_flag=True, help="Change the test cases as the calibrations propose.")
 @click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one test case.")
 def calibrate(
-    url: str, api_key: str, prompt_id: int, names: tuple[str, ...], repeats: int, accept: bool, timeout: float
+    url: str,
+    api_key: str,
+    prompt_id: int,
+    names: tuple[str, ...],
+    repeats: int,
+    judge: str | None,
+    judging: str | None,
+    accept: bool,
+    timeout: float,
 ) -> None:
     """Replay a prompt's newest version several times to see if its test cases can be relied on.
 
@@ -40,7 +50,8 @@ def calibrate(
     instance = remote.connect(url, api_key)
     codes = []
     for test_case_id, name in select_cases(instance, prompt_id, names):
-        found = calibrated(instance, test_case_id, repeats, timeout)
+        body = {"repeats": repeats, **remote.judge_fields(judge, judging)}
+        found = calibrated(instance, test_case_id, body, timeout)
         for line in report(name, found):
             terminal.echo(line)
         if accept and found["proposals"]:
@@ -53,7 +64,7 @@ def calibrate(
 def calibrated(
     instance: Remote,
     test_case_id: int,
-    repeats: int,
+    body: dict[str, Any],
     timeout_s: float,
     sleep: Callable[[float], None] = time.sleep,
     monotonic: Callable[[], float] = time.monotonic,
@@ -62,7 +73,7 @@ def calibrated(
     from reprise_client.cli.remote import CouldNotRun
 
     until = monotonic() + timeout_s
-    started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", {"repeats": repeats})
+    started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", body)
     while True:
         found: dict[str, Any] = instance.get(f"/api/v1/calibrations/{started['id']}")
         if found["status"] not in UNFINISHED:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option
+from reprise_client.cli.replay import judging_option, key_option
 
 Ratio = click.FloatRange(0, 1, min_open=True, max_open=True)
 report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)
@@ -47,6 +47,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
 @click.option("--judge", help="Model that judges in the place of the candidate's own.")
+@judging_option
 @click.option("--no-reuse", is_flag=True, help="Play anew what was played in the last week.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
 @click.option("--json", "json_file", type=report_file, help="Write the experiment there; - for standard output.")

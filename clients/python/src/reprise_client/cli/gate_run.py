@@ -134,6 +134,7 @@ def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, 
     asked = {
         "candidate": _candidate(request, own, instance, prompt_id),
         "judgeModelName": options["judge"],
+        "judge": options["judging"],
         "detect": options["detect"],
         "repeats": repeats and {"min": repeats[0], "max": repeats[1]},
         "alpha": options["alpha"],

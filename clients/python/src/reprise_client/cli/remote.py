@@ -199,6 +199,12 @@ UNFINISHED = ("queued", "running")
 POLL_S = (0.25, 2.0)
 
 
+def judge_fields(judge: str | None, judging: str | None) -> dict[str, str]:
+    """Return the fields of a request that choose the judge, as an instance of an older release knows no defaults."""
+    fields = {"judgeModelName": judge, "judge": judging}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
     """`replay` is the API's resource; None, with the reason as `problem`, when there is none.
@@ -228,6 +234,7 @@ class Runner:
     remote: Remote
     timeout_s: float
     judge: str | None = None
+    judging: str | None = None
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
@@ -246,7 +253,7 @@ class Runner:
                     self._cancel(replay_id)
 
     def _outcome(self, test_case_id: int, name: str, candidate: Any, running: set[int]) -> ReplayOutcome:
-        body = {"judgeModelName": self.judge} if self.judge else {}
+        body: dict[str, Any] = judge_fields(self.judge, self.judging)
         # An instance of an older release knows no other candidate than the draft, nor the word.
         body |= {} if candidate == "draft" else {"candidate": candidate}
         try:

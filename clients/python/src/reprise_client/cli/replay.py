@@ -27,6 +27,11 @@ key_option = click.option(
     "--api-key", envvar="REPRISE_API_KEY", show_envvar=True, default="", help="Better set as the variable."
 )
 prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, help="The prompt's id.")
+judging_option = click.option(
+    "--judging",
+    type=click.Choice(["auto", "always", "never"]),
+    help="Refuse to run without a judge, or ask none; auto when left out.",
+)
 
 
 @click.command()
@@ -38,6 +43,7 @@ prompt_option = click.option("--prompt", "prompt_id", type=int, required=True, h
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
 @click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
 @click.option("--judge", help="Model that judges in the place of the draft's own.")
+@judging_option
 @click.option("--timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds for one replay.")
 def replay(
     url: str,
@@ -48,6 +54,7 @@ def replay(
     json_file: Path | None,
     concurrency: int,
     judge: str | None,
+    judging: str | None,
     timeout: float,
 ) -> None:
     """Replay a prompt's test cases against its draft.
@@ -62,7 +69,9 @@ def replay(
     except remote.CouldNotRun as problem:
         _report(prompt_id, [remote.ReplayOutcome(None, "reprise replay", None, problem.message)], junit, json_file)
         raise
-    outcomes = _show(remote.Runner(remote=instance, timeout_s=timeout, judge=judge), cases, concurrency)
+    outcomes = _show(
+        remote.Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging), cases, concurrency
+    )
     order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
     outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
     _report(prompt_id, outcomes, junit, json_file)

@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from reprise_formats.controls import HIDDEN, visible
+from reprise_formats.quotes import QuotedText, compared_text
 
 from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.differences import unified
@@ -139,8 +140,20 @@ def _extra(step: dict[str, Any]) -> str:
 def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
     reason = step.get("reason") or "it differs"
     yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
+    if step.get("findings"):
+        yield from _findings(step)
+        return
     for difference in step.get("diff", ()):
         yield from _difference(difference)
+
+
+def _findings(step: dict[str, Any]) -> Iterator[str]:
+    """Show what a judge found, with its quotes between » and « in both texts."""
+    texts = [QuotedText(compared_text(step, side)) for side in ("expected", "actual")]
+    for finding in step["findings"]:
+        yield f"    {finding['kind']}: {visible(finding['why'])}"
+        for mark, text, quote in zip("-+", texts, (finding["recorded"], finding["produced"]), strict=True):
+            yield f"      {mark} {visible(text.passage(quote).line)}"
 
 
 def _difference(difference: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,59 @@
+"""What went wrong in a replay, in words: the first step that did not pass, and what a judge found in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reprise_formats.quotes import Passage, QuotedText, compared_text
+
+from app.web.presenters.replay_parts import places_of
+
+_OUTCOMES = {"failed": "It failed", "needs_review": "A person must decide"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """A finding of a judge, with its quotes in both texts. `finding` is its JSON."""
+
+    finding: Mapping[str, Any]
+    recorded: Passage
+    produced: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The first step that made a replay fail, or that needs review. `title` and `reason` are sentences."""
+
+    anchor: str
+    title: str
+    reason: str
+    findings: list[ShownFinding]
+
+
+def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[ShownFinding]:
+    """Return the findings of a step, given as JSON. With `matter`, only the reasons for its failure, if it has any."""
+    findings = step.get("findings", ())
+    reasons = [finding for finding in findings if finding["matters"]] if matter else []
+    if not findings:
+        return []
+    recorded, produced = (QuotedText(compared_text(step, side)) for side in ("expected", "actual"))
+    return [
+        ShownFinding(finding, recorded.passage(finding["recorded"]), produced.passage(finding["produced"]))
+        for finding in reasons or findings
+    ]
+
+
+def first_trouble(result: Mapping[str, Any]) -> Trouble | None:
+    """Return the first step to look at in a result, the JSON of a `ReplayResult` or empty; None if all passed."""
+    wanted = result.get("status")
+    if wanted not in _OUTCOMES:
+        return None
+    for place in places_of(result.get("turns", ())):
+        if place.number is not None and place.step["result"] == wanted:
+            step, turn = place.step, place.turn + 1
+            name = f"the call of {step['expected']['name']}" if step["kind"] == "tool_call" else "the answer"
+            title = f"{_OUTCOMES[wanted]}: {name} in turn {turn}"
+            return Trouble(place.anchor, title, step.get("reason") or "", shown_findings(step, matter=True))
+    return None

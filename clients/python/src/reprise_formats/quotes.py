@@ -1,0 +1,76 @@
+"""Finds a quote in a text, and shows it with what is around it."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from reprise_formats.controls import visible_lines
+
+AROUND = 100
+QUOTE_MAX = 400
+_WORD = re.compile(r"\S+")
+
+
+class Passage(NamedTuple):
+    """The part of a text around a quote. `quote` is "" where it is not in the text; `before` then begins the text."""
+
+    before: str
+    quote: str = ""
+    after: str = ""
+
+    @property
+    def line(self) -> str:
+        """The passage in one line, with the quote between » and «."""
+        marked = f"{self.before}»{self.quote}«{self.after}" if self.quote else self.before
+        return " ".join(marked.split())
+
+
+class QuotedText:
+    """A text in which quotes are found, whatever white space is between their words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts: list[int] = []  # of the words in the text
+        self._places: list[int] = []  # of the words where one space is between them
+        words, place = [], 0
+        for word in _WORD.finditer(text):
+            words.append(word[0])
+            self._starts.append(word.start())
+            self._places.append(place)
+            place += len(word[0]) + 1
+        self._spaced = " ".join(words)
+
+    def passage(self, quote: str) -> Passage:
+        """Return the first place of a quote with `AROUND` characters on both sides; hidden characters are visible."""
+        spaced = " ".join(quote.split())
+        place = self._spaced.find(spaced) if spaced else -1
+        if place < 0:
+            return Passage(_cut(self._text, 2 * AROUND))
+        start, end = self._original(place), self._original(place + len(spaced) - 1) + 1
+        before, after = self._text[max(0, start - AROUND) : start], self._text[end : end + AROUND]
+        return Passage(
+            visible_lines("…" * (start > AROUND) + before),
+            _cut(self._text[start:end], QUOTE_MAX),
+            visible_lines(after + "…" * (end + AROUND < len(self._text))),
+        )
+
+    def _original(self, place: int) -> int:
+        """Return the place in the text of a character that has this place where one space is between words."""
+        word = bisect_right(self._places, place) - 1
+        return self._starts[word] + place - self._places[word]
+
+
+def compared_text(step: Mapping[str, Any], side: str) -> str:
+    """Return the text of a step's verdict that a judge has read: an answer, or the JSON of a call's arguments."""
+    value = step[side]
+    if step["kind"] == "tool_call" and value is not None:
+        value = value["arguments"]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, most: int) -> str:
+    return visible_lines(text if len(text) <= most else text[:most] + "…")

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from reprise_formats.quotes import AROUND, QUOTE_MAX, Passage, QuotedText
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "passage"),
+    [
+        ("It costs 5 EUR a night.", "5 EUR", Passage("It costs ", "5 EUR", " a night.")),
+        ("It costs\n 5\tEUR.", "costs 5 EUR", Passage("It ", "costs\n 5\tEUR", ".")),
+        ("5 EUR", " 5  EUR ", Passage("", "5 EUR", "")),
+        ("It costs 5 EUR.", "6 EUR", Passage("It costs 5 EUR.")),
+        ("It costs 5 EUR.", "", Passage("It costs 5 EUR.")),
+        ("", "5 EUR", Passage("")),
+        ("ab 5 EURO", "b 5 E", Passage("a", "b 5 E", "URO")),
+    ],
+)
+def test_a_quote_is_found_whatever_white_space_is_in_it(text: str, quote: str, passage: Passage) -> None:
+    assert QuotedText(text).passage(quote) == passage
+
+
+def test_a_long_text_is_shortened_around_the_quote() -> None:
+    passage = QuotedText("a " * 1_000_000 + "5 EUR" + " b" * 1_000_000).passage("5 EUR")
+
+    assert passage.quote == "5 EUR"
+    assert passage.before.startswith("…")
+    assert passage.after.endswith("…")
+    assert len(passage.before + passage.after) == 2 * AROUND + 2
+
+
+def test_a_long_quote_and_a_text_without_it_are_cut_off() -> None:
+    text = "x" * 10_000
+
+    assert QuotedText(text).passage(text).quote == "x" * QUOTE_MAX + "…"
+    assert QuotedText(text).passage("y").before == "x" * 2 * AROUND + "…"
+
+
+def test_hidden_characters_are_visible() -> None:
+    passage = QuotedText("a\u202eb <b>5 EUR</b>\x1b[2J c").passage("<b>5 EUR</b>\x1b[2J")
+
+    assert passage == Passage("a\\u202eb ", "<b>5 EUR</b>\\u001b[2J", " c")
+    assert passage.line == "a\\u202eb »<b>5 EUR</b>\\u001b[2J« c"

@@ -1,0 +1,49 @@
+"""The first step that explains why a replay did not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.web.presenters.replay_findings import first_trouble, shown_findings
+
+FINDING = {"kind": "added", "recorded": "", "produced": "6 EUR", "matters": True, "why": "The price is new."}
+
+
+def answer(result: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "answer", "result": result, "expected": "It is free.", "actual": "It costs 6 EUR."} | more
+
+
+def replay(status: str, *steps: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {"user": "Hello", "steps": [answer("passed")], "extra": []}
+    return {"status": status, "turns": [empty, {"user": "?", "steps": list(steps), "extra": []}]}
+
+
+def test_the_first_failed_step_is_named_with_the_findings_that_matter() -> None:
+    aside = FINDING | {"matters": False, "why": "It is shorter."}
+    failed = answer("failed", reason="The price is new.", findings=[aside, FINDING])
+
+    trouble = first_trouble(replay("failed", answer("needs_review"), failed, answer("failed")))
+
+    assert trouble is not None
+    assert (trouble.anchor, trouble.title) == ("step-2", "It failed: the answer in turn 2")
+    (shown,) = trouble.findings
+    assert (shown.finding["why"], shown.produced.quote, shown.recorded.quote) == ("The price is new.", "6 EUR", "")
+    assert len(shown_findings(failed)) == 2
+
+
+def test_a_step_without_findings_has_its_reason() -> None:
+    expected = {"name": "refund", "arguments": {}}
+    call = {"kind": "tool_call", "result": "needs_review", "expected": expected, "actual": None, "reason": "Odd."}
+
+    trouble = first_trouble(replay("needs_review", call))
+
+    assert trouble is not None
+    assert trouble.title == "A person must decide: the call of refund in turn 2"
+    assert (trouble.reason, trouble.findings) == ("Odd.", [])
+
+
+@pytest.mark.parametrize("result", [{}, replay("passed", answer("passed")), replay("failed", answer("passed"))])
+def test_a_replay_without_such_a_step_has_no_trouble(result: dict[str, Any]) -> None:
+    assert first_trouble(result) is None

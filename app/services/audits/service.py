@@ -24,9 +24,11 @@ from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, page_by_id
 from app.replay.rubric import RUBRIC_ID
+from app.replay.types import Judging
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import CandidateContent, CandidateReader
 from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
+from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
@@ -82,6 +84,7 @@ class JudgeAuditService:
         project_id: int,
         prompt_id: int,
         judge_model: str | None = None,
+        judging: Judging = "auto",
         probes: int = PROBES,
         max_cost: float | None = None,
         seed: str | None = None,
@@ -96,7 +99,7 @@ class JudgeAuditService:
             cases = freeze_cases(connection, candidate.head, None, now=self.now())
             if not cases:
                 raise Invalid("The prompt has no test cases, so there is nothing to audit.")
-            judge = self.replays.choose_judge(connection, candidate, cases, judge_model)
+            judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(judge_model, judging))
             columns = {"probes": probes, "max_cost": max_cost, "seed": seed or _seed(candidate.head)}
             return self._add(connection, candidate, cases, judge, columns)
 

@@ -22,6 +22,8 @@ A = TypeVar("A")
 QUESTIONS_PER_ROUND = 128
 # The same time as a caller waits for a connection of the database's pool.
 WAIT_S = 10.0
+# Drivers raise `ValueError` for texts that they cannot encode.
+REFUSALS = (SQLAlchemyError, ServiceError, ValueError)
 
 
 class Coalescer(Generic[Q, A]):
@@ -158,7 +160,7 @@ class GroupCommit(Generic[Q, A]):
     """Commits the simultaneous changes of several threads to one project in one transaction.
 
     `commit` gets the changes and returns as many results, in the same order; it makes all changes or none. If it raises
-    a `ServiceError` or an error of SQLAlchemy for several changes, each is committed separately, so that a change that
+    one of `REFUSALS` for several changes, each is committed separately, so that a change that
     is refused fails only for its caller. But `Unavailable` is raised to all callers, without another try. `project_of`
     returns the id of a change's project: a transaction has changes of one project, as two projects may be on two
     shards, and does not wait for another project's.
@@ -199,7 +201,7 @@ class GroupCommit(Generic[Q, A]):
             return self._commit(changes)
         except Unavailable:
             raise
-        except (SQLAlchemyError, ServiceError):
+        except REFUSALS:
             if len(changes) == 1:
                 raise
         return [self._commit_single(change) for change in changes]
@@ -207,14 +209,14 @@ class GroupCommit(Generic[Q, A]):
     def _commit_single(self, change: Q) -> A | _Refused:
         try:
             (result,) = self._commit([change])
-        except (SQLAlchemyError, ServiceError) as error:
+        except REFUSALS as error:
             return _Refused(error)
         return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    error: SQLAlchemyError | ServiceError
+    error: Exception
 
 
 def _held_lock() -> threading.Lock:

@@ -23,7 +23,6 @@ from app.chat import Message
 from app.concurrency.quotas import Quota
 from app.database.transactions import build_database
 from app.models.base import BigInt
-from app.models.prepared import PreparedStatement
 from app.models.queries import insert_row
 from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
 from app.providers.vendor_models import VendorModels
@@ -50,7 +49,7 @@ _SUMS = Table("part_sums", _TABLES, Column("id", Integer, primary_key=True), Col
 _ROW, _TOKEN, _C = _ROWS.c.id == bindparam("row"), bindparam("token"), _ROWS.c
 _CLAIM = update(_ROWS).where(_ROW, _C.status == "queued").values(status="running", claim=_TOKEN)
 _CLAIMED = select(_ROWS).where(_ROW, _C.claim == _TOKEN)
-_END = PreparedStatement(
+_END = (
     update(_ROWS)
     .where(_ROW, _C.claim == _TOKEN, _SUMS.c.id == 1)
     .values({_C.status: "done", _C.answer: bindparam("said"), _SUMS.c.runs: _SUMS.c.runs + 1})
@@ -112,7 +111,7 @@ def _statements(url: str, groups: list[int]) -> list[RunPart]:
     def ended() -> None:
         row_id = ids.pop()
         with database.single() as connection:
-            _END.execute(connection, {"row": row_id, "token": "claim", "said": "Sunny."})
+            connection.execute(_END, {"row": row_id, "token": "claim", "said": "Sunny."})
 
     found = [
         _here("its row, and the claim with the credential", begun, groups),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -121,6 +122,7 @@ def serve(demo: bool) -> None:
     Procfile lists; a process that dies is restarted. The API key and a sign-in link are printed only on a terminal;
     they are also in dev.env in REPRISE_HOME, which only its owner can read.
     """
+    gc.disable()  # until `freeze_gc`
     from app.process.bootstrap import start
 
     settings = start("serve")

@@ -10,7 +10,6 @@ from sqlalchemy import Column, Connection, Index, LargeBinary, UniqueConstraint,
 from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed, raw_of
-from app.models.prepared import PreparedStatement
 from app.models.span_bodies import HEAD_BYTES, SpanKey, readable_size_of
 
 # Without foreign keys, like spans. `prompt_id` is NULL if neither the record nor its address named a prompt. For
@@ -39,11 +38,11 @@ NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 _C = log_records.c
 
 
-_ANY = PreparedStatement(select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1))
+_ANY = select(_C.id).where(_C.project_id == bindparam("project_id")).limit(1)
 
 
 def has_any(connection: Connection, *, project_id: int) -> bool:
-    return _ANY.execute(connection, {"project_id": project_id}).first() is not None
+    return connection.execute(_ANY, {"project_id": project_id}).first() is not None
 
 
 def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:

@@ -30,7 +30,6 @@ from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, beside, e
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
-from app.models.prepared import PreparedStatement
 from app.models.queries import columns_of, find_row, insert_rows, list_rows, pieces
 from app.models.searchable_text import SearchableText
 
@@ -196,13 +195,13 @@ _CLAIMED = (
 )
 _FIND_CLAIMED = _CLAIMED.where(runs.c.id.in_(bindparam("run_ids", expanding=True)))
 _FIND_CLAIMED_ONE = _CLAIMED.where(runs.c.id == bindparam("run_id"))
-_ADD = PreparedStatement(insert(runs))
+_ADD = insert(runs)
 
 
 def add_runs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert runs that have the same columns; returns their ids, in the order of the rows."""
     if len(rows) == 1:
-        return [int(_ADD.execute(connection, rows[0]).lastrowid)]
+        return [int(connection.execute(_ADD, rows[0]).lastrowid)]
     return insert_rows(connection, runs, rows)
 
 

@@ -35,7 +35,6 @@ from sqlalchemy.sql.functions import FunctionElement
 from app.models import queries
 from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
 from app.models.compression import Compressed, compress_all, decompress, raw_of
-from app.models.prepared import PreparedStatement
 from app.models.spans import TurnKey
 from app.models.turns import turns
 from app.search.blocks import ALL, BUCKETS, TURNS
@@ -115,17 +114,15 @@ def _sum(element: _SetOf, compiler: SQLCompiler, **options: Any) -> str:
 
 
 _OF_BATCH = (_T.project_id == bindparam("project_id"), _T.batch_id == bindparam("batch_id"))
-_NOTE_BATCH = PreparedStatement(
-    insert(search_waiting).from_select(
-        ["project_id", "block", "turns"],
-        select(_T.project_id, _BLOCK, _SetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),
-    )
+_NOTE_BATCH = insert(search_waiting).from_select(
+    ["project_id", "block", "turns"],
+    select(_T.project_id, _BLOCK, _SetOf(_T.id)).where(*_OF_BATCH).group_by(_T.project_id, _BLOCK),
 )
 
 
 def note_batch(connection: Connection, *, project_id: int, batch_id: int) -> None:
     """Note the turns that a batch has written."""
-    _NOTE_BATCH.execute(connection, {"project_id": project_id, "batch_id": batch_id})
+    connection.execute(_NOTE_BATCH, {"project_id": project_id, "batch_id": batch_id})
 
 
 def note_turns(connection: Connection, *, project_id: int, turn_ids: Iterable[int]) -> None:

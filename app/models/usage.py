@@ -141,7 +141,8 @@ def counting(end: Update) -> Update:
     """
     of_day = (usage_daily.c[name] == bindparam(f"of_{name}") for name in _KEY)
     sums = {usage_daily.c[name]: usage_daily.c[name] + bindparam(f"more_{name}") for name in SUMS}
-    return end.where(runs.c.project_id == bindparam("of_project_id"), *of_day).values(sums)
+    same_project = runs.c.project_id == bindparam("of_project_id"), usage_daily.c.project_id == runs.c.project_id
+    return end.where(*same_project, *of_day).values(sums)
 
 
 def counted(key: UsageKey, spent: Spent, *, slot: int) -> dict[str, Any]:

@@ -1,8 +1,12 @@
 """A worker process: `dramatiq app.process.worker:broker --queues runs`."""
 
+import gc
+
 import dramatiq
 
-from app.process.bootstrap import bootstrap, freeze_gc, start
+gc.disable()  # until `freeze_gc`
+
+from app.process.bootstrap import bootstrap, freeze_gc, start  # noqa: E402
 
 container = bootstrap(start("worker"))
 broker = container.broker

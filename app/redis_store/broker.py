@@ -1,6 +1,6 @@
 """The Dramatiq broker on Redis, with results, and with consumers that are woken instead of polling.
 
-It uses undocumented parts of Dramatiq; `tests/unit/redis_store/test_broker_version.py` names the version.
+It uses the undocumented parts of Dramatiq that `dramatiq_internals.py` has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import redis
 from dramatiq import Message, Middleware
 from dramatiq.broker import MessageProxy
-from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
 from dramatiq.errors import ConnectionClosed
 from dramatiq.middleware import AgeLimit, CurrentMessage, Retries, TimeLimit
 from dramatiq.results import Results
@@ -24,7 +23,8 @@ from dramatiq.results.backends import RedisBackend
 from app.concurrency.batching import Forwarder
 from app.concurrency.quotas import Quota
 from app.redis_store import keys
-from app.redis_store.middleware import HandBack, IdleThreads, Ownership, organization_of
+from app.redis_store.dramatiq_internals import Consumer, IdleThreads, MaintainedBroker
+from app.redis_store.middleware import HandBack, Ownership, organization_of
 from app.redis_store.organization_queue import OrganizationQueue
 
 REQUEST_QUEUES = ("runs", "spans", "replays")
@@ -91,7 +91,7 @@ def build_broker(
     )
 
 
-class WakingBroker(RedisBroker):
+class WakingBroker(MaintainedBroker):
     """A Redis broker that wakes its consumers, and shares the threads of a process between organizations.
 
     Dramatiq's broker polls with pauses that grow to a second, prefetches two messages per thread (which may starve
@@ -144,12 +144,8 @@ class WakingBroker(RedisBroker):
         else:
             self.queue(queue_name).put(message_id, data)
 
-    def _should_do_maintenance(self, command: str) -> int:
-        """Return 1 for each fetch: fetches are few, and only a fetch finds dead workers of its queue."""
-        return int(command == "fetch")
 
-
-class _Consumer(_RedisConsumer):
+class _Consumer(Consumer):
     """Returns the messages that `_fetch_next` fetched, one at a time."""
 
     def __next__(self) -> MessageProxy | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from queue import PriorityQueue
 from typing import Any, TypeVar
 
 from dramatiq import Broker, Message, Middleware, Worker
 from dramatiq.broker import MessageProxy
 
-from app.concurrency.threads import LastComeFirst
 from app.metrics import Metrics
 from app.metrics.registry import DEAD_LETTERS, MESSAGE_RETRIES, MESSAGE_SECONDS, MESSAGE_WAIT, MESSAGES
 
@@ -64,45 +62,6 @@ class HandBack(Middleware):
 
     def before_worker_shutdown(self, broker: Broker, _worker: Worker) -> None:
         broker.stop_consuming()  # type: ignore[attr-defined]
-
-
-class IdleThreads(Middleware):
-    """Lets the threads of a worker sleep until there is a message. Dramatiq's threads poll once a second.
-
-    A process that executes runs has hundreds of threads, and their polling cost several percent of a processor.
-    """
-
-    def before_worker_boot(self, _broker: Broker, worker: Worker) -> None:
-        worker.work_queue = _WorkQueue()
-
-    def before_worker_shutdown(self, _broker: Broker, worker: Worker) -> None:
-        if isinstance(worker.work_queue, _WorkQueue):
-            worker.work_queue.end_sleep()
-
-
-# How often the threads of a worker check whether it ends.
-END_S = 0.05
-
-
-class _WorkQueue(PriorityQueue[Any]):
-    _sleeping = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.not_empty = LastComeFirst(self.mutex)
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Wait for an item regardless of `timeout` until `end_sleep` is called; after that for `END_S` at most."""
-        if block:
-            with self.not_empty:
-                self.not_empty.wait_for(lambda: self._qsize() or not self._sleeping)
-        return super().get(block, min(timeout or END_S, END_S))
-
-    def end_sleep(self) -> None:
-        """Wake all threads, which then check whether they should end."""
-        with self.not_empty:
-            self._sleeping = False
-            self.not_empty.notify_all()
 
 
 def organization_of(message_id: str) -> int:

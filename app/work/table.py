@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, litera
 
 from app.models.base import Timestamp
 from app.models.organizations import projects
-from app.models.prepared import PreparedStatement
 from app.models.queries import id_pairs, list_rows
 
 
@@ -63,13 +62,12 @@ class WorkTable:
             .values(**values, started_at=func.coalesce(c.started_at, now), **(on_claim or {}))
             .with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         )
-        self._claim, self._claim_one = claim.where(ids), PreparedStatement(claim.where(is_row))
+        self._claim, self._claim_one = claim.where(ids), claim.where(is_row)
         self._touch = update(table).where(ids, c.claim.in_(bindparam("tokens", expanding=True)), running)
         self.held = update(table).where(is_row, running, c.claim == bindparam("token"))
         """An UPDATE of the row `row_id` while `token` is its claim."""
-        self._held = PreparedStatement(self.held)
-        self._held_unmoved = PreparedStatement(self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp())))
-        self._waiting = PreparedStatement(update(table).where(is_row, waiting))
+        self._held_unmoved = self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
+        self._waiting = update(table).where(is_row, waiting)
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
         self._list_waiting = select(c.id, c.created_at, counted).where(waiting)
@@ -82,7 +80,7 @@ class WorkTable:
     def claim(self, connection: Connection, row_ids: Sequence[int], *, token: str, now: datetime) -> int:
         """Claim the rows that still wait for the worker that has `token`; return their number."""
         if len(row_ids) == 1:
-            return self._claim_one.execute(connection, {"row_id": row_ids[0], "token": token, "now": now}).rowcount
+            return connection.execute(self._claim_one, {"row_id": row_ids[0], "token": token, "now": now}).rowcount
         return connection.execute(self._claim, {"ids": row_ids, "token": token, "now": now}).rowcount
 
     def touch(
@@ -107,7 +105,7 @@ class WorkTable:
 
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
         """End a waiting row, so that no worker can claim it; return False when a worker has it, or it has ended."""
-        return self._waiting.execute(connection, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
+        return connection.execute(self._waiting, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
 
     def list_claims(self, connection: Connection) -> list[Claim]:
         """Return every row in work, of all projects."""
@@ -138,5 +136,5 @@ class WorkTable:
         keys: dict[str, Any] = {"row_id": claim.row_id, "token": claim.token}
         if unmoved:
             keys["seen_at"] = claim.alive_at
-        held = self._held_unmoved if unmoved else self._held
-        return held.execute(connection, {**keys, **values}).rowcount == 1
+        held = self._held_unmoved if unmoved else self.held
+        return connection.execute(held, {**keys, **values}).rowcount == 1

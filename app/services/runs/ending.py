@@ -15,7 +15,6 @@ from app.metrics import Metrics
 from app.metrics.registry import RUNS
 from app.models import runs, usage
 from app.models.idempotency_keys import idempotency_keys
-from app.models.prepared import PreparedStatement
 from app.models.queries import delete_rows
 from app.models.runs import RunRow
 from app.models.usage import UsageKey
@@ -28,7 +27,7 @@ from app.timestamps import Now
 from app.work.table import Claim
 
 _COLUMNS = tuple(RunRow.__dataclass_fields__)
-_END_AND_COUNT = PreparedStatement(usage.counting(RUN_WORK.held))
+_END_AND_COUNT = usage.counting(RUN_WORK.held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class RunEnding:
         which = {"row_id": ended.id, "token": ending.claim.token, "finished_at": now}
         counted = usage.counted(_usage_key(ended, now), ending.end.spent(), slot=_slot(ended))
         parameters = {**which, **values, **counted}
-        changed = self.database.retrying(lambda c: _END_AND_COUNT.execute(c, parameters).rowcount, single=True)
+        changed = self.database.retrying(lambda c: c.execute(_END_AND_COUNT, parameters).rowcount, single=True)
         return ended if changed else None
 
     def _end_by(self, connection: Connection, endings: Sequence[_Ending]) -> list[RunRow | None]:

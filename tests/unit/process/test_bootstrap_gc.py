@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.process import OBJECTS_BETWEEN_COLLECTIONS
-from app.process.bootstrap import freeze_gc
+from app.process.bootstrap import OBJECTS_BETWEEN_COLLECTIONS, freeze_gc
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +16,9 @@ def _unfrozen() -> Iterator[None]:
 
 def test_what_is_there_is_left_alone_and_what_comes_later_is_still_collected() -> None:
     there: list[object] = []
+    gc.disable()
     freeze_gc()
+    assert gc.isenabled()
     later: list[object] = []
     later.append(later)
 

@@ -3,7 +3,7 @@
 import threading
 from queue import Empty
 
-from app.redis_store.middleware import _WorkQueue
+from app.redis_store.dramatiq_internals import _WorkQueue
 from tests.support.waiting import wait_until
 
 

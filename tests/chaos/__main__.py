@@ -38,7 +38,7 @@ def _try_all(
     only: str,
     during: float,
 ) -> bool:
-    """Return True if every promise was kept through the faults whose name has `only`, and nothing is `missing`."""
+    """Return True if every promise was kept through the faults with `only` in their names, and nothing is `missing`."""
     chosen = [name for name in faults if only in name]
     if not chosen:
         return True
@@ -69,7 +69,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--rounds", type=int, default=10, help="further faults, chosen at random")
-    parser.add_argument("--only", default="", help="only faults whose name has this")
+    parser.add_argument("--only", default="", help="only faults with this in their names")
     parser.add_argument("--during", type=float, default=3, help="seconds that each fault lasts")
     parsed = parser.parse_args()
     if not any(parsed.only in name for name in (*FAULTS, *CLUSTER_FAULTS)):

@@ -57,7 +57,7 @@ def database_read_only(system: SingleSystem) -> Iterator[None]:
 
 @contextlib.contextmanager
 def disk_full(system: SingleSystem) -> Iterator[None]:
-    """Of the database; where no small disk could be made, it says so without being so."""
+    """Of the database; where no small disk could be made, the error is simulated."""
     if system.disk is not None:
         with filled(system.disk):
             yield

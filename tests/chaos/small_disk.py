@@ -34,7 +34,7 @@ def small_disk() -> Iterator[Path | None]:
 
 @contextlib.contextmanager
 def filled(disk: Path) -> Iterator[None]:
-    """Nothing more fits on the disk, which is made smaller for that time: what fills the rest takes memory."""
+    """Nothing more fits on the disk, which is made smaller for that time: the filling needs memory."""
     filler = disk / "filler"
     _resize(disk, str(shutil.disk_usage(disk).used + 16 * len(PIECE)))
     with filler.open("wb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""A whole Reprise on servers of its own, and what its database says of what was acknowledged."""
+"""A whole Reprise on its own servers, and what its database has of what was acknowledged."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class System(Generic[DatabaseServer, RedisKind]):
         return Client(made.base_url, made.api_key, timeout_s)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query whose tables are named `{db}.table`."""
+        """The rows of a query in which tables are named `{db}.table`."""
         return self.mariadb.execute(sql.replace("{db}", self.database))
 
     def on_each_server(self) -> list[AnySystem]:
-        """The system once for each database server, with that server alone for `rows`."""
+        """The system once for each database server, with only that server for `rows`."""
         return [replace(self, mariadb=each) for each in self.mariadb.each()]
 
     def ready(self) -> bool:
-        """Every web process says that the database, Redis and workers on all queues are there."""
+        """Every web process reports that the database, Redis and workers on all queues are there."""
         return all(_answers_200(url) for url in self.deployment.urls)
 
 

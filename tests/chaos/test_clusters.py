@@ -157,7 +157,7 @@ def locked_twice(first: Database, second: Database, lock: Callable[[Connection],
 
 
 def on_one_node(system: ClusterSystem, node: int) -> Database:
-    """The system's database, connected to one node alone."""
+    """The system's database, connected to only one node."""
     url = system.mariadb.nodes[node].url(system.database)
     return build_database(url, pool_size=2, on_lock_retry=lambda: None, on_pool_timeout=lambda: None)
 

@@ -17,7 +17,7 @@ from tests.chaos.system import AnySystem
 from tests.support.waiting import NotReady, wait_until
 
 READY_WITHIN_S, READY_AT_ALL_S = 10, 180
-# A replay whose worker died is taken up after 15 s without a sign of life, a run is ended so.
+# A replay is claimed again 15 s after the last sign of life of its worker; a run is ended then.
 SETTLED_WITHIN_S = 60
 
 
@@ -112,7 +112,7 @@ def _time_until_ready(system: AnySystem, load: Load, since: float, wrong: list[s
 
 
 def _serves(system: AnySystem, load: Load, since: float) -> bool:
-    """Return whether a batch was acknowledged since then, and every web process says that nothing is missing."""
+    """Return whether a batch was acknowledged since then, and every web process reports that nothing is missing."""
     return load.promised.stored_since(since) and system.ready()
 
 
@@ -149,7 +149,7 @@ def _lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
 
 
 def _answered_twice(system: AnySystem) -> list[str]:
-    """Every question is asked with a key of its own: to be sent again, if need be, and answered once."""
+    """Every question has another key, so that it can be sent again and is answered once."""
     doubled = system.rows(
         "SELECT question FROM {db}.runs WHERE COALESCE(error_kind, '') <> 'not_started'"
         " GROUP BY question, prompt_id, source HAVING source = 'api' AND COUNT(*) > 1"
@@ -165,7 +165,7 @@ def _states(system: AnySystem, table: str, ids: set[int]) -> dict[str, int]:
 
 
 def _open(system: AnySystem) -> int:
-    """Those that have not ended: of all that are there, promised or not."""
+    """All rows that have not ended, promised or not."""
     found = 0
     for table in ("runs", "replays"):
         [(count,)] = system.rows(f"SELECT COUNT(*) FROM {{db}}.{table} WHERE status IN ('queued', 'running')")

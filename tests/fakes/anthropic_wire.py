@@ -1,4 +1,4 @@
-"""Anthropic's messages: blocks of content, counts beside each other, and a stream of named events."""
+"""Anthropic's messages: blocks of content, counts next to each other, and a stream of named events."""
 
 from __future__ import annotations
 

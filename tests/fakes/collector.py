@@ -1,4 +1,4 @@
-"""A server on loopback that takes batches of spans as Reprise does, or answers as a test says."""
+"""A server on loopback that accepts batches of spans as Reprise does, or answers as a test wants."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Reply:
 class Collector:
     """The server. It can be started again on its port after `stop`.
 
-    `replies` are the answers to the next requests, in order; `always` is the answer to those that follow. Each answer
-    takes `delay_s` seconds.
+    `replies` are the answers to the next requests, in order; `always` is the answer to later ones. Each answer
+    comes after `delay_s` seconds.
     """
 
     port: int = field(default_factory=free_port)

@@ -1,4 +1,4 @@
-"""An instance over real HTTP that plays experiments as a test tells it: each answer to a GET is the next of a list."""
+"""An instance over real HTTP that plays experiments as a test wants: each answer to a GET is the next of a list."""
 
 from __future__ import annotations
 

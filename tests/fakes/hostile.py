@@ -72,7 +72,7 @@ def bodies(vendor: str, *, stream: bool) -> st.SearchStrategy[bytes]:
 def with_arguments(vendor: str, arguments: str, *, stream: bool) -> bytes:
     """A well-formed answer that calls a tool with these arguments, word for word.
 
-    Anthropic and Google send arguments as JSON inside their own: those that are none break the whole answer.
+    Anthropic and Google send arguments as JSON inside their own: arguments that are no JSON break the whole answer.
     """
     asked = Asked(vendor, "model", stream, "?", 2, "", True)
     openai = vendor not in ("ANTHROPIC", "GOOGLE")

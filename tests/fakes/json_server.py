@@ -1,4 +1,4 @@
-"""A server on loopback that answers JSON as a function says, over real HTTP."""
+"""A server on loopback that answers with a function's JSON, over real HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-# Takes method, path with query, headers and body; returns the status, the body, bytes as they are, and headers, if any.
+# Gets method, path with query, headers and body; returns the status, the body, bytes unchanged, and headers, if any.
 Answer = Callable[[str, str, Mapping[str, str], Any], tuple[int, Any] | tuple[int, Any, Mapping[str, str]]]
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, which DeepSeek and self-hosted servers speak with differences of their own."""
+"""OpenAI's chat completions, which DeepSeek and self-hosted servers speak with differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback, which records what it gets and answers as it is told, or does not."""
+"""A receiver of webhooks on loopback, which records what it gets and answers as a test wants, or does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Received:
         return json.loads(self.body)
 
     def is_signed_by(self, secret: str) -> bool:
-        """Tell if one of the signatures was made with the secret."""
+        """Return whether one of the signatures was made with the secret."""
         signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + self.body
         key = base64.b64decode(secret.removeprefix("whsec_"))
         ours = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()

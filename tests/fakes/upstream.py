@@ -1,4 +1,4 @@
-"""A fake of the model vendors' HTTP APIs, each in its own wire format, that does what a test tells it.
+"""A fake of the model vendors' HTTP APIs, each in its own wire format, that does what a test wants.
 
 In a test:
 
@@ -8,7 +8,7 @@ In a test:
         ...
         assert upstream.requests[-1].body["model"] == "gpt-4o-mini"
 
-Each request takes the next scripted `Reply`; without one it is answered "echo: <last text of the user>".
+Each request gets the next scripted `Reply`; without one it is answered "echo: <last text of the user>".
 `latency_s` delays every answer, so that thousands can wait at once (one event loop, no thread per request).
 `accepts` is the only key let through, when set.
 

@@ -20,7 +20,7 @@ class Reply:
     `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
     ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
     it is set, as does all of an answer that is no stream; `hang` never answers; `latency_s` is instead of the server's
-    own. `raw` is sent as it is, in the place of an answer.
+    own. `raw` is sent unchanged, in the place of an answer.
     """
 
     text: str | None = None

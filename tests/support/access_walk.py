@@ -20,7 +20,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")
 BODY, BODY_HEADERS = b"%ff{", {"Content-Type": "application/json"}
 ANY = frozenset(range(200, 500))
 ADMITTED = ANY - {401, 403}
-# What /health/ready says while this machine is too busy for its workers to be seen.
+# The answer of /health/ready while this machine is too busy for its workers to be seen.
 NOT_READY = frozenset({503})
 
 Statuses = frozenset[int]
@@ -32,7 +32,7 @@ Ask = Callable[[str, str, Mapping[str, str]], tuple[int, bytes]]
 class Caller:
     """`scope` is that of their API key, `role` the one in the project that is walked; both may be missing.
 
-    `operator` says whether that project is of the organization that operates the instance.
+    `operator` is true if that project is of the organization that operates the instance.
     """
 
     name: str
@@ -142,7 +142,7 @@ def in_process(app: Any, *, script_name: str = "") -> Ask:
 
 
 class OverSockets:
-    """Asks over one connection that is kept; the target goes out as it is, byte for byte."""
+    """Asks over one connection that is kept; the target goes out unchanged, byte for byte."""
 
     def __init__(self, url: str, *headers: tuple[str, str]) -> None:
         self.url, self._host = url, urlsplit(url).netloc

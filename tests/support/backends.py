@@ -14,7 +14,7 @@ EMBEDDED_CONTAINER = pytest.mark.parametrize("container", ["embedded"], indirect
 EACH_CONTAINER = pytest.mark.parametrize(
     "container", ["embedded", pytest.param("services", marks=pytest.mark.services)], indirect=True
 )
-# Where packages have a container of their own.
+# Where packages have a container.
 SQLITE_CONTAINER = pytest.mark.parametrize("container", ["sqlite"], indirect=True)
 
 

@@ -33,7 +33,7 @@ def content(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def on(container: Container, world: World) -> World:
-    """Return the same project, with its key, on another container, whose database has been restored."""
+    """Return the same project, with its key, on another container, with the restored database."""
     return replace(world, container=container, client=CheckedClient(build_app(container)))
 
 
@@ -41,7 +41,7 @@ def on(container: Container, world: World) -> World:
 class Writer:
     """Sends one conversation after the other, each in one batch, until the `with` block ends.
 
-    `stored` has the names of those that were acknowledged, in their order.
+    `stored` has the acknowledged names, in their order.
     """
 
     project: Project

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_pl
 
 from tests.support.waiting import LOOPBACK, PATIENCE_S
 
-# The first has Chromium's engine without its windows, and takes half the processor time.
+# The first has Chromium's engine without its windows, and needs half the processor time.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 ARGUMENTS = (
     "--headless",
@@ -28,7 +28,7 @@ ARGUMENTS = (
     "--disable-sync",
     f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {LOOPBACK}",
 )
-# Far longer than a page takes on a slow machine.
+# Far longer than a page needs on a slow machine.
 TIMEOUT_MS = 1000 * PATIENCE_S
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -101,13 +101,13 @@ class Visit:
 
 @contextmanager
 def visit(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
-    """A window of its own; fails at the end if anything went wrong in it."""
+    """A new window; fails at the end if anything went wrong in it."""
     context = browser.new_context(**options)
     context.set_default_timeout(TIMEOUT_MS)
     visited = Visit(context.new_page(), url)
     # Handling each request here, with `route`, would cost it the browser's cache.
     context.on("request", lambda request: _note_foreign(request, visited.wrong))
-    # Violations that stop nothing visible are told to the document, not always to the console.
+    # Violations that stop nothing visible are reported to the document, not always to the console.
     context.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective, e.blockedURI))"
     )

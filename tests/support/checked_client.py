@@ -10,12 +10,12 @@ from app.api.openapi import build_document
 from app.http.route_table import RoutedApp
 from tests.support.contract import Contract
 
-# The document is the same for every app: making it takes longer than most tests.
+# The document is the same for every app: making it needs longer than most tests.
 _CONTRACTS: list[Contract] = []
 
 
 class CheckedClient(TestClient):
-    """Fails a test, whatever it is about, whose answers are not as `@operation` describes them."""
+    """Fails any test with answers that are not as `@operation` describes them."""
 
     def __init__(self, app: RoutedApp) -> None:
         super().__init__(app)

@@ -1,4 +1,4 @@
-"""The command `reprise`, as a program of its own that speaks to a running server."""
+"""The command `reprise`, as a program that speaks to a running server."""
 
 from __future__ import annotations
 

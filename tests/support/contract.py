@@ -35,7 +35,7 @@ class Contract:
     ) -> list[str]:
         """Return the ways in which an exchange breaks the document; [] for one that keeps it or that it does not have.
 
-        `sent` is the request's JSON, looked at only where the answer says that it was accepted.
+        `sent` is the request's JSON, looked at only where the answer accepts it.
         """
         found = self._find(method, path)
         if found is None:

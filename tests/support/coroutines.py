@@ -1,4 +1,4 @@
-"""Runs coroutines in tests, beside an event loop that runs in the test's thread: Playwright keeps one there."""
+"""Runs coroutines in tests in which another event loop runs in the thread: Playwright keeps one there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ T = TypeVar("T")
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return or raise what the coroutine does, from an event loop of its own in a thread of its own."""
+    """Return or raise what the coroutine does, from a new event loop in a new thread."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()

@@ -1,4 +1,4 @@
-"""Reprise as it is deployed, in real processes: embedded in one, or what the Procfile lists on real servers."""
+"""Reprise as users deploy it, in real processes: embedded in one, or what the Procfile lists on real servers."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ from tests.support.waiting import LOOPBACK, PATIENCE_S, NotReady, free_port
 
 ROOT = Path(__file__).parents[2]
 WORKERS = ("runs", "spans", "replays", "webhooks")
-# Of each process that executes runs: the hundreds of the Procfile take as much processor time idle as the tests.
+# Of each process that executes runs: the hundreds of the Procfile need as much processor time idle as the tests.
 RUN_THREADS = 40
 # A busy machine may need longer than the default's seconds: callers then send their requests again. Most tests send
 # them once.
@@ -82,7 +82,7 @@ def _made_home() -> Path:
 
 
 class EmbeddedServer:
-    """`reprise serve` with `PATIENT` alone: SQLite in `home`, HTTP server and actors in one process.
+    """`reprise serve` with only `PATIENT`: SQLite in `home`, HTTP server and actors in one process.
 
     In a run of pytest a new `home` is one that `reprise init --demo` has made.
     """
@@ -124,7 +124,7 @@ class Deployment:
     They share no folder but `home`, which they only log to; kill, pause and restart them through `webs`, `workers`
     and `clock`. `of_kind` has further variables for `web`, for the workers of a queue, or for the `clock`, and for one
     web server by its name, "web.1"; `processes` are those of each worker, of all queues or by queue, and of each web
-    server, as "web"; `threads` are those of each process of a queue's workers. Where neither says a number, it is the
+    server, as "web"; `threads` are those of each process of a queue's workers. Where neither has a number, it is the
     default or `worker_command`'s.
     """
 

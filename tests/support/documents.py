@@ -13,7 +13,7 @@ from tests.support.deployment import ROOT, environment
 from tests.support.http_client import Client
 from tests.support.waiting import PATIENCE_S
 
-# What `demo-agent` says and does when it is asked about the order A-1.
+# What `demo-agent` answers and does when it is asked about the order A-1.
 SHOP_TURN = RecordedTurn("A-1", "It is on its way.", (RecordedCall("find", {"order": "A-1"}, "It is on its way."),))
 _PARAMETERS = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
 SHOP = {
@@ -59,7 +59,7 @@ def record_session(client: Client, prompt_id: int, turn: RecordedTurn) -> str:
 
 
 def shop_variables(client: Client) -> dict[str, str]:
-    """Make the prompt of a shop with a test case; returns the variables that documents take as known."""
+    """Make the prompt of a shop with a test case; returns the variables that documents use as known."""
     prompt_id: int = client.post("/api/v1/prompts", SHOP).json()["prompt"]["id"]
     session_id = record_session(client, prompt_id, SHOP_TURN)
     case = client.post(f"/api/v1/sessions/{session_id}/test-cases", {"name": "Where is it?"}).json()

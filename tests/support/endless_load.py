@@ -6,7 +6,7 @@ PIECE_S = 0.35
 
 
 class EndlessLoad:
-    """Each piece that a job does takes `PIECE_S`: it looks at `busy` once after it."""
+    """Each piece that a job does lasts `PIECE_S`: it looks at `busy` once after it."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

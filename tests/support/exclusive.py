@@ -1,4 +1,4 @@
-"""One test process at a time, of those that run side by side."""
+"""One test process at a time, of all that run at once."""
 
 from __future__ import annotations
 

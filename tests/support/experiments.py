@@ -1,4 +1,4 @@
-"""Experiments as the API answers them, for tests of what people are told about them."""
+"""Experiments as the API answers them, for tests of the messages about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An organization that takes all that it gets: runs and replays whose model hangs, readers of nothing, batches."""
+"""An organization that uses all that it gets: runs and replays with a model that hangs, readers of nothing, batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(prompt_id: int, question: str = "Who?") -> dict[str, Any]:
 
 
 def send_batch(client: Client, prompt_id: int, padding: int = 0) -> int:
-    """The status of a batch that nobody has sent before; `padding` are bytes of a further attribute."""
+    """The status of a batch that was not sent before; `padding` are bytes of a further attribute."""
     recorded = {"service.prompt.id": prompt_id, "padding": "x" * padding}
     batch = export(span(recorded, traceId=secrets.token_hex(16)))
     return client.post(TRACES, body=batch, headers=JSON).status
@@ -39,7 +39,7 @@ def send_batch(client: Client, prompt_id: int, padding: int = 0) -> int:
 
 @dataclass
 class Flood:
-    """Sends as `client`, whose prompt's model hangs, until the `with` block ends. `waiting` have no answer yet.
+    """Sends as `client`, to a prompt with a model that hangs, until the `with` block ends. `waiting` lack an answer.
 
     `batches` counts the answers to its batches by status.
     """
@@ -64,7 +64,7 @@ class Flood:
             thread.join()
 
     def start_runs(self, count: int, question: str = "Who?") -> list[int]:
-        """Runs that nobody waits for; their ids."""
+        """Runs without a waiting caller; their ids."""
         headers = {"Prefer": "respond-async"}
         answers = [
             self.client.post("/api/v1/prompts/run", run(self.prompt_id, question), headers=headers)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from tests.support.conversations import RecordedTurn, export
 from tests.support.waiting import wait_until
 
-# Nothing of another project says it, so that an answer that has it has leaked.
+# No other project has it, so an answer that has it has leaked.
 MARK = "Quetzalcoatlus"
 TURNS = (RecordedTurn(f"What is a {MARK}?", f"A {MARK} is a pterosaur."), RecordedTurn("Thanks!", "You are welcome."))
 PLACEHOLDER = {"key": "tone", "values": [{"name": "kind", "content": "kind", "isDefault": True}]}
@@ -68,7 +68,7 @@ def everything(world: Project) -> dict[str, Any]:
 
 
 def organization(world: Project) -> dict[str, Any]:
-    """Make the things of an organization, as `everything`; takes a key with the scope `admin`, and a member."""
+    """Make the things of an organization, as `everything`; needs a key with the scope `admin`, and a member."""
     model = {"name": MARK, "baseUrl": f"http://127.0.0.1:9/{MARK}"}
     price = {"model": MARK, "promptPrice": 1, "completionPrice": 2}
     hook = _made(world, "/api/v1/webhooks", {"url": f"https://{MARK}.invalid", "events": ["label.moved"]})

@@ -35,7 +35,7 @@ def missing() -> str | None:
 class GaleraNode(MariaDB):
     """A server that joins the others at `group`, the ports by which nodes speak with each other.
 
-    Root runs it as the user that Debian made for MariaDB, since rsync copies data between nodes as nobody for root.
+    Root runs it as the user that Debian made for MariaDB, since rsync of root copies data as `nobody`.
     """
 
     def __init__(self, folder: Path, group: list[int], place: int) -> None:
@@ -60,7 +60,7 @@ class GaleraNode(MariaDB):
         if self._founds:
             self.argv.append("--wsrep-new-cluster")
         else:
-            # Users come with the data, and a node that still joins takes no statements.
+            # Users come with the data, and a node that still joins executes no statements.
             self.argv = [option for option in self.argv if not option.startswith("--init-file")]
         self._founds = False
         return super().start()
@@ -95,7 +95,7 @@ class GaleraNode(MariaDB):
         return (statement,) in self.execute("SELECT info FROM information_schema.processlist")
 
     def serves(self) -> bool:
-        """Return True if it takes statements and has the others around it."""
+        """Return True if it executes statements and sees the others."""
         import MySQLdb
 
         try:
@@ -126,7 +126,7 @@ class GaleraCluster:
         return f"mysql://{USER}:{PASSWORD}@{','.join(f'{LOOPBACK}:{node.port}' for node in ordered)}/{name}"
 
     def each(self) -> list[Self]:
-        """The cluster once for each node, with that node alone."""
+        """The cluster once for each node, with only that node."""
         alone = [copy.copy(self) for _ in self.nodes]
         for one, node in zip(alone, self.nodes, strict=True):
             one.nodes = [node]
@@ -137,7 +137,7 @@ class GaleraCluster:
         return self.nodes[0].create_database()
 
     def wait_whole(self) -> None:
-        """Wait until every node serves and sees all others; start those that ended by themselves, as systemd does."""
+        """Wait until every node serves and sees all others; start nodes that ended, as systemd does."""
         wait_until(self._whole, "the cluster is whole again")
 
     def _whole(self) -> bool:

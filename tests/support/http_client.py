@@ -26,7 +26,7 @@ class Answer:
 class Client:
     """Sends requests to the server at `base_url`, with `api_key` as bearer token unless it is empty.
 
-    `tls` says whom to trust; without it requests go in the clear.
+    `tls` has the trusted certificates; without it requests are not encrypted.
     """
 
     base_url: str
@@ -43,7 +43,7 @@ class Client:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer, of whatever status. `payload` goes as JSON, `body` as it is; OSError when nobody answers."""
+        """The answer, of whatever status. `payload` goes as JSON, `body` unchanged; OSError without an answer."""
         sent = dict(headers or {})
         if self.api_key:
             sent.setdefault("Authorization", f"Bearer {self.api_key}")
@@ -78,7 +78,7 @@ class Client:
 
 
 def serves(base_url: str, path: str = "/health/ready") -> bool:
-    """Return whether a server answers there with anything but an error of its own (5xx)."""
+    """Return whether a server answers there with anything but a server error (5xx)."""
     try:
         return Client(base_url, timeout_s=5).get(path).status < 500
     except (OSError, http.client.HTTPException):

@@ -1,4 +1,4 @@
-"""Imports recorded exports of other tools in the way of the command `reprise import`, without a process of its own."""
+"""Imports recorded exports of other tools in the way of the command `reprise import`, in this process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The wall clock of child processes, put forward or back while they run; how time passes stays as it is.
+"""The wall clock of child processes, put forward or back while they run; the speed of time does not change.
 
-(libfaketime does the same, but lets Python's `time.sleep` fail where the monotonic clock is left alone.)
+(libfaketime does the same, but lets Python's `time.sleep` fail where the monotonic clock is not changed.)
 """
 
 from __future__ import annotations

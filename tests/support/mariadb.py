@@ -21,7 +21,7 @@ GRANTS = f"""
 CREATE USER IF NOT EXISTS {USER}@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}';
 GRANT ALL ON `reprise\\_%`.* TO {USER}@'{LOOPBACK}';
 """
-# A time zone that is nobody's UTC: code that lets the server tell the time must not pass by luck.
+# A time zone that is not UTC: code that uses the server's time must not pass by luck.
 OPTIONS = (
     "--no-defaults",
     f"--bind-address={LOOPBACK}",

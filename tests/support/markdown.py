@@ -1,4 +1,4 @@
-"""Texts that use what Markdown is made of, most of them in ways nobody writes."""
+"""Texts that use the elements of Markdown, most of them in unusual ways."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ texts = st.one_of(
     st.lists(st.sampled_from([*BLOCKS, *INLINES, "\n", "\n\n", "\r\n", "# "]), max_size=60).map("".join),
 )
 
-# Each takes how often its part is there.
+# Each gets how often its part is there.
 HOSTILE: dict[str, Callable[[int], str]] = {
     "one title of brackets": lambda n: "# " + "[" * n,
     "titles of brackets": lambda n: ("# " + "[" * 298 + "\n") * n,

@@ -1,4 +1,4 @@
-"""Counting what a piece of code does, instead of how long it takes.
+"""Counting what a piece of code does, instead of the time that it needs.
 
 `calls_of` is quick and sees calls only. `steps_of` is a hundred times slower and sees loops without calls, too, and
 copies that C makes. Neither sees what C reads without a call or a copy, such as the search of an element in a list:
@@ -53,7 +53,7 @@ def growth_of(prepare: Callable[[int], Callable[[], object]], size: int, count: 
 
 
 class CountedText(str):
-    """A text whose comparisons are steps, also those that C asks for in a list, a tuple, a set or a dict."""
+    """A text that counts each comparison as a step, also in C: in a list, a tuple, a set or a dict."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -63,7 +63,7 @@ class CountedText(str):
 
 
 class CountedNumber(int):
-    """A number whose comparisons are steps, also those that C asks for in a list, a tuple, a set or a dict."""
+    """A number that counts each comparison as a step, also in C: in a list, a tuple, a set or a dict."""
 
     __slots__ = ()
     __hash__ = int.__hash__
@@ -104,7 +104,7 @@ def _fewest(count: Callable[[Callable[[], object]], int], work: Callable[[], obj
 
 
 def _calls_of(work: Callable[[], object]) -> int:
-    """Count in C: a function that Python calls for each call takes ten times as long as most of what it counts."""
+    """Count in C: a function that Python calls for each call needs ten times as long as most of what it counts."""
     profile = Profile()
     profile.runcall(work)
     return sum(entry.callcount for entry in profile.getstats())

@@ -17,5 +17,5 @@ from app.process import copies
 from app.process.bootstrap import freeze_gc
 
 copies.installed()
-# Copies share the memory that nobody writes to, and a collection of garbage writes to every object.
+# Copies share the memory that is not written to, and a collection of garbage writes to every object.
 freeze_gc()

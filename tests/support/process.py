@@ -1,4 +1,4 @@
-"""A child process in a group of its own, with its output in a file and hands to hurt it."""
+"""A child process in a new process group, with its output in a file and methods that harm it."""
 
 import contextlib
 import os

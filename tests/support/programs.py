@@ -1,6 +1,6 @@
 """Starts programs; in a run of pytest, Reprise's own as copies of a process that has imported what they need.
 
-These imports take more than a second of a processor, and a run of all tests starts some hundreds of programs. A copy
+These imports need more than a second of a processor, and a run of all tests starts some hundreds of programs. A copy
 calls the function that the installed program calls, with its arguments, environment, folder and outputs, in a session
 of its own.
 """
@@ -50,7 +50,7 @@ class Running(Protocol):
 
 
 def start(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path | None, out: Path, err: Path) -> Running:
-    """Start a program in a session of its own, without input; its outputs are appended to the files `out` and `err`."""
+    """Start a program in a new session, without input; its outputs are appended to the files `out` and `err`."""
     if env is not None and cwd is not None and _can_be_copied(argv, env):
         return _Copy(argv, env, cwd, out, err)
     with ExitStack() as files:
@@ -63,7 +63,7 @@ def start(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path | Non
 def run(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program until it ends; raises `subprocess.TimeoutExpired` when it takes longer than `timeout_s`."""
+    """Run a program until it ends; raises `subprocess.TimeoutExpired` after `timeout_s`."""
     with TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         running = start(argv, env=env, cwd=cwd, out=out, err=err)

@@ -37,12 +37,12 @@ class RedisServer(ChildProcess):
         return f"redis://{LOOPBACK}:{self.port}/{database}"
 
     def client(self, database: int = 0) -> redis.Redis:
-        """A connection of its own; close it (it is a context manager)."""
+        """A new connection; close it (it is a context manager)."""
         return redis.Redis(host=LOOPBACK, port=self.port, db=database)
 
     @contextlib.contextmanager
     def database(self) -> Iterator[str]:
-        """The URL of an empty logical database that nobody else is given meanwhile."""
+        """The URL of an empty logical database that no other test gets meanwhile."""
         number = self._free.pop(0)
         with self.client(number) as client:
             client.flushdb()

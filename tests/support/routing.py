@@ -71,7 +71,7 @@ def unrouted(texts: Iterable[str]) -> set[str]:
 
 
 def table_rows(title: str) -> list[list[str]]:
-    """Return the rows of the table in docs/capacity.md whose first column has this title."""
+    """Return the rows of the table in docs/capacity.md that has this title in its first column."""
     _, _, after = CAPACITY.read_text().partition(f"\n| {title} |")
     lines = after.partition("\n\n")[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
@@ -112,15 +112,15 @@ class Statement:
         """Return whether the statement names the shards of its rows, in each of its queries, and moves no row."""
         tables = {table.name for table in self.tree.find_all(exp.Table)}
         if not tables <= vindexes.of.keys():
-            # A table of a test. That each of the product's is documented is a test of its own.
+            # A table of a test. Another test checks that each table of the product is documented.
             return True
         sharded = {table for table in tables if vindexes.of[table]}
-        # Of the tables that are not sharded, those alone may be joined that every shard has.
+        # Of the tables that are not sharded, only tables that every shard has may be joined.
         return (not sharded or tables <= sharded | vindexes.everywhere) and _Scope(self.tree, vindexes).is_routed()
 
 
 class _Scope:
-    """A SELECT, INSERT, UPDATE or DELETE without the queries in it, which are scopes of their own."""
+    """A SELECT, INSERT, UPDATE or DELETE without the queries in it, which are other scopes."""
 
     def __init__(self, tree: exp.Expr, vindexes: Vindexes, outer: Mapping[str, str] = {}) -> None:
         """`outer` are the tables, by their aliases, that a query in a statement may refer to, and are routed."""
@@ -165,7 +165,7 @@ class _Scope:
         )
 
     def _conditions(self) -> Iterator[tuple[exp.Column, exp.Expr, str]]:
-        """Yield a column, what it must be equal to, and the table that alone this tells of: "" for any."""
+        """Yield a column, what it must be equal to, and the only table that it is about: "" for any."""
         where = self._tree.args.get("where")
         yield from ((*pair, "") for pair in _equal(where.this if where else None))
         for join in self._tree.args.get("joins") or ():

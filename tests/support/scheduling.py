@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.support.waiting import own_place
 
 _ON_SERVICES = re.compile(r"\[(?:.+-)?(?:services|mysql)(?:-.+)?\]$")
-# Packages whose tests share a server, a container or a browser, which takes as long to start as many of them.
+# Packages with tests that share a server, a container or a browser, which starts as slowly as many of them run.
 _PACKAGES = re.compile(
     r"tests/(?:e2e/(?:connect|ui)|integration/(?:prompts|providers|replays|runs|security/answers))(?=/)"
 )

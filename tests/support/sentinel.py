@@ -16,7 +16,7 @@ from tests.support.waiting import LOOPBACK, free_port, wait_until
 
 SERVICE = "reprise"
 SENTINELS = 3
-# Milliseconds without an answer after which the Sentinels take a primary for dead, and of a failover.
+# Milliseconds without an answer after which the Sentinels regard a primary as dead, and of a failover.
 DOWN_AFTER_MS, FAILOVER_MS = 1000, 10_000
 
 

@@ -8,5 +8,5 @@ MEASURES = frozenset({"usage", "cost", "unpricedModels", "durationMs", "timeToFi
 
 
 def without_measures(step: dict[str, Any]) -> dict[str, Any]:
-    """A step with what was said and done in it, without what it took and cost."""
+    """A step with its texts and actions, without its time and cost."""
     return {key: value for key, value in step.items() if key not in MEASURES}

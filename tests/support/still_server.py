@@ -1,4 +1,4 @@
-"""A server that stands still: a proxy in front of a real one, which stops passing its answers on."""
+"""A server that stops answering: a proxy in front of a real one, which stops forwarding its answers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class StillServer:
             caller.shutdown(socket.SHUT_RDWR)
 
     def _send(self, caller: socket.socket, piece: bytes) -> None:
-        """Send at once, or as long as the server stands still nothing, or a byte at a time."""
+        """Send at once, or while the server hangs nothing, or a byte at a time."""
         with self._changed:
             while piece and self._behaviour:
                 if self._behaviour == "dripping":

@@ -1,4 +1,4 @@
-"""A clock process whose time passes when a test says so."""
+"""A clock process with a time that only the test moves."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def sweep_for(sweeper: Sweeping, clock: Clock, seconds: float) -> dict[float, li
 
 
 def run_sweeper(world: World, clock: Clock) -> RunSweeper:
-    """That of a clock process of its own, which goes by `clock`."""
+    """That of another clock process, which uses `clock`."""
     return replace(world.container.services.runs.sweeper, monotonic=clock, resending=Resending())
 
 
 def sweep_runs(world: World, seconds: float = RunSweeper.stale_s) -> None:
-    """Sweep runs as a clock process of its own does in that time, and a little longer."""
+    """Sweep runs as another clock process does in that time, and a little longer."""
     clock = Clock()
     sweep_for(run_sweeper(world, clock), clock, seconds + ROUND_S)

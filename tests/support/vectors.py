@@ -1,6 +1,6 @@
 """The renderings that the server and both clients must make alike: tests/data/render/vectors.json.
 
-Each says what it is `about`. One that is not `stored` can't be made a prompt over the API, which refuses NUL and
+Each has what it is `about`. One that is not `stored` can't be made a prompt over the API, which refuses NUL and
 definitions that contradict themselves; a program can render it all the same.
 """
 

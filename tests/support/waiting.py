@@ -35,7 +35,7 @@ def wait_until(condition: Callable[[], T], what: str, timeout_s: float = PATIENC
 
 
 def own_place(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """Return this process's number among those that test at the same time, from 0, and how many they are."""
+    """Return this process's number among all that test at the same time, from 0, and how many they are."""
     number = environment.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     return int(number), int(environment.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
@@ -54,7 +54,7 @@ _PORTS = own_ports()
 
 
 def free_port() -> int:
-    """A TCP port nobody listens on, below the range of outgoing connections.
+    """A TCP port that is free, below the range of outgoing connections.
 
     From that range a client that keeps trying to reconnect to a stopped server could be handed the server's
     own port, and then the server cannot start again.

@@ -21,7 +21,7 @@ _EXPRESSION = re.compile(r"\$\{\{ *([\w.]+) *\}\}")
 
 @dataclass(frozen=True)
 class Done:
-    """`failed` says if the forge shows the job as failed; `log` is what it shows."""
+    """`failed`: the forge shows the job as failed; `log` is what it shows."""
 
     failed: bool
     log: str
@@ -48,7 +48,7 @@ def github_gate(folder: Path, env: Mapping[str, str], context: Mapping[str, str]
 
 
 def gitlab_gate(folder: Path, env: Mapping[str, str]) -> Done:
-    """Run `script`, and after it `after_script`, whose failure fails no job."""
+    """Run `script`, and after it `after_script`, which can't fail the job."""
     job = gitlab()["gate"]
     script = "\n".join(line for line in job["script"] if not line.startswith(INSTALL))
     first = _bash(["-eo", "pipefail"], script, folder, env)

@@ -46,13 +46,13 @@ ECHO = {
 }
 
 
-# Of each container, by its id: making an app takes longer than most tests. The containers keep their ids from others.
+# Of each container, by its id: making an app needs longer than most tests. The containers keep their ids from others.
 _APPS: dict[int, tuple[Container, RoutedApp]] = {}
 
 
 @dataclass(frozen=True)
 class World:
-    """An organization with a project and a key of its own, on a container that other tests share."""
+    """A new organization with a project and a key, on a container that other tests share."""
 
     container: Container
     client: TestClient
@@ -86,7 +86,7 @@ class World:
         return self.post("/api/public/otel/v1/traces", body=body, headers=sent)
 
     def send_to(self, prompt_id: int, body: bytes, **headers: str) -> Result:
-        """POST a trace batch, in protobuf unless the headers say otherwise, to the address of a prompt."""
+        """POST a trace batch, in protobuf unless the headers have another type, to the address of a prompt."""
         sent = {"Content-Type": "application/x-protobuf"} | {k.replace("_", "-"): v for k, v in headers.items()}
         return self.post(f"/api/public/prompts/{prompt_id}/otel/v1/traces", body=body, headers=sent)
 
@@ -183,7 +183,7 @@ def running(
 
 
 def beside(container: Container, *, now: Now | None = None, **settings: Any) -> Container:
-    """Another process's container on the same database and Redis, with a clock or settings of its own.
+    """Another process's container on the same database and Redis, with another clock or other settings.
 
     It counts by the first container's metrics: its own would start a thread, which only `close` ends.
     """
@@ -203,7 +203,7 @@ def running_on(
     settings: Callable[..., Settings],
     providers: Providers | None = None,
 ) -> Iterator[Container]:
-    """`running` on the backend that the fixture's parameter names; `settings` takes mysql_url and redis_url."""
+    """`running` on the backend that the fixture's parameter names; `settings` gets mysql_url and redis_url."""
     if request.param != "services":
         with running(settings(home), providers=providers) as container:
             yield container

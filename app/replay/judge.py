@@ -64,7 +64,7 @@ class ModelJudge:
         fits = fitting(turn.steps)
         asked, tokens = self._judged(turn, fits) if fits else ([], Tokens())
         if doubted := [step for step, judgement in zip(fits, asked, strict=True) if _disagrees(step, judgement)]:
-            again, more = self._judged(turn, doubted, again=True)
+            again, more = self._second_look(turn, doubted)
             tokens += more
             second = {judgement.step: judgement for judgement in again}
             asked = [_of_one_mind(first, second.get(first.step, first), self.name) for first in asked]
@@ -73,6 +73,12 @@ class ModelJudge:
         return TurnJudgement(
             tuple(by_step.get(step.step) or needs_review(step, too_long) for step in turn.steps), tokens
         )
+
+    def _second_look(self, turn: JudgedTurn, steps: Sequence[OpenStep]) -> tuple[list[StepJudgement], Tokens]:
+        try:
+            return self._judged(turn, steps, again=True)
+        except ProviderError as problem:
+            return [needs_review(step, f"the second look failed: {problem}") for step in steps], Tokens()
 
     def _judged(
         self, turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False
@@ -177,6 +183,6 @@ def _of_one_mind(first: StepJudgement, second: StepJudgement, judge: str) -> Ste
     if first.verdict == second.verdict:
         return first
     reason = f"the judge {judge} is not of one mind"
-    if explained := first.reason or second.reason:
+    if explained := second.reason if second.verdict == "needs_review" else first.reason or second.reason:
         reason += f": {explained}"
     return StepJudgement(first.step, "needs_review", first.findings or second.findings, reason)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from reprise_formats.quotes import unescaped
 
 from app.chat import Answer
 from app.replay.judging import JudgeFinding, JudgeVerdict, OpenStep, StepJudgement
@@ -92,9 +93,10 @@ def _findings(reply: Mapping[str, Any], step: OpenStep) -> tuple[JudgeFinding, .
         (step.recorded, [finding.recorded for finding in findings]),
         (step.produced, [finding.produced for finding in findings]),
     ):
-        searched = _spaced(text) if any(quotes) else ""
+        plain = unescaped if step.kind == "arguments" else str
+        searched = _spaced(plain(text)) if any(quotes) else ""
         for quote in quotes:
-            if len(quote) > QUOTE_MAX or _spaced(quote) not in searched:
+            if len(quote) > QUOTE_MAX or _spaced(plain(quote)) not in searched:
                 raise _Unreadable(f"quoted what is not in the text: {storable_text(quote[:SHOWN])}")
     return tuple(map(_storable, findings))
 

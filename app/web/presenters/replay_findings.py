@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reprise_formats.quotes import Passage, QuotedText, compared_text
+from reprise_formats.quotes import ComparedText, Passage
 
 from app.web.presenters.replay_parts import places_of
 
@@ -38,7 +38,7 @@ def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[Sho
     reasons = [finding for finding in findings if finding["matters"]] if matter else []
     if not findings:
         return []
-    recorded, produced = (QuotedText(compared_text(step, side)) for side in ("expected", "actual"))
+    recorded, produced = (ComparedText(step, side) for side in ("expected", "actual"))
     return [
         ShownFinding(finding, recorded.passage(finding["recorded"]), produced.passage(finding["produced"]))
         for finding in reasons or findings

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.chat import Message, Tokens
+from app.chat import Answer, Message, Tokens
+from app.errors import ProviderError
 from app.replay.judge import ModelJudge
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, TurnJudgement
 from tests.unit.replay.fakes import FakeModel, says, scripted
@@ -135,6 +136,29 @@ def test_a_quote_may_have_other_white_space_and_another_form_of_its_characters()
     quoted = finding(recorded="Im Caf\u00e9 ist es warm.", produced="Kalt")
 
     assert judged(replied(reply("failed", quoted)), open_step).steps[0].verdict == "failed"
+
+
+@pytest.mark.parametrize("quote", ['Dear Ada, you "owe" 5', r"Dear Ada,\nyou \"owe\" 5", "Dear Ada,\nyou"])
+def test_a_quote_of_arguments_may_have_the_escapes_of_json_or_not(quote: str) -> None:
+    recorded, produced = (json.dumps({"text": f'Dear Ada,\nyou "owe" {amount}'}) for amount in (5, 6))
+    open_step = OpenStep(0, "arguments", "send", recorded, produced)
+
+    assert (
+        judged(replied(reply("failed", finding(recorded=quote, produced=""))), open_step).steps[0].verdict == "failed"
+    )
+
+
+def test_a_second_look_that_fails_leaves_its_steps_to_a_person_and_keeps_the_others() -> None:
+    def script(n: int, _messages: Any) -> Answer:
+        if n:
+            raise ProviderError("no connection")
+        return says(replied(reply("passed", n=0), reply("passed", n=1)))
+
+    steps = step(n=0, evidence=LOST), step(n=1)
+    first, other = judge_of(FakeModel(script)).judge_turn(turn_of(*steps)).steps
+
+    assert (first.verdict, other.verdict) == ("needs_review", "passed")
+    assert "no connection" in first.reason
 
 
 KEPT, LOST = StepEvidence(kept=("5 EUR",)), StepEvidence(lost=("5 EUR",), invented=("6 EUR",))

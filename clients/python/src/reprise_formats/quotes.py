@@ -13,6 +13,8 @@ from reprise_formats.controls import visible_lines
 AROUND = 100
 QUOTE_MAX = 400
 _WORD = re.compile(r"\S+")
+_ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt])')
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class Passage(NamedTuple):
@@ -64,12 +66,27 @@ class QuotedText:
         return self._starts[word] + place - self._places[word]
 
 
-def compared_text(step: Mapping[str, Any], side: str) -> str:
-    """Return the text of a step's verdict that a judge has read: an answer, or the JSON of a call's arguments."""
-    value = step[side]
-    if step["kind"] == "tool_call" and value is not None:
-        value = value["arguments"]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def unescaped(text: str) -> str:
+    """Return JSON with its escapes undone, for reading: judges quote the texts in it with and without escapes."""
+    return _ESCAPE.sub(lambda found: _unescaped(found[1]), text)
+
+
+def _unescaped(escape: str) -> str:
+    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
+
+
+class ComparedText:
+    """The text of a step's verdict that a judge has read: an answer, or the JSON of a call's arguments."""
+
+    def __init__(self, step: Mapping[str, Any], side: str) -> None:
+        value = step[side]
+        self._is_json = step["kind"] == "tool_call" and value is not None
+        if self._is_json:
+            value = unescaped(json.dumps(value["arguments"], ensure_ascii=False))
+        self._text = QuotedText(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+    def passage(self, quote: str) -> Passage:
+        return self._text.passage(unescaped(quote) if self._is_json else quote)
 
 
 def _cut(text: str, most: int) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from reprise_formats.quotes import AROUND, QUOTE_MAX, Passage, QuotedText
+from reprise_formats.quotes import AROUND, QUOTE_MAX, ComparedText, Passage, QuotedText
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,11 @@ def test_hidden_characters_are_visible() -> None:
 
     assert passage == Passage("a\\u202eb ", "<b>5 EUR</b>\\u001b[2J", " c")
     assert passage.line == "a\\u202eb »<b>5 EUR</b>\\u001b[2J« c"
+
+
+@pytest.mark.parametrize("quote", ['you "owe" 5', r"you \"owe\" 5", 'Ada,\nyou "owe" 5', r"Ada,\nyou \"owe\" 5"])
+def test_a_quote_of_arguments_may_have_the_escapes_of_json_or_not(quote: str) -> None:
+    arguments = {"name": "send", "arguments": {"text": 'Dear Ada,\nyou "owe" 5 EUR.'}}
+    step = {"kind": "tool_call", "expected": arguments, "actual": arguments}
+
+    assert ComparedText(step, "expected").passage(quote).after == ' EUR."}'

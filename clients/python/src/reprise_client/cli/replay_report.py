@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from reprise_formats.controls import HIDDEN, visible
-from reprise_formats.quotes import QuotedText, compared_text
+from reprise_formats.quotes import ComparedText
 
 from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.differences import unified
@@ -149,7 +149,7 @@ def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
 
 def _findings(step: dict[str, Any]) -> Iterator[str]:
     """Show what a judge found, with its quotes between » and « in both texts."""
-    texts = [QuotedText(compared_text(step, side)) for side in ("expected", "actual")]
+    texts = [ComparedText(step, side) for side in ("expected", "actual")]
     for finding in step["findings"]:
         yield f"    {finding['kind']}: {visible(finding['why'])}"
         for mark, text, quote in zip("-+", texts, (finding["recorded"], finding["produced"]), strict=True):

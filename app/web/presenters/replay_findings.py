@@ -10,6 +10,8 @@ from reprise_formats.quotes import ComparedText, Passage
 
 from app.web.presenters.replay_parts import places_of
 
+FIRST = 3
+"""Findings at the top of the page; the step has all."""
 _OUTCOMES = {"failed": "It failed", "needs_review": "A person must decide"}
 
 

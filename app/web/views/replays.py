@@ -16,7 +16,7 @@ from app.schemas.replays import VerdictSchema
 from app.services.replays.service import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import batch_progress, shown_turns
-from app.web.presenters.replay_findings import first_trouble
+from app.web.presenters.replay_findings import FIRST, first_trouble
 from app.web.presenters.replay_parts import ReplayPart, part_of
 from app.web.presenters.replay_violations import LISTED, kinds_by_anchor, placed_violations
 from app.web.visit import Visit
@@ -43,6 +43,7 @@ class ReplayPage(PromptPage):
             violations=violations[:LISTED],
             more_violations=len(violations[LISTED:]),
             trouble=None if violations else first_trouble(result),
+            first_findings=FIRST,
             part=part,
             here={place.anchor for place in part.places},
             turns=shown_turns(part, kinds_by_anchor(violations), self._case(visit, replay)),

@@ -13,6 +13,8 @@ from tests.support.experiments import experiment
 class Instance:
     """`seen` has what was asked of it; `states` what GETs of the experiment answer, the last of them for good.
 
+    `replays` are its replays, by id.
+
     A state is the experiment's JSON, or a status with which a proxy answers for the instance.
     """
 
@@ -20,6 +22,7 @@ class Instance:
         self.url = ""
         self.seen: list[tuple[str, str, Any]] = []
         self.states: list[Mapping[str, Any] | int] = [experiment()]
+        self.replays: dict[str, Mapping[str, Any]] = {}
         self.refusal: tuple[int, str] | None = None
         self.cancelled = False
 
@@ -35,6 +38,9 @@ class Instance:
             return 200, self.states[0]
         if path.startswith("/api/v1/prompts/3/test-cases"):
             return 200, {"testCases": [{"id": 12, "name": "Where?"}, {"id": 13, "name": "When?"}], "nextCursor": None}
+        if path.startswith("/api/v1/replays/"):
+            replay = self.replays.get(path.rpartition("/")[2])
+            return (200, replay) if replay else (404, {"error": "There is no such replay."})
         if path == "/api/v1/prompts/3/versions":
             return 200, {"versions": [{"commitHash": "a" * 64}, {"commitHash": "4f53a0b1".ljust(64, "0")}]}
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]

@@ -305,3 +305,67 @@ def test_a_bad_file_is_told_with_its_line(instance: Instance, tmp_path: Path) ->
 def test_wrong_options_start_nothing(instance: Instance, arguments: tuple[str, ...]) -> None:
     assert gate(instance, *arguments).exit_code == 2
     assert instance.seen == []
+
+
+FINDING = {
+    "kind": "contradicts",
+    "recorded": "5 EUR",
+    "produced": "6 EUR",
+    "matters": True,
+    "why": "The *price* differs.",
+}
+ANSWER = {"kind": "answer", "result": "failed", "reason": "The *price* differs.", "findings": [FINDING]}
+SIDES = {"expected": "It costs 5 EUR.", "actual": "It costs 6 EUR."}
+
+
+def failing_replay(**step: Any) -> dict[str, Any]:
+    passed = {"kind": "answer", "result": "passed", **SIDES}
+    return {"turns": [{"steps": [passed]}, {"steps": [ANSWER | SIDES | step]}]}
+
+
+def test_the_first_failing_replay_is_explained_in_lines_junit_and_markdown(instance: Instance, tmp_path: Path) -> None:
+    instance.states = [FAILED]
+    instance.replays = {str(replay_id): failing_replay() for replay_id in WORSE["candidate"]["failedReplayIds"][:1]}
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+
+    output = gate(instance, "--junit", str(junit), "--markdown", str(markdown)).output
+
+    assert "turn 2, step 1 (answer) failed: The *price* differs." in output
+    assert "- It costs »5 EUR«." in output
+    assert "+ It costs »6 EUR«." in output
+    assert output.index("»6 EUR«") < output.index("/replays/")
+    texts = [failure.text or "" for failure in ElementTree.parse(junit).iter("failure")]
+    assert all("It costs »6 EUR«." in text for text in texts)
+    comment = markdown.read_text()
+    assert "### What went wrong" in comment
+    assert "The &#42;price&#42; differs." in comment
+    assert "It costs »6 EUR«." in comment
+
+
+def test_a_replay_that_can_not_be_read_is_left_out(instance: Instance, tmp_path: Path) -> None:
+    instance.states = [FAILED]
+    markdown = tmp_path / "gate.md"
+
+    result = gate(instance, "--markdown", str(markdown))
+
+    assert result.exit_code == 1
+    assert "What went wrong" not in markdown.read_text()
+
+
+def test_a_long_explanation_is_bounded(instance: Instance, tmp_path: Path) -> None:
+    instance.states = [FAILED]
+    step = failing_replay(reason="*" * 100_000, findings=[FINDING | {"why": "*" * 2_000}] * 20)
+    instance.replays = {str(replay_id): step for replay_id in WORSE["candidate"]["failedReplayIds"]}
+    markdown = tmp_path / "gate.md"
+
+    output = gate(instance, "--markdown", str(markdown)).output
+
+    assert len(output) < 20_000
+    assert len(markdown.read_bytes()) < 60_000
+
+
+@pytest.mark.parametrize("judging", ["always", "never"])
+def test_whether_a_model_judges_is_asked_for(instance: Instance, judging: str) -> None:
+    gate(instance, "--judging", judging)
+
+    assert instance.asked["judge"] == judging

@@ -12,6 +12,7 @@ from reprise_formats import experiment_report as report
 from reprise_formats.experiment_comment import inert
 from reprise_formats.experiment_summary import address_of, cases_of, class_words, failing, plain, ranked, replay_address
 
+from reprise_client.cli.gate_failures import failure_lines, failures_markdown
 from reprise_client.cli.gate_run import Result
 from reprise_client.cli.replay_report import legal
 
@@ -43,6 +44,7 @@ def lines(result: Result) -> Iterator[str]:
     for case in ranked(experiment):
         if case["class"] in _SHOWN:
             yield f"  {class_words(case)}: {plain(case['name'])}: {_counts(case)}"
+            yield from (f"  {line}" for line in failure_lines(result.failures, case))
             yield from _links(experiment, failing(case["candidate"]))
     yield report.advice(experiment)
     if address := address_of(experiment):
@@ -52,7 +54,10 @@ def lines(result: Result) -> Iterator[str]:
 def markdown(result: Result) -> str:
     """Return a comment, also when there is no verdict."""
     problem = f"**Could not run.** {inert(result.problem)}\n" if result.problem else ""
-    return problem + (report.markdown(result.experiment) if result.experiment else "")
+    if not result.experiment:
+        return problem
+    failures = "\n".join(failures_markdown(result.failures, result.experiment))
+    return problem + report.markdown(result.experiment) + (f"{failures}\n" if failures else "")
 
 
 def as_json(result: Result) -> str:
@@ -74,7 +79,8 @@ def junit(result: Result) -> str:
         _trouble(whole, kind, next(lines(result)), "\n".join(lines(result)))
     if experiment := result.experiment:
         for case, unique in _named(experiment):
-            _junit_case(ElementTree.SubElement(suite, "testcase", classname=package, name=unique), experiment, case)
+            element = ElementTree.SubElement(suite, "testcase", classname=package, name=unique)
+            _junit_case(element, result, experiment, case)
     for attribute, tag in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
         suite.set(attribute, str(len(suite.findall(tag))))
     suites = ElementTree.Element("testsuites")
@@ -93,9 +99,10 @@ def _named(experiment: Case) -> list[tuple[Case, str]]:
     ]
 
 
-def _junit_case(element: ElementTree.Element, experiment: Case, case: Case) -> None:
+def _junit_case(element: ElementTree.Element, result: Result, experiment: Case, case: Case) -> None:
     side = case["candidate"]
-    links = "\n".join(filter(None, (replay_address(experiment, each) for each in failing(side))))
+    addresses = filter(None, (replay_address(experiment, each) for each in failing(side)))
+    links = "\n".join([*failure_lines(result.failures, case), *addresses])
     broken = [each["message"] for each in experiment["violations"] if each.get("testCaseId") == case["testCaseId"]]
     against = case["class"] == "regressed" or broken
     if against or (not experiment["baseline"] and side["passed"] < side["runs"]):

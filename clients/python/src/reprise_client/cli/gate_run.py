@@ -6,11 +6,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reprise_client.cli import prompt_sync, remote, terminal
+from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
 from reprise_client.cli.replay import select_cases
 from reprise_client.cli.versions import full_hash
@@ -37,11 +38,15 @@ class GateRequest:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`experiment` is the API's resource. `problem` is the reason, in one line, for which there is no verdict."""
+    """`experiment` is the API's resource. `problem` is the reason, in one line, for which there is no verdict.
+
+    `failures` are some of its failing replays, by id.
+    """
 
     prompt_id: int | None
     experiment: Mapping[str, Any] | None
     problem: str | None = None
+    failures: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -119,7 +124,8 @@ def _watched(prompt_id: int, watch: ExperimentWatch) -> Result:
         reason = problem.message if isinstance(problem, CouldNotRun) else "interrupted"
         seen = watch.experiment if "testCases" in watch.experiment else None
         return Result(prompt_id, seen, f"Experiment {watch.experiment['id']}: {reason}")
-    return Result(prompt_id, watch.experiment, _without_verdict(watch.experiment))
+    failures = read_failures(watch.instance, watch.experiment)
+    return Result(prompt_id, watch.experiment, _without_verdict(watch.experiment), failures)
 
 
 def _without_verdict(experiment: Mapping[str, Any]) -> str | None:

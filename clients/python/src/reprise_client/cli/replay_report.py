@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
@@ -54,7 +54,7 @@ def details(outcome: ReplayOutcome) -> Iterator[str]:
     for index, turn in enumerate(replay.get("turns", ()), 1):
         for number, step in enumerate(turn["steps"], 1):
             if step["result"] in ("failed", "needs_review"):
-                yield from _step(index, number, step)
+                yield from step_lines(index, number, step)
         for extra in turn["extra"]:
             yield f"  turn {index}, beyond the recording: {_extra(extra)}"
 
@@ -137,7 +137,8 @@ def _extra(step: dict[str, Any]) -> str:
     return f"{step['name']} {_shown(step.get('arguments'))}{told}"
 
 
-def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
+def step_lines(index: int, number: int, step: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the result of a step with its reason, and what a judge found or how its values differ."""
     reason = step.get("reason") or "it differs"
     yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
     if step.get("findings"):
@@ -147,7 +148,7 @@ def _step(index: int, number: int, step: dict[str, Any]) -> Iterator[str]:
         yield from _difference(difference)
 
 
-def _findings(step: dict[str, Any]) -> Iterator[str]:
+def _findings(step: Mapping[str, Any]) -> Iterator[str]:
     """Show what a judge found, with its quotes between » and « in both texts."""
     texts = [ComparedText(step, side) for side in ("expected", "actual")]
     for finding in step["findings"]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import falcon
 
 from app.api.operation import ApiCall, Command, Resource, operation
@@ -148,8 +150,11 @@ def _encoding(req: falcon.Request) -> str:
 class SessionResource(Resource, tag="Sessions", GET="read", DELETE="write"):
     @operation("One session with its turns, steps and spans", answers={200: schemas.SessionSchema})
     def on_get(self, key: ApiKey, call: ApiCall, session_id: str) -> None:
-        session = self.services.sessions.get(project_id=key.project_id, session_id=session_id)
-        send_json(call.req, call.resp, schemas.session_pieces(session))
+        send_json(call.req, call.resp, self._pieces(key.project_id, session_id))
+
+    def _pieces(self, project_id: int, session_id: str) -> Iterator[bytes]:
+        with self.services.sessions.opened(project_id=project_id, session_id=session_id) as session:
+            yield from schemas.session_pieces(session)
 
     @operation("Delete a session and its spans; test cases made from it stay", answers={204: None})
     def on_delete(self, key: ApiKey, session_id: str) -> None:

@@ -56,8 +56,11 @@ class ExportService:
             return session_log.list_sessions(connection, after, limit=PAGE)
 
         for row in self._all(read, PAGE):
-            with suppress(NotFound):  # removed meanwhile
-                yield self.sessions.get(project_id=project_id, session_id=row.session_key.hex())
+            with (
+                suppress(NotFound),  # removed meanwhile
+                self.sessions.opened(project_id=project_id, session_id=row.session_key.hex()) as session,
+            ):
+                yield session
 
     def of_runs(
         self, *, project_id: int, prompt_id: int, since: datetime | None = None, until: datetime | None = None

@@ -79,15 +79,14 @@ class TestCaseService:
     def _proposed(
         self, project_id: int, session_id: str, choose: Callable[[Sequence[Turn], int], Sequence[Turn]]
     ) -> CaseProposal:
-        session, count = self.sessions.beginning(
-            project_id=project_id, session_id=session_id, turns_max=TURNS_MAX, spans_max=SPANS_MAX
-        )
-        head, tools = self._draft(project_id, session.prompt_id)
-        opening = next((turn.user for turn in session.turns if turn.user), None)
-        chosen = choose(session.turns, count)
-        case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
-        name = title(opening, f"Session {session_id[:8]}")
-        return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
+        key: dict[str, Any] = {"project_id": project_id, "session_id": session_id}
+        with self.sessions.beginning(**key, turns_max=TURNS_MAX, spans_max=SPANS_MAX) as (session, count):
+            head, tools = self._draft(project_id, session.prompt_id)
+            opening = next((turn.user for turn in session.turns if turn.user), None)
+            chosen = choose(session.turns, count)
+            case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
+            name = title(opening, f"Session {session_id[:8]}")
+            return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
 
     def beginning(self, *, project_id: int, session_id: str) -> CaseProposal:
         """Return the test case of all turns of a session, or of as many of the first ones as fit into a test case."""

@@ -13,6 +13,7 @@ from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turn
 from app.replay.cases import shown_document
 from app.replay.types import TestCase
 from app.services.replays.doubts import Doubt
+from app.services.sessions import reading
 from app.sessions.types import Turn
 
 
@@ -48,6 +49,7 @@ def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Seque
         choice = f" Set includedTurns to use only the first {fitting} turns, or fewer." if fitting else ""
         raise Invalid(
             f"turns: The session has {count} turns. A test case has at most {TURNS_MAX} turns, {STEPS_MAX} steps in "
-            f"all, and is made of turns of at most {SPANS_MAX} spans in all.{choice}"
+            f"all, is read from at most {reading.RECORD_BYTES} bytes, and is made of turns of at most {SPANS_MAX} "
+            f"spans in all.{choice}"
         )
     return turns[:number]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import require
-from app.models import log_records, scores, sessions, spans, turns
+from app.models import scores, sessions, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
 from app.models.spans import StoredSpanRow
@@ -21,6 +22,16 @@ from app.otlp.logs import events_of
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import NOTHING, Bill, total
 from app.services.language_models.prices import PriceService
+from app.services.sessions import reading
+from app.services.sessions.reading import (
+    LargeReads,
+    NeedsPlace,
+    ReadSpans,
+    read_spans,
+    spans_left_out,
+    turns_left_out,
+    turns_within,
+)
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import Turn, Usage
@@ -82,20 +93,52 @@ class SessionSummary:
 class SessionService:
     database: Database
     prices: PriceService
+    large: LargeReads
 
     def get(self, *, project_id: int, session_id: str) -> Session:
-        """Return a session; `NotFound` in another project, or if all of its turns have moved to another session."""
+        """Return a session; `NotFound` in another project, or if all of its turns have moved to another session.
+
+        It is read until it needs `RECORD_BYTES`. Its turns have a warning where spans are left out.
+        """
+        return self._get(project_id, session_id, reading.RECORD_BYTES)
+
+    def _get(self, project_id: int, session_id: str, most: int | None) -> Session:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
             found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
             book = self.prices.book(connection, project_id=project_id)
-            return built_session(connection, row, found, [load(turn.facts) for turn in found], book)
+            return built_session(connection, row, found, [load(turn.facts) for turn in found], book, most=most)
 
-    def beginning(self, *, project_id: int, session_id: str, turns_max: int, spans_max: int) -> tuple[Session, int]:
-        """Return a session with its first turns, and the number of all its turns; `NotFound` as `get`.
+    @contextmanager
+    def opened(self, *, project_id: int, session_id: str) -> Iterator[Session]:
+        """Return a session as `get`. Few large ones are open at once; raises `Unavailable` if these are too many."""
+        try:
+            session = self._get(project_id, session_id, None)
+        except NeedsPlace:
+            with self.large.one(project_id):
+                yield self.get(project_id=project_id, session_id=session_id)
+        else:
+            yield session
 
-        It has at most so many turns, and no more than have so many spans in all.
+    @contextmanager
+    def beginning(
+        self, *, project_id: int, session_id: str, turns_max: int, spans_max: int
+    ) -> Iterator[tuple[Session, int]]:
+        """Return a session with its first turns, and the number of all its turns; raises as `opened`.
+
+        It has at most so many turns, and no more than have so many spans in all and need `RECORD_BYTES`.
         """
+        try:
+            beginning = self._beginning(project_id, session_id, turns_max, spans_max, None)
+        except NeedsPlace:
+            with self.large.one(project_id):
+                yield self._beginning(project_id, session_id, turns_max, spans_max, reading.RECORD_BYTES)
+        else:
+            yield beginning
+
+    def _beginning(
+        self, project_id: int, session_id: str, turns_max: int, spans_max: int, most: int | None
+    ) -> tuple[Session, int]:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
             found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
@@ -103,38 +146,59 @@ class SessionService:
             book = self.prices.book(connection, project_id=project_id)
             sizes = accumulate(turn.span_count for turn in facts[:turns_max])
             count = sum(1 for size in sizes if size <= spans_max)
-            return built_session(connection, row, found[:count], facts, book), len(found)
+            first = turns_within(connection, row, found[:count], reading.RECORD_BYTES)
+            return built_session(connection, row, first, facts, book, most=most), len(found)
 
 
 def built_session(
-    connection: Connection, row: SessionRow, found: Sequence[TurnRow], facts: Iterable[TurnFacts], prices: PriceBook
+    connection: Connection,
+    row: SessionRow,
+    found: Sequence[TurnRow],
+    facts: Iterable[TurnFacts],
+    prices: PriceBook,
+    *,
+    most: int | None,
+    least_of: Collection[bytes] = (),
 ) -> Session:
-    """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns."""
-    trace_ids = [turn.trace_id for turn in found]
-    stored = spans.spans_of(connection, project_id=row.project_id, prompt_id=row.prompt_id, trace_ids=trace_ids)
-    return session_of(connection, row, trace_ids, stored, facts, prices)
+    """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns.
+
+    For `most` and `least_of` see `read_spans`.
+    """
+    read = read_spans(connection, row, found, most=most, least_of=least_of)
+    return session_of(connection, row, [turn.trace_id for turn in found], read, facts, prices)
 
 
 def session_of(
     connection: Connection,
     row: SessionRow,
     trace_ids: Sequence[bytes],
-    stored: Sequence[StoredSpanRow],
+    read: ReadSpans,
     facts: Iterable[TurnFacts],
     prices: PriceBook,
 ) -> Session:
     """Return a session with the turns of `trace_ids`, built from these of their spans; see `built_session`."""
-    logged = log_records.records_of(connection, project_id=row.project_id, trace_ids=trace_ids)
     project_id = row.project_id
     scored = scores.scores_of(connection, project_id=project_id, trace_ids=trace_ids, session_key=row.session_key)
     traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
-    for span in stored:
+    for span in read.spans:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(each.prompt_versions for each in facts))
-    built = build_session(traces.values(), named, events_of(logged), prices)
-    known_spans = {(span.trace_id, span.span_id) for span in stored}
+    built = build_session(traces.values(), named, events_of(read.records), prices)
+    known_spans = {(span.trace_id, span.span_id) for span in read.spans}
     shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
-    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, built, shown)
+    return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, _warned(built, read), shown)
+
+
+def _warned(built: Sequence[Turn], read: ReadSpans) -> tuple[Turn, ...]:
+    """Return the turns, with a warning where spans of them, or other turns, were left out."""
+    lacking = +read.left_out
+    if not lacking:
+        return tuple(built)
+    counts = [lacking.pop(bytes.fromhex(turn.trace_id), 0) for turn in built]
+    notes = [[spans_left_out(count)] if count else [] for count in counts]
+    if lacking and notes:
+        notes[-1].append(turns_left_out(len(lacking)))
+    return tuple(replace(turn, warnings=(*turn.warnings, *more)) for turn, more in zip(built, notes, strict=True))
 
 
 def session_key_of(session_id: str) -> bytes | None:

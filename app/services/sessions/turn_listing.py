@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -12,10 +13,11 @@ from app.errors import require
 from app.models import spans, turns
 from app.models.scores import ScoreRow
 from app.models.sessions import SessionRow
-from app.models.spans import StoredSpanRow
 from app.models.turns import TurnRow
 from app.prices.book import PriceBook
 from app.services.language_models.prices import PriceService
+from app.services.sessions import reading
+from app.services.sessions.reading import LargeReads, NeedsPlace, ReadSpans, read_spans
 from app.services.sessions.service import (
     Session,
     SessionSummary,
@@ -28,6 +30,9 @@ from app.sessions import pieces
 from app.sessions.facts import TurnFacts, load
 from app.sessions.types import ShownSpan, Turn
 
+T = TypeVar("T")
+
+NO_SPAN = "The session has no such span."
 # Turns, and spans, of a part; a turn with more spans is a separate part.
 TURNS, SPANS = 10, 120
 READ_MAX = 20_000
@@ -57,12 +62,13 @@ class SessionPart:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The rows of a session and of its turns, in order, with the facts of each turn."""
+    """The rows of a session and of its turns, in order, with the facts of each turn; for `most` see `read_spans`."""
 
     row: SessionRow
     turns: Sequence[TurnRow]
     facts: tuple[TurnFacts, ...]
     prices: PriceBook
+    most: int | None
 
     def is_large(self, index: int) -> bool:
         """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
@@ -76,35 +82,30 @@ class _Stored:
         """
         read = range(max(0, start - 1), min(end + 1, len(self.turns)))
         chosen = [self.turns[index] for index in read if not self.is_large(index)]
-        session = built_session(connection, self.row, chosen, self.facts, self.prices)
         traces = {turn.trace_id for turn in self.turns[start:end]}
+        session = built_session(connection, self.row, chosen, self.facts, self.prices, most=self.most, least_of=traces)
         return replace(
             session,
             turns=tuple(turn for turn in session.turns if bytes.fromhex(turn.trace_id) in traces),
             scores=tuple(score for score in session.scores if score.trace_id is None or score.trace_id in traces),
         )
 
-    def spans(self, connection: Connection, index: int) -> list[StoredSpanRow]:
+    def read(self, connection: Connection, index: int) -> ReadSpans:
         """Return the spans of a large turn in the order of their start."""
-        row = self.row
-        stored = spans.spans_of(
-            connection,
-            project_id=row.project_id,
-            prompt_id=row.prompt_id,
-            trace_ids=[self.turns[index].trace_id],
-            limit=READ_MAX,
-        )
-        return pieces.in_start_order(stored)
+        turn = self.turns[index]
+        read = read_spans(connection, self.row, [turn], most=self.most, least_of=[turn.trace_id], limit=READ_MAX)
+        read.spans = pieces.in_start_order(read.spans)
+        return read
 
-    def piece(self, connection: Connection, index: int, ordered: Sequence[StoredSpanRow], number: int) -> Session:
-        """Return the session with a piece of a large turn, of which `ordered` are the spans.
+    def piece(self, connection: Connection, index: int, read: ReadSpans, number: int) -> Session:
+        """Return the session with a piece of a large turn, of which these spans were read.
 
         Its times, tokens and costs are those of the whole turn.
         """
-        ids = {span.span_id.hex() for span in pieces.piece_of(ordered, number)}
+        ids = {span.span_id.hex() for span in pieces.piece_of(read.spans, number)}
         require(ids or None, "The turn has no such part.")
-        trace_ids, around = [self.turns[index].trace_id], pieces.around(ordered, number)
-        session = session_of(connection, self.row, trace_ids, around, self.facts, self.prices)
+        trace_ids, around = [self.turns[index].trace_id], list(pieces.around(read.spans, number))
+        session = session_of(connection, self.row, trace_ids, replace(read, spans=around), self.facts, self.prices)
         facts, turn = self.facts[index], session.turns[0]
         turn = replace(
             turn,
@@ -117,6 +118,14 @@ class _Stored:
         )
         return replace(session, turns=(turn,), scores=tuple(filter(_is_in(ids), session.scores)))
 
+    def lone(self, connection: Connection, index: int, span_id: str) -> Session:
+        """Return the session with only one span, which its turn is too long to be read with."""
+        trace_id = self.turns[index].trace_id
+        keys = [(trace_id, bytes.fromhex(span_id))]
+        found = spans.spans_by_key(connection, project_id=self.row.project_id, keys=keys)
+        read = ReadSpans(spans=[span for of_turn in found.values() for span in of_turn])
+        return session_of(connection, self.row, [trace_id], read, self.facts, self.prices)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPartService:
@@ -127,36 +136,40 @@ class SessionPartService:
 
     database: Database
     prices: PriceService
+    large: LargeReads
 
     def part(self, *, project_id: int, session_id: str, turn: int = 1, piece: int = 1) -> SessionPart:
         """Return the part that contains turn number `turn`; `NotFound` without such a session, turn or piece."""
-        with self.database.read() as connection:
-            stored = self._stored(connection, project_id, session_id)
+
+        def read(connection: Connection, stored: _Stored) -> SessionPart:
             start, end = _bounds(stored.facts, turn)
             summary, count = summary_of(stored.row, stored.facts, stored.prices), 1
             if stored.facts and stored.is_large(start):
-                ordered = stored.spans(connection, start)
-                count = pieces.pieces_of(len(ordered))
-                session = stored.piece(connection, start, ordered, piece)
+                spans_read = stored.read(connection, start)
+                count = pieces.pieces_of(len(spans_read.spans))
+                session = stored.piece(connection, start, spans_read, piece)
             else:
                 session = stored.built(connection, start, end)
-        return SessionPart(session, summary, stored.facts, start, piece, count)
+            return SessionPart(session, summary, stored.facts, start, piece, count)
+
+        return self._read(project_id, session_id, read)
 
     def turn(self, *, project_id: int, session_id: str, turn: int, piece: int = 1) -> Turn:
         """Return turn number `turn` of a session, or a piece of it; `NotFound` without any such."""
-        with self.database.read() as connection:
-            stored = self._stored(connection, project_id, session_id)
+
+        def read(connection: Connection, stored: _Stored) -> Session:
             require(0 < turn <= len(stored.turns) or None, "The session has no such turn.")
             if stored.is_large(turn - 1):
-                session = stored.piece(connection, turn - 1, stored.spans(connection, turn - 1), piece)
-            else:
-                session = stored.built(connection, turn - 1, turn)
+                return stored.piece(connection, turn - 1, stored.read(connection, turn - 1), piece)
+            return stored.built(connection, turn - 1, turn)
+
+        session = self._read(project_id, session_id, read)
         return require(next(iter(session.turns), None), "The session has no such turn.")
 
     def span(self, *, project_id: int, session_id: str, span_id: str) -> ShownSpan:
         """Return a span of a session, from the first turn with this id; `NotFound` without one."""
-        with self.database.read() as connection:
-            stored = self._stored(connection, project_id, session_id)
+
+        def read(connection: Connection, stored: _Stored) -> ShownSpan:
             places = {turn.trace_id: index for index, turn in enumerate(stored.turns)}
             found = spans.traces_with(
                 connection,
@@ -165,24 +178,44 @@ class SessionPartService:
                 trace_ids=list(places),
                 span_id=span_id,
             )
-            index = require(min(map(places.__getitem__, found), default=None), "The session has no such span.")
-            session = self._with_span(connection, stored, index, span_id)
-        shown = (span for turn in session.turns for span in turn.spans if span.span_id == span_id)
-        return require(next(shown, None), "The session has no such span.")
+            index = require(min(map(places.__getitem__, found), default=None), NO_SPAN)
+            session = _with_span(connection, stored, index, span_id)
+            shown = _shown(session, span_id) or _shown(stored.lone(connection, index, span_id), span_id)
+            return require(shown, NO_SPAN)
 
-    def _with_span(self, connection: Connection, stored: _Stored, index: int, span_id: str) -> Session:
-        """Return the session with a turn, of a large one with the piece that has the span."""
-        if not stored.is_large(index):
-            return stored.built(connection, index, index + 1)
-        ordered = stored.spans(connection, index)
-        place = next((place for place, span in enumerate(ordered) if span.span_id.hex() == span_id), len(ordered))
-        return stored.piece(connection, index, ordered, place // pieces.SPANS + 1)
+        return self._read(project_id, session_id, read)
 
-    def _stored(self, connection: Connection, project_id: int, session_id: str) -> _Stored:
-        row = require_session(connection, project_id=project_id, session_id=session_id)
-        found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
-        prices = self.prices.book(connection, project_id=project_id)
-        return _Stored(row, found, tuple(load(turn.facts) for turn in found), prices)
+    def _read(self, project_id: int, session_id: str, read: Callable[[Connection, _Stored], T]) -> T:
+        """Read a session; few large parts of sessions are read at once. Raises `Unavailable` if these are too many."""
+        try:
+            return self._read_within(project_id, session_id, read, None)
+        except NeedsPlace:
+            with self.large.one(project_id):
+                return self._read_within(project_id, session_id, read, reading.PART_BYTES)
+
+    def _read_within(
+        self, project_id: int, session_id: str, read: Callable[[Connection, _Stored], T], most: int | None
+    ) -> T:
+        with self.database.read() as connection:
+            row = require_session(connection, project_id=project_id, session_id=session_id)
+            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            prices = self.prices.book(connection, project_id=project_id)
+            stored = _Stored(row, found, tuple(load(turn.facts) for turn in found), prices, most)
+            return read(connection, stored)
+
+
+def _with_span(connection: Connection, stored: _Stored, index: int, span_id: str) -> Session:
+    """Return the session with a turn, of a large one with the piece that has the span."""
+    if not stored.is_large(index):
+        return stored.built(connection, index, index + 1)
+    read = stored.read(connection, index)
+    ids = [span.span_id.hex() for span in read.spans]
+    place = ids.index(span_id) if span_id in ids else 0
+    return stored.piece(connection, index, read, place // pieces.SPANS + 1)
+
+
+def _shown(session: Session, span_id: str) -> ShownSpan | None:
+    return next((span for turn in session.turns for span in turn.spans if span.span_id == span_id), None)
 
 
 def _bounds(facts: Sequence[TurnFacts], turn: int) -> tuple[int, int]:

@@ -42,9 +42,9 @@ class Tries:
         session_id = self._text("session")
         if not session_id or self.visit.form.text("do") == "fresh":
             return ConversationOrigin()
-        session = self.container.services.sessions.get(project_id=self.visit.project_id, session_id=session_id)
-        turn = self._identifier("turn")
-        return origin_of(session, min(turn, len(session.turns)) if turn else None)
+        sessions, turn = self.container.services.sessions, self._identifier("turn")
+        with sessions.opened(project_id=self.visit.project_id, session_id=session_id) as session:
+            return origin_of(session, min(turn, len(session.turns)) if turn else None)
 
     def start(self) -> list[int]:
         """Start a run of the draft and, if one is chosen, a run of the opponent. Return their ids.

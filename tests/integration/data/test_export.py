@@ -166,7 +166,7 @@ def test_a_fault_midway_ends_the_answer_instead_of_looking_whole(world: World, m
     def away(_sessions: SessionService, **_asked: object) -> None:
         raise Unavailable("The database is not available; try again.")
 
-    monkeypatch.setattr(SessionService, "get", away)
+    monkeypatch.setattr(SessionService, "opened", away)
 
     with pytest.raises(Unavailable):
         list(body)

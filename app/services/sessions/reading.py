@@ -1,0 +1,196 @@
+"""Reads the spans of turns within a number of bytes: a few kilobytes as they are stored may expand to gigabytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from sqlalchemy import Connection
+
+from app.concurrency.quotas import Quota, Turns
+from app.metrics import Metrics
+from app.metrics.registry import SHARE_REFUSED
+from app.models import log_records, span_sizes, spans
+from app.models.sessions import SessionRow
+from app.models.span_bodies import SpanKey
+from app.models.spans import StoredSpanRow
+from app.models.turns import TurnRow
+from app.otlp.protobuf import is_protobuf
+from app.services.accounts.projects import Owners
+from app.services.search.turn_sizes import sizes_of
+
+LARGE_BYTES, PART_BYTES, RECORD_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024, 128 * 1024 * 1024
+"""What is read of spans and log records without a place in `LargeReads`; of a part of a session; of a session."""
+BYTES_PER_ELEMENT = 32
+"""One bracket or comma is read for so many bytes: an empty list of two bytes needs a hundred in memory."""
+LARGE_AT_ONCE, SHARE_PERCENT, WAIT_S = 4, 25, 60.0
+# In protobuf each member of a list begins with a byte that is a line end in texts.
+_OF_JSON, _OF_PROTOBUF = (b"[", b"{", b","), (b"[", b"{", b",", b"\n")
+
+
+class NeedsPlace(Exception):
+    """The spans need more than `LARGE_BYTES`."""
+
+
+@dataclass(slots=True)
+class ReadSpans:
+    """The spans and log records that were read, and the number of spans of each trace that were left out."""
+
+    spans: list[StoredSpanRow] = field(default_factory=list)
+    records: list[tuple[SpanKey, bytes]] = field(default_factory=list)
+    left_out: Counter[bytes] = field(default_factory=Counter)
+
+    def add(
+        self,
+        connection: Connection,
+        row: SessionRow,
+        trace_ids: Sequence[bytes],
+        until: _Until | None = None,
+        limit: int | None = None,
+    ) -> None:
+        """Read the spans and log records of traces, all or `until` these rows, and no more spans than `limit`."""
+        self.spans += spans.spans_of(
+            connection,
+            project_id=row.project_id,
+            prompt_id=row.prompt_id,
+            trace_ids=trace_ids,
+            last_id=until.span_id if until else None,
+            limit=limit,
+        )
+        self.records += log_records.records_of(
+            connection, project_id=row.project_id, trace_ids=trace_ids, last_id=until.record_id if until else None
+        )
+
+    @property
+    def elements(self) -> int:
+        """The brackets and commas of what was read."""
+        return sum(_elements(span.raw) for span in self.spans) + sum(_elements(body) for _, body in self.records)
+
+    def keep_elements(self, left: int, least_of: Collection[bytes]) -> None:
+        """Leave out what has more than `left` elements, but one span of each of the traces `least_of`."""
+        read, missing = self.spans, set(least_of)
+        self.spans = []
+        for span in read:
+            count = _elements(span.raw)
+            if count <= left or span.trace_id in missing:
+                missing.discard(span.trace_id)
+                left -= count
+                self.spans.append(span)
+            else:
+                self.left_out[span.trace_id] += 1
+        recorded, self.records = self.records, []
+        for key, body in recorded:
+            if (count := _elements(body)) <= left:
+                left -= count
+                self.records.append((key, body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """The last span and the last log record of a turn that are read, 0 for none; and how many bytes, and spans."""
+
+    span_id: int
+    record_id: int
+    size: int
+    spans_left_out: int
+
+
+def read_spans(
+    connection: Connection,
+    row: SessionRow,
+    turns: Sequence[TurnRow],
+    *,
+    most: int | None,
+    least_of: Collection[bytes] = (),
+    limit: int | None = None,
+) -> ReadSpans:
+    """Read the spans of turns of a session until they need `most` bytes; of a turn the ones that were stored first.
+
+    At least one span is read of each of the traces `least_of`, and of a turn at most `limit`. Without `most`, raises
+    `NeedsPlace` if the turns need more than `LARGE_BYTES`.
+    """
+    read, left = ReadSpans(), LARGE_BYTES if most is None else most
+    sizes = sizes_of(connection, project_id=row.project_id, keys=[turn.key for turn in turns])
+    elements = left // BYTES_PER_ELEMENT
+    if sum(sizes.values()) <= left:
+        read.add(connection, row, [turn.trace_id for turn in turns], limit=limit)
+    elif most is None:
+        raise NeedsPlace
+    else:
+        for turn in turns:
+            until = _until(connection, row, turn, left, turn.trace_id in least_of) if sizes[turn.key] > left else None
+            read.add(connection, row, [turn.trace_id], until, limit)
+            read.left_out[turn.trace_id] += until.spans_left_out if until else 0
+            left = max(0, left - (until.size if until else sizes[turn.key]))
+    if most is None and read.elements > elements:
+        raise NeedsPlace
+    read.keep_elements(elements, least_of)
+    return read
+
+
+def turns_within(connection: Connection, row: SessionRow, turns: Sequence[TurnRow], most: int) -> Sequence[TurnRow]:
+    """Return the first turns, until they need `most` bytes together."""
+    sizes = sizes_of(connection, project_id=row.project_id, keys=[turn.key for turn in turns])
+    totals = accumulate(sizes[turn.key] for turn in turns)
+    return turns[: sum(1 for total in totals if total <= most)]
+
+
+def _until(connection: Connection, row: SessionRow, turn: TurnRow, left: int, at_least_one: bool) -> _Until:
+    of_spans = span_sizes.sizes_of(connection, project_id=row.project_id, key=turn.key)
+    spans_read = _fitting(of_spans, left, at_least_one)
+    size = sum(size for _, size in spans_read)
+    logged = log_records.sizes_of(connection, project_id=row.project_id, trace_ids=[turn.trace_id])
+    of_records = _fitting([(id_, size) for id_, _, size in logged], left - size, False)
+    return _Until(
+        span_id=spans_read[-1][0] if spans_read else 0,
+        record_id=of_records[-1][0] if of_records else 0,
+        size=size + sum(size for _, size in of_records),
+        spans_left_out=len(of_spans) - len(spans_read),
+    )
+
+
+def _fitting(rows: Sequence[tuple[int, int]], left: int, at_least_one: bool) -> Sequence[tuple[int, int]]:
+    """Return the first rows, pairs of an id and a size, that have no more bytes than are left."""
+    for count, (_, size) in enumerate(rows):
+        left -= size
+        if left < 0 and (count or not at_least_one):
+            return rows[:count]
+    return rows
+
+
+def _elements(body: bytes) -> int:
+    return sum(map(body.count, _OF_PROTOBUF if is_protobuf(body) else _OF_JSON))
+
+
+def spans_left_out(count: int) -> str:
+    """Return the warning of a turn."""
+    return f"Too long to be read at once: {count} of its spans are left out. Each has a page by its id."
+
+
+def turns_left_out(count: int) -> str:
+    """Return the warning of the last turn that a session has."""
+    return f"Too long to be read at once: {count} other turns of the session are left out."
+
+
+@dataclass(slots=True, kw_only=True)
+class LargeReads:
+    """Lets a process have few large sessions in memory at once."""
+
+    owners: Owners
+    metrics: Metrics
+    _turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = self.metrics.count
+        self._turns = Turns(
+            Quota.of(LARGE_AT_ONCE, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "large_sessions")
+        )
+
+    @contextmanager
+    def one(self, project_id: int) -> Iterator[None]:
+        """Hold one of the places for large sessions; raises `Unavailable` if none becomes free in time."""
+        with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S):
+            yield

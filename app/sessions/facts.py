@@ -17,8 +17,10 @@ from app.otlp.normalise.tokens import served_model
 from app.otlp.span import Span
 from app.prices.book import PriceBook
 from app.prices.types import Bill, CalledModel, size_of, total
-from app.sessions.spans import Records, StoredSpan, read_turn, view_of
+from app.sessions.bounded_views import view_within
+from app.sessions.spans import Records, StoredSpan, read_turn
 from app.sessions.types import Usage
+from app.values.budget import UNLIMITED, WorkBudget
 from app.values.structs import decoder
 
 MAX_OPENING = 300
@@ -101,13 +103,14 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     agent_opening: Opening | None = None
 
     @classmethod
-    def of(cls, spans: Iterable[Span], hashes: Container[str] = ()) -> TurnFacts:
+    def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
         """Return the facts of one or more spans of one turn; messages are read until a first user text is found.
 
-        `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`.
+        `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`. Of a span with more brackets
+        and commas than are left of the budget, only short attributes are read.
         """
         ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
-        read, opening, agent_opening = _read(ordered, hashes)
+        read, opening, agent_opening = _read(ordered, hashes, budget)
         rank, conversation = _best_conversation(ordered)
         of_this_edition = _of_this_edition(read)
         return cls(
@@ -275,7 +278,7 @@ def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[
 
 
 def _read(
-    ordered: Iterable[tuple[Key, Span]], hashes: Container[str]
+    ordered: Iterable[tuple[Key, Span]], hashes: Container[str], budget: WorkBudget
 ) -> tuple[list[_SpanFacts], Opening | None, Opening | None]:
     """Return the facts of spans, their opening, and that of agents where there is no other.
 
@@ -285,13 +288,13 @@ def _read(
     agents: list[tuple[Key, Span]] = []
     opening: Opening | None = None
     for key, span in ordered:
-        normal = Normalised(view_of(span))
+        normal = Normalised(view_within(span, budget))
         read.append(_facts(normal, key, span.failed, hashes))
         if normal.is_agent:
             agents.append((key, span))
         if not opening and normal.is_chat:
             opening = _opening(normal, key)
-    of_agents = () if opening else (_opening(Normalised(view_of(span)), key) for key, span in agents)
+    of_agents = () if opening else (_opening(Normalised(view_within(span, budget)), key) for key, span in agents)
     return read, opening, next(filter(None, of_agents), None)
 
 

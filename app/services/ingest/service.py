@@ -37,12 +37,15 @@ from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
 from app.timestamps import Now
+from app.values.budget import WorkBudget
 from app.values.json import Body
 
 log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
 """Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
+ELEMENTS_READ = 2_000_000
+"""Brackets and commas of the spans of a batch that the conventions read: some seconds of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +145,8 @@ class IngestService:
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
             evaluated = MARK in plain
-            stored = sum(self._write(project_id, piece, evaluated=evaluated) for piece in pieces)
+            budget = WorkBudget(ELEMENTS_READ)
+            stored = sum(self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self._keep_rejections(project_id, rejected)
         except ServiceError as error:
@@ -159,7 +163,7 @@ class IngestService:
         kept = [span for span in spans if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
-    def _write(self, project_id: int, spans_: Sequence[Span], *, evaluated: bool) -> int:
+    def _write(self, project_id: int, spans_: Sequence[Span], budget: WorkBudget, *, evaluated: bool) -> int:
         """Store the new spans with their scores, turns and sessions; returns the number of new spans.
 
         Scores are only looked for if the spans are `evaluated`.
@@ -174,7 +178,7 @@ class IngestService:
 
         rows = rows_of(ordered)
         hashes = self._hashes(spans_)
-        parts = parts_of(list(ordered.values()), hashes)
+        parts = parts_of(list(ordered.values()), hashes, budget)
         scored = scores_in(project_id, spans_) if evaluated else []
 
         def work(connection: Connection) -> int:
@@ -186,7 +190,7 @@ class IngestService:
                 new = {key: span for key, span in ordered.items() if key in keys}
                 # Their bodies were to be stored in the row of a span that another batch has stored.
                 spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
-                new_parts = parts_of(list(new.values()), hashes)
+                new_parts = parts_of(list(new.values()), hashes, budget)
             if new_parts:
                 add_to_turns(connection, project_id, batch_id, new_parts)
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))

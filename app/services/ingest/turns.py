@@ -20,6 +20,7 @@ from app.models.turns import TurnRow
 from app.otlp.span import Span
 from app.sessions.facts import Opening, TurnFacts, dump, load, merge
 from app.sessions.sums import SessionTotals
+from app.values.budget import UNLIMITED, WorkBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,13 @@ Hashes = Mapping[int, Collection[str]]
 """Version hashes by prompt."""
 
 
-def parts_of(ordered: Sequence[Span], hashes: Hashes = MappingProxyType({})) -> list[TurnPart]:
-    """Return the turns of spans, in key order."""
+def parts_of(
+    ordered: Sequence[Span], hashes: Hashes = MappingProxyType({}), budget: WorkBudget = UNLIMITED
+) -> list[TurnPart]:
+    """Return the turns of spans, in key order; the budget is for reading messages, see `TurnFacts.of`."""
     key = attrgetter("prompt_id", "trace_id")
     turns_of = groupby(sorted(ordered, key=key), key=key)
-    return [TurnPart(*turn, TurnFacts.of(group, hashes.get(turn[0], ()))) for turn, group in turns_of]
+    return [TurnPart(*turn, TurnFacts.of(group, hashes.get(turn[0], ()), budget)) for turn, group in turns_of]
 
 
 def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:

@@ -14,7 +14,9 @@ from app.models.experiments import ExperimentRow
 from app.pagination import ListPage
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
-from app.services.experiments.service import ExperimentView, NewExperiment
+from app.services.experiments.forecast import Forecast
+from app.services.experiments.request import NewExperiment
+from app.services.experiments.service import ExperimentView
 
 
 class PromptExperiments(Resource, GET="read", POST="run"):
@@ -40,6 +42,19 @@ class PromptExperiments(Resource, GET="read", POST="run"):
         row = self.services.experiments.start(project_id=key.project_id, prompt_id=prompt_id, new=command)
         self.container.experiment_delivery.advance(row.id)
         return row
+
+
+class ExperimentForecasts(Resource, POST="run"):
+    @operation(
+        "What an experiment would play and cost",
+        body=schemas.StartExperimentSchema,
+        body_optional=True,
+        answers={200: schemas.ExperimentForecast},
+        errors=(404,),
+    )
+    def on_post(self, key: ApiKey, prompt_id: int, command: NewExperiment) -> Forecast:
+        (forecast,) = self.services.experiments.forecasts(project_id=key.project_id, prompt_id=prompt_id, new=command)
+        return forecast
 
 
 class ExperimentResource(Resource, GET="read"):

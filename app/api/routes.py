@@ -77,6 +77,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{PROMPT}/insight", insight.PromptInsightResource),
     (f"{PROMPT}/insight/comparison", insight.InsightComparisonResource),
     (f"{PROMPT}/experiments", experiments.PromptExperiments),
+    (f"{PROMPT}/experiments/forecast", experiments.ExperimentForecasts),
     (EXPERIMENT, experiments.ExperimentResource),
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),

@@ -144,15 +144,18 @@ class CaseEntry:
     fingerprint: str
 
 
-def lock_entries(connection: Connection, *, prompt_id: int, ids: Collection[int] | None) -> dict[int, CaseEntry]:
+def entries_of(
+    connection: Connection, *, prompt_id: int, ids: Collection[int] | None, lock: bool = False
+) -> dict[int, CaseEntry]:
     """Return the prompt's test cases with these `ids`, or all of them, oldest first, by id.
 
-    Other transactions cannot change or delete them before the commit.
+    If they are locked, other transactions cannot change or delete them before the commit.
     """
     statement = select(*columns_of(CaseEntry, test_cases)).where(test_cases.c.prompt_id == prompt_id)
     if ids is not None:
         statement = statement.where(test_cases.c.id.in_(ids))
-    entries = list_rows(connection, CaseEntry, statement.order_by(test_cases.c.id).with_for_update(read=True))
+    statement = statement.order_by(test_cases.c.id)
+    entries = list_rows(connection, CaseEntry, statement.with_for_update(read=True) if lock else statement)
     return {entry.id: entry for entry in entries}
 
 

@@ -35,6 +35,7 @@ from app.models.replays import UNFINISHED, replays
 # The statuses of replays that count as a result of the candidate.
 COUNTED = ("passed", "failed", "needs_review", "void")
 ERROR_CHARACTERS = 1000
+COSTS_OF = 5
 # Of one content and test case: more than any experiment needs.
 REUSABLE_MAX = 200
 
@@ -187,6 +188,18 @@ def reusable_replays(
         for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):
             found.setdefault(row[0], []).append(row[1])
     return found
+
+
+def mean_costs(connection: Connection, *, test_case_ids: Collection[int]) -> dict[int, float]:
+    """Return what the newest `COSTS_OF` replays of each test case that ended with a result cost on average, in USD."""
+    nth = func.row_number().over(partition_by=_R.test_case_id, order_by=_R.id.desc()).label("nth")
+    cost = (_R.prompt_cost_usd + _R.completion_cost_usd).label("cost")
+    means: dict[int, float] = {}
+    for some in pieces(sorted(test_case_ids)):
+        ended = select(_R.test_case_id, cost, nth).where(_R.test_case_id.in_(some), _R.status.in_(COUNTED)).subquery()
+        newest = select(ended.c.test_case_id, func.avg(ended.c.cost)).where(ended.c.nth <= COSTS_OF)
+        means.update({row[0]: row[1] for row in connection.execute(newest.group_by(ended.c.test_case_id))})
+    return means
 
 
 def first_error(connection: Connection, *, replay_ids: Collection[int]) -> str | None:

@@ -125,6 +125,12 @@ def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] |
     return found
 
 
+def newest_finished(connection: Connection, *, prompt_id: int) -> ExperimentRow | None:
+    """Return the prompt's newest experiment that has a verdict."""
+    finished = _ROW.where(_E.prompt_id == prompt_id, _E.status == "finished").order_by(_E.id.desc()).limit(1)
+    return find_row(connection, ExperimentRow, finished)
+
+
 def list_experiments(
     connection: Connection,
     *,

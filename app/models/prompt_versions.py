@@ -152,5 +152,12 @@ def put_snapshot(connection: Connection, *, values: dict[str, Any]) -> int:
     return int(connection.scalars(select(draft_snapshots.c.id).filter_by(**key)).one())
 
 
+def snapshot_ids(connection: Connection, *, prompt_id: int, fingerprints: Collection[str]) -> dict[str, int]:
+    """Return the ids of the prompt's stored contents, by their fingerprints."""
+    c = draft_snapshots.c
+    statement = select(c.fingerprint, c.id).where(c.prompt_id == prompt_id, c.fingerprint.in_(sorted(fingerprints)))
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
 def get_snapshot(connection: Connection, *, snapshot_id: int) -> SnapshotRow:
     return SnapshotRow(*connection.execute(_SNAPSHOT.where(draft_snapshots.c.id == snapshot_id)).one())

@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, get_args
 
-from marshmallow import ValidationError, fields, post_load, validate
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
+from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.statistics import DETECT, MOST_REPEATS
 from app.experiments.types import MIN_SIGHTED, Verdict
 from app.models.experiments import ExperimentRow, Status
 from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
-from app.schemas.candidates import CandidateAnswer, CommittedSchema
+from app.schemas.candidates import CandidateAnswer, CandidateField, CommittedSchema
 from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.runs import Cost, Tokens
-from app.services.experiments.findings import CaseFindings, FoundViolation, ModelFindings, Summary, present
-from app.services.experiments.service import Baseline, ExperimentView, NewExperiment
+from app.services.experiments.findings import (
+    CandidateSummary,
+    CaseFindings,
+    FoundViolation,
+    ModelFindings,
+    Summary,
+    present,
+)
+from app.services.experiments.request import Baseline, NamedCandidate, NewExperiment
+from app.services.experiments.service import ExperimentView
+from app.services.replays.candidates import DRAFT
 from app.services.replays.frozen import AT_ONCE
 
 MODELS_MAX = 10
+CANDIDATE_NAME = 64
 # Far more than any experiment costs; it excludes infinity.
 AMOUNT_MAX = 1_000_000
 
@@ -54,9 +65,34 @@ class BaselineField(fields.Field[Baseline]):
         return loaded
 
 
+class _Name(StrictSchema):
+    name = Text(minimum=1, maximum=CANDIDATE_NAME, required=True, trim=True)
+
+
+class NamedCandidateField(fields.Field[NamedCandidate]):
+    """`{name, …}`: a name, with a candidate's fields. With only a name it is the draft."""
+
+    documented: ClassVar = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string", "minLength": 1, "maxLength": CANDIDATE_NAME}},
+    }
+    _name: ClassVar = _Name()
+    _candidate: ClassVar = CandidateField()
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> NamedCandidate:
+        if not isinstance(value, Mapping):
+            raise ValidationError("Must be a JSON object.")
+        content = dict(value)
+        named = {"name": content.pop("name")} if "name" in content else {}
+        candidate = self._candidate.deserialize(content) if content else DRAFT
+        return NamedCandidate(self._name.load(named)["name"], candidate)
+
+
 class StartExperimentSchema(StartSchema):
     """A new experiment. `NewExperiment` has the defaults."""
 
+    candidates = BoundedList(NamedCandidateField(), minimum=1, maximum=MOST_CANDIDATES, load_default=None, into=tuple)
     baseline = BaselineField(allow_none=True, load_default="latest")
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
     detect = JsonNumber(validate=_between(0, 1), load_default=DETECT)
@@ -69,9 +105,19 @@ class StartExperimentSchema(StartSchema):
     reuse = StrictBoolean(load_default=True)
     language_model_names = BoundedList(Text(minimum=1, maximum=128), maximum=MODELS_MAX, into=tuple, load_default=())
 
+    @validates_schema(pass_original=True)
+    def _one_form(self, data: dict[str, Any], original: Any, **_kwargs: Any) -> None:
+        names = [each.name for each in data.get("candidates") or ()]
+        if len(set(names)) < len(names):
+            raise ValidationError("Must have different names.", "candidates")
+        if names and "candidate" in original:
+            raise ValidationError("Send candidate or candidates, not both.", "candidates")
+        if names and data.get("language_model_names"):
+            raise ValidationError("Can't be combined with languageModelNames.", "candidates")
+
     @post_load
     def make_command(self, data: dict[str, Any], **_kwargs: Any) -> NewExperiment:
-        repeats = data.pop("repeats") or {}
+        repeats, data["candidates"] = data.pop("repeats") or {}, data["candidates"] or ()
         return NewExperiment(repeats_min=repeats.get("min"), repeats_max=repeats.get("max"), **data)
 
 
@@ -90,6 +136,27 @@ class RepeatsAnswer(AnswerSchema):
     max = integer()
 
 
+class BoundsAnswer(AnswerSchema):
+    min = number()
+    max = number()
+
+
+class ExperimentForecast(AnswerSchema):
+    """What an experiment would play: the least if all test cases are decided early, and the most.
+
+    `calls` of models are about as many as the steps of the recordings, without the judge's. `cost` is in USD, as the
+    last replays of the test cases cost; null if none was replayed. `reused` replays are neither in `calls` nor `cost`.
+    """
+
+    detect = number()
+    test_cases = integer()
+    repeats = one(RepeatsAnswer)
+    replays = one(RepeatsAnswer)
+    reused = integer()
+    calls = one(RepeatsAnswer)
+    cost = one(BoundsAnswer, allow_none=True)
+
+
 class Shown(NamedTuple):
     """An experiment with the address of its page; the address is a path if the instance has no public base URL."""
 
@@ -105,12 +172,22 @@ class Shown(NamedTuple):
         return cls(view.row, base.rstrip("/") + path, view.findings, present(view.row.summary, Summary))
 
 
-def _candidate(row: ExperimentRow) -> dict[str, Any]:
+def _candidate(shown: Shown) -> dict[str, Any]:
+    """Return the candidate, of several the one that is ranked first."""
+    if shown.summary["candidates"]:
+        return {name: shown.summary["candidates"][0][name] for name in ("kind", "commitHash", "fingerprint")}
+    row = shown.row
     return {
         "kind": row.candidate_kind,
         "commitHash": row.candidate_commit,
         "fingerprint": row.candidate_fingerprint,
     }
+
+
+def _candidates(shown: Shown) -> list[dict[str, Any]]:
+    """Return the candidates with their test cases, which lists leave out."""
+    tested = {found["name"]: found["testCases"] for found in shown.findings.get("candidates", ())}
+    return [{**found, "testCases": tested.get(found["name"], [])} for found in shown.summary["candidates"]]
 
 
 def _baseline(row: ExperimentRow) -> dict[str, Any] | None:
@@ -132,6 +209,7 @@ class ExperimentSummary(AnswerSchema):
 
     `blind` test cases cannot show a drop. `sighted` is the number of all others and of the blind ones that got better,
     null in experiments of earlier releases; `minSighted` is the share of them that a passed experiment has at least.
+    `candidates` are several named ones, in the order of their ranks; of these, the other fields belong to the first.
     """
 
     id = integer(attribute="row.id")
@@ -140,7 +218,8 @@ class ExperimentSummary(AnswerSchema):
     verdict = choice(*get_args(Verdict), attribute="row.verdict", allow_none=True)
     reason = text(attribute="row.reason", allow_none=True)
     progress = one(ReplayProgress, attribute="row")
-    candidate = one(CandidateAnswer, get=lambda shown: _candidate(shown.row))
+    candidate = one(CandidateAnswer, get=_candidate)
+    candidates = many(answer_of(CandidateSummary), get=_summary("candidates"))
     baseline = one(CandidateAnswer, allow_none=True, get=lambda shown: _baseline(shown.row))
     repeats = one(RepeatsAnswer, get=_design("repeats"))
     detect = number(get=_design("detect"))
@@ -164,9 +243,14 @@ class ExperimentSummary(AnswerSchema):
     url = text()
 
 
+class ComparedCandidate(answer_of(CandidateSummary)):  # type: ignore[misc] # a class that is made of a struct
+    test_cases = many(answer_of(CaseFindings))
+
+
 class Experiment(ExperimentSummary):
     """A whole experiment. `models` are the additional models that were compared."""
 
+    candidates = many(ComparedCandidate, get=_candidates)
     test_cases = many(answer_of(CaseFindings), get=lambda shown: shown.findings.get("testCases", []))
     models = many(answer_of(ModelFindings), get=lambda shown: shown.findings.get("models", []))
 

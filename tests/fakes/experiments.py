@@ -9,6 +9,16 @@ from typing import Any
 from tests.fakes import json_server
 from tests.support.experiments import experiment
 
+FORECAST = {
+    "detect": 0.25,
+    "testCases": 10,
+    "repeats": {"min": 9, "max": 90},
+    "replays": {"min": 180, "max": 1800},
+    "reused": 90,
+    "calls": {"min": 360, "max": 6840},
+    "cost": {"min": 0.4, "max": 8.0},
+}
+
 
 class Instance:
     """`seen` has what was asked of it; `states` what GETs of the experiment answer, the last of them for good.
@@ -25,6 +35,7 @@ class Instance:
         self.replays: dict[str, Mapping[str, Any]] = {}
         self.refusal: tuple[int, str] | None = None
         self.cancelled = False
+        self.has_forecasts = True
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         self.seen.append((method, path, body))
@@ -32,6 +43,8 @@ class Instance:
             if self.refusal:
                 return self.refusal[0], {"error": self.refusal[1]}
             return 202, {"id": 7, "status": "queued", "promptId": 3}
+        if method == "POST" and path.endswith("/forecast"):
+            return (200, FORECAST) if self.has_forecasts else (404, {"error": "There is no such path."})
         if method == "POST" and path.endswith("/cancel"):
             self.cancelled = True
             self.states = [experiment(status="cancelled", verdict=None)]

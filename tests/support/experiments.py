@@ -56,6 +56,7 @@ def experiment(cases: Sequence[Mapping[str, Any]] = (), **values: Any) -> dict[s
         "sighted": len(cases),
         "testCases": list(cases),
         "models": [],
+        "candidates": [],
         "violations": [],
         "detectable": 1 - 0.1 ** (1 / 4),
         "tokens": {"prompt": 24_000, "completion": 1800},

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -27,9 +26,9 @@ from app.models.experiments import ExperimentRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
-from app.services.experiments.findings import findings_of, summary_of
-from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
-from app.services.experiments.standing import Standing, Wanted
+from app.services.experiments.findings import findings_of, ranked_arms, summary_of
+from app.services.experiments.plan import BASELINE, Plan, Series
+from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 from app.timestamps import Now
 
 log = structlog.get_logger(__name__)
@@ -41,10 +40,7 @@ REFILLED_AT = 16
 # More than any experiment needs; after this many steps the clock continues.
 STEPS_AT_ONCE = 300
 WAIT_S = 60.0
-# Results of earlier replays are reused for this time.
-REUSED_FOR = timedelta(days=7)
 Decisions = Mapping[int, Decision]
-SIDES = {CANDIDATE: "candidate", BASELINE: "baseline"}
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
 
@@ -152,7 +148,7 @@ class ExperimentAdvancer:
             reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
         if outlook.is_decided:
-            decision = decisions[CANDIDATE]
+            decision = decisions[next(iter(ranked_arms(standing.plan, decisions)))]
             end = _end(standing, decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
             return replace(step, end=end)
         if reused := self._reusable(connection, standing, wanted):
@@ -162,7 +158,8 @@ class ExperimentAdvancer:
     def _no_result(self, connection: Connection, standing: Standing, arm: int) -> str:
         replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
         error = experiment_replays.first_error(connection, replay_ids=replay_ids)
-        return f"No replay of the {SIDES[arm]} has a result: {error or 'they were cancelled or removed.'}"
+        side = "baseline" if arm == BASELINE else "candidate"
+        return f"No replay of the {side} has a result: {error or 'they were cancelled or removed.'}"
 
     def _reusable(
         self, connection: Connection, standing: Standing, wanted: Sequence[Wanted]

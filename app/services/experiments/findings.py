@@ -11,12 +11,14 @@ import msgspec
 import orjson
 
 from app.chat import Tokens
+from app.experiments.ranking import ranks
 from app.experiments.statistics import pass_k, percentile, wilson_interval
-from app.experiments.types import CaseClass, Decision
+from app.experiments.types import CaseClass, Decision, Verdict
 from app.models.experiment_replays import PlayedRow
+from app.models.replays import CandidateKind
 from app.models.runs import StoredCost
 from app.replay.findings import ViolationKind
-from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL
+from app.services.experiments.plan import BASELINE, FIRST_MODEL, Plan
 from app.services.experiments.standing import UNDECIDED, Standing, latency_ms
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
@@ -91,12 +93,38 @@ class FoundViolation(_FindingsDocument, frozen=True):
     message: str
 
 
+class CandidateSummary(_FindingsDocument, frozen=True):
+    """What is shown of one of several candidates; `violated` counts its replays with a violation."""
+
+    name: str
+    rank: int
+    kind: CandidateKind
+    commit_hash: str | None
+    fingerprint: str
+    verdict: Verdict | None
+    reason: str | None
+    classes: dict[CaseClass, int]
+    blind: int
+    sighted: int
+    violated: int
+    detectable: float | None
+    p_value: float | None
+
+
+class CandidateFindings(_FindingsDocument, frozen=True):
+    """The findings of the test cases with one of several candidates."""
+
+    name: str
+    test_cases: tuple[CaseFindings, ...]
+
+
 class Summary(_FindingsDocument, frozen=True):
     """The part of the findings that lists show too.
 
     `classes` counts the test cases of each class. `blind` counts the blind ones. `sighted` counts the
     others and the blind ones that got better, None where an earlier release did not count them. `reused` counts the
-    replays with reused results. `p_value` belongs to the comparison with the baseline.
+    replays with reused results. `p_value` belongs to the comparison with the baseline. Of several `candidates`, which
+    are in the order of their ranks, all this belongs to the first.
     """
 
     classes: dict[CaseClass, int] = {}
@@ -108,13 +136,18 @@ class Summary(_FindingsDocument, frozen=True):
     cost: StoredCost = StoredCost(0, 0, 0)
     blind: int = 0
     sighted: int | None = None
+    candidates: tuple[CandidateSummary, ...] = ()
 
 
 class Findings(_FindingsDocument, frozen=True):
-    """The findings of each test case, with the candidate and with the compared models."""
+    """The findings of each test case: with the candidate, with the compared models, with each of several candidates.
+
+    `test_cases` belong to the candidate that is ranked first.
+    """
 
     test_cases: tuple[CaseFindings, ...]
     models: tuple[ModelFindings, ...]
+    candidates: tuple[CandidateFindings, ...] = ()
 
 
 def present(stored: Mapping[str, Any] | None, kind: type[Summary | Findings]) -> dict[str, Any]:
@@ -128,34 +161,69 @@ Violations = Callable[[int], Iterable[Mapping[str, Any]]]
 
 def summary_of(standing: Standing, decisions: Mapping[int, Decision], violations: Violations) -> Summary:
     """Return the summary of the results so far; `violations` returns the violations of a replay, as JSON."""
-    decision, played = decisions[CANDIDATE], [replay for replay in standing.replays if not replay.reused]
+    arms = ranked_arms(standing.plan, decisions)
+    decision, played = decisions[next(iter(arms))], [replay for replay in standing.replays if not replay.reused]
     return Summary(
         classes=Counter(decision.classes),
         reused=len(standing.replays) - len(played),
-        violations=tuple(islice(_violations(standing, violations), MOST_VIOLATIONS)),
+        violations=tuple(islice(_violations(standing, next(iter(arms)), violations), MOST_VIOLATIONS)),
         detectable=decision.detectable,
         p_value=decision.p_value,
         tokens=_tokens(played),
         cost=_cost(played),
         blind=len(decision.blind),
         sighted=decision.sighted,
+        candidates=tuple(
+            _candidate(standing, arm, rank, decisions[arm]) for arm, rank in arms.items() if standing.plan.named
+        ),
+    )
+
+
+def ranked_arms(plan: Plan, decisions: Mapping[int, Decision]) -> dict[int, int]:
+    """Return the ranks of the candidates by their arms, the first one first."""
+    arms = plan.candidate_arms
+    by_arm = dict(zip(arms, ranks([decisions[arm] for arm in arms]), strict=True))
+    return dict(sorted(by_arm.items(), key=lambda pair: pair[1]))
+
+
+def _candidate(standing: Standing, arm: int, rank: int, decision: Decision) -> CandidateSummary:
+    named = standing.plan.named[arm]
+    return CandidateSummary(
+        name=named.name,
+        rank=rank,
+        kind=named.kind,
+        commit_hash=named.commit_hash,
+        fingerprint=named.fingerprint,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        classes=Counter(decision.classes),
+        blind=len(decision.blind),
+        sighted=decision.sighted,
+        violated=sum(row.violated for case in standing.plan.cases for row in standing.found(arm, case)),
+        detectable=decision.detectable,
+        p_value=decision.p_value,
     )
 
 
 def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findings:
     """Return the findings so far of each test case."""
     models = enumerate(standing.plan.models, FIRST_MODEL)
+    arms, named = ranked_arms(standing.plan, decisions), standing.plan.named
+    first = next(iter(arms))
     return Findings(
-        test_cases=_cases(standing, CANDIDATE, decisions[CANDIDATE]),
+        test_cases=_cases(standing, first, decisions[first]),
         models=tuple(
             ModelFindings(model.language_model_name, _cases(standing, arm, decisions[arm])) for arm, model in models
+        ),
+        candidates=tuple(
+            CandidateFindings(named[arm].name, _cases(standing, arm, decisions[arm])) for arm in arms if named
         ),
     )
 
 
-def _violations(standing: Standing, violations: Violations) -> Iterator[FoundViolation]:
+def _violations(standing: Standing, arm: int, violations: Violations) -> Iterator[FoundViolation]:
     """Yield the violations by test case. Replays are read one by one, because each may have many."""
-    rows = (row for case in standing.plan.cases for row in standing.found(CANDIDATE, case) if row.violated)
+    rows = (row for case in standing.plan.cases for row in standing.found(arm, case) if row.violated)
     for row in rows:
         for violation in violations(row.replay_id):
             values = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.types import MIN_SIGHTED, Design
 from app.models.experiments import Contents, ExperimentRow
 from app.models.replays import CandidateKind, ReplaySetup
@@ -25,7 +26,10 @@ class Repeats(msgspec.Struct, frozen=True):
 
 
 class Numbers(msgspec.Struct, frozen=True, rename="camel"):
-    """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians."""
+    """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians.
+
+    `candidates` are the named ones, in their order; empty for a single candidate without a name.
+    """
 
     repeats: Repeats
     detect: float
@@ -35,6 +39,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     max_slowdown: float | None = None
     reuse: bool = True
     min_sighted: float = MIN_SIGHTED
+    candidates: tuple[PlannedCandidate, ...] = ()
 
     def design(self, *, has_baseline: bool) -> Design:
         return Design(
@@ -46,7 +51,18 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
             max_slowdown=self.max_slowdown,
             has_baseline=has_baseline,
             min_sighted=self.min_sighted,
+            candidates=max(1, len(self.candidates)),
         )
+
+
+class PlannedCandidate(msgspec.Struct, frozen=True, rename="camel"):
+    """A named candidate; `commit_hash` is None for the draft and overlays on it."""
+
+    name: str
+    kind: CandidateKind
+    commit_hash: str | None
+    snapshot_id: int
+    fingerprint: str
 
 
 class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,7 +103,19 @@ class Plan:
         arms = {CANDIDATE: self.row.candidate_snapshot_id}
         if self.row.baseline_snapshot_id is not None:
             arms[BASELINE] = self.row.baseline_snapshot_id
-        return arms | {arm: model.snapshot_id for arm, model in enumerate(self.models, FIRST_MODEL)}
+        arms |= {arm: model.snapshot_id for arm, model in enumerate(self.models, FIRST_MODEL)}
+        return arms | {arm: candidate.snapshot_id for arm, candidate in self.named.items()}
+
+    @cached_property
+    def named(self) -> dict[int, PlannedCandidate]:
+        """The named candidates by their arms. The first one is the candidate of the row."""
+        arms = [CANDIDATE, *range(FIRST_MODEL + len(self.models), FIRST_MODEL + len(self.models) + MOST_CANDIDATES)]
+        return dict(zip(arms, self.numbers.candidates, strict=False))
+
+    @property
+    def candidate_arms(self) -> list[int]:
+        """The arms of the candidates that the verdict is about, in their order."""
+        return list(self.named) or [CANDIDATE]
 
     @cached_property
     def played_arms(self) -> dict[int, int]:
@@ -116,14 +144,21 @@ class Plan:
 
     def setup(self, arm: int) -> ReplaySetup:
         """Return the common properties of an arm's replays."""
-        row, is_baseline = self.row, arm == BASELINE
-        kind: CandidateKind = "version" if is_baseline else row.candidate_kind if arm == CANDIDATE else "overlay"
+        row = self.row
+        kind: CandidateKind = "overlay"
+        commit_hash = row.candidate_commit
+        if arm == BASELINE:
+            kind, commit_hash = "version", row.baseline_commit
+        elif named := self.named.get(arm):
+            kind, commit_hash = named.kind, named.commit_hash
+        elif arm == CANDIDATE:
+            kind = row.candidate_kind
         return ReplaySetup(
             project_id=row.project_id,
             prompt_id=row.prompt_id,
             draft_snapshot_id=self.snapshots[arm],
             candidate_kind=kind,
-            candidate_commit=row.baseline_commit if is_baseline else row.candidate_commit,
+            candidate_commit=commit_hash,
             judge_model_id=row.judge_model_id,
             budget_id=None if self.numbers.max_cost is None else row.id,
         )

@@ -5,58 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, require
-from app.experiments.statistics import DETECT, default_most, default_repeats
-from app.experiments.types import MIN_SIGHTED, Verdict, smallest_pass_rate
+from app.experiments.types import Verdict
 from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
-from app.replay.types import Judging
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Findings, Summary, findings_of, present
-from app.services.experiments.plan import Numbers, PlannedModel, Repeats
-from app.services.experiments.standing import REPLAYS_MAX
+from app.services.experiments.forecast import Forecast, Forecaster
+from app.services.experiments.plan import PlannedCandidate, PlannedModel
+from app.services.experiments.request import Baseline, NewExperiment, numbers_of, require_bounded
 from app.services.prompts.reader import PromptReader
-from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
+from app.services.replays.candidates import CandidateContent, CandidateReader
 from app.services.replays.frozen import freeze_cases, freeze_content
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 
-Baseline = Candidate | Literal["latest"] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewExperiment:
-    """An experiment to start; None means a default (docs/reference/gate.md).
-
-    `test_case_ids` None means all test cases of the prompt. The baseline "latest" is the newest version; without any
-    version there is no baseline.
-    """
-
-    candidate: Candidate = DRAFT
-    baseline: Baseline = "latest"
-    test_case_ids: Sequence[int] | None = None
-    detect: float = DETECT
-    repeats_min: int | None = None
-    repeats_max: int | None = None
-    alpha: float = 0.05
-    min_pass_rate: float | None = None
-    max_cost: float | None = None
-    max_slowdown: float | None = None
-    min_sighted: float = MIN_SIGHTED
-    reuse: bool = True
-    language_model_names: Sequence[str] = ()
-    judge_model: str | None = None
-    judging: Judging = "auto"
+Sides = tuple[list[CandidateContent], CandidateContent | None, list[CandidateContent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +50,14 @@ class ExperimentView:
     findings: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class BlindCases:
+    """The names of the test cases that an experiment found to be blind, by id."""
+
+    experiment_id: int
+    names: dict[int, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentService:
     database: Database
@@ -93,6 +75,22 @@ class ExperimentService:
         """
         experiment_id = self.database.retrying(partial(self._add, project_id=project_id, prompt_id=prompt_id, new=new))
         return self.row(project_id=project_id, experiment_id=experiment_id)
+
+    def forecasts(
+        self, *, project_id: int, prompt_id: int, new: NewExperiment, detects: Sequence[float] = ()
+    ) -> Sequence[Forecast]:
+        """Return what the experiment would play and cost, with its own `detect` or with each of `detects`.
+
+        Raises like `start`.
+        """
+        with self.database.read() as connection:
+            contents, baseline, others = self._sides(connection, project_id, prompt_id, new)
+            choice = JudgeChoice(new.judge_model, new.judging)
+            judge = self.replays.choose_judge(connection, contents[0], [], choice)
+            forecaster = Forecaster.read(
+                connection, new, contents, baseline, others, judge_model_id=judge.id if judge else None, now=self.now()
+            )
+        return [forecaster.forecast(replace(new, detect=detect)) for detect in detects or [new.detect]]
 
     def row(self, *, project_id: int, experiment_id: int) -> ExperimentRow:
         """Return the experiment's row as of its last step."""
@@ -145,6 +143,16 @@ class ExperimentService:
             )
             return page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
 
+    def blind_cases(self, *, project_id: int, prompt_id: int) -> BlindCases | None:
+        """Return the test cases that were blind in the newest experiment with a verdict; None if there are none."""
+        with self.database.read() as connection:
+            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            row = experiments.newest_finished(connection, prompt_id=prompt_id)
+            if row is None or not row.summary.get("blind"):
+                return None
+            result = present(experiments.result_of(connection, experiment_id=row.id), Findings)
+        return BlindCases(row.id, {case["testCaseId"]: case["name"] for case in result["testCases"] if case["blind"]})
+
     def count(self, *, project_id: int, prompt_id: int, verdict: Verdict | None) -> int:
         """Count the experiments on all pages of `list`."""
         with self.database.read() as connection:
@@ -165,17 +173,19 @@ class ExperimentService:
 
     def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
-        candidate = self.candidates.read(connection, **owner, candidate=new.candidate)
-        baseline = self._baseline(connection, candidate.head, new.baseline)
-        others = [
-            self.candidates.with_model(connection, candidate, name, field=f"languageModelNames.{index}")
-            for index, name in enumerate(new.language_model_names)
-        ]
+        contents, baseline, others = self._sides(connection, project_id, prompt_id, new)
+        candidate = contents[0]
         cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now())
         if not cases:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         numbers = numbers_of(new, has_baseline=baseline is not None)
-        _require_bounded(len(cases) * (1 + (baseline is not None) + len(others)), numbers)
+        require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), numbers)
+        named = tuple(
+            PlannedCandidate(
+                each.name, content.kind, content.commit_hash, freeze_content(connection, content), content.fingerprint
+            )
+            for each, content in zip(new.candidates, contents, strict=False)
+        )
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         return insert_row(
             connection,
@@ -188,7 +198,7 @@ class ExperimentService:
             baseline_commit=baseline and baseline.commit_hash,
             baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
-            design=to_builtins(numbers),
+            design=to_builtins(structs.replace(numbers, candidates=named)),
             cases=cases,
             models=[
                 PlannedModel(content.content.model.name, freeze_content(connection, content)) for content in others
@@ -197,6 +207,19 @@ class ExperimentService:
             created_at=self.now(),
         )
 
+    def _sides(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> Sides:
+        """Return the contents of the candidates, of the baseline, and of the candidate with the other models."""
+        owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
+        contents = [
+            self.candidates.read(connection, **owner, candidate=candidate, field=field)
+            for field, candidate in new.compared
+        ]
+        others = [
+            self.candidates.with_model(connection, contents[0], name, field=f"languageModelNames.{index}")
+            for index, name in enumerate(new.language_model_names)
+        ]
+        return contents, self._baseline(connection, contents[0].head, new.baseline), others
+
     def _baseline(self, connection: Connection, head: PromptHead, baseline: Baseline) -> CandidateContent | None:
         owner: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
         if baseline == "latest":
@@ -204,33 +227,6 @@ class ExperimentService:
         if baseline is None:
             return None
         return self.candidates.read(connection, **owner, candidate=baseline, field="baseline")
-
-
-def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
-    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other."""
-    least = new.repeats_min or default_repeats(new.detect)[0]
-    most = new.repeats_max or default_most(least)
-    if least > most:
-        raise Invalid(f"repeats: min ({least}) must not be greater than max ({most}).")
-    return Numbers(
-        repeats=Repeats(least, most),
-        detect=new.detect,
-        alpha=new.alpha,
-        min_pass_rate=smallest_pass_rate(new.min_pass_rate, has_baseline=has_baseline),
-        max_cost=new.max_cost,
-        max_slowdown=new.max_slowdown,
-        reuse=new.reuse,
-        min_sighted=new.min_sighted,
-    )
-
-
-def _require_bounded(series: int, numbers: Numbers) -> None:
-    least = series * numbers.repeats.min
-    if least > REPLAYS_MAX:
-        raise Invalid(
-            f"repeats: At least {least:,} replays are needed, and an experiment has at most {REPLAYS_MAX:,}: "
-            "ask for fewer repeats, test cases or models."
-        )
 
 
 def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,13 +15,15 @@ from app.experiments.decision import decide
 from app.experiments.types import CaseTrials, Decision, Trial, Undecided
 from app.models.experiment_replays import COUNTED, PlayedRow
 from app.models.replays import UNFINISHED
-from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
+from app.services.experiments.plan import BASELINE, Plan, Series
 from app.services.replays.frozen import FrozenCase
 
 # Replays of one experiment, all arms together.
 REPLAYS_MAX = 10_000
 # The statuses of replays that have neither passed nor failed.
 UNDECIDED: dict[str, Undecided] = {"needs_review": "needs_review", "void": "void"}
+# Results of earlier replays are reused for this time.
+REUSED_FOR = timedelta(days=7)
 # A side is given up after this many replays with an error and none with a result.
 ERRORS_ALONE = 20
 
@@ -169,18 +172,20 @@ class Standing:
         return f"{plural(self._errors, 'replay')} ended without a result"
 
     def _fruitless(self, *, is_over: bool) -> int | None:
-        """Return an arm with only failed replays: at least `ERRORS_ALONE`, or all of its replays if `is_over`."""
-        for arm in (CANDIDATE, BASELINE):
-            rows = [
-                row
-                for case in self.plan.cases
-                for row in (self.by_series.get(self.plan.series(arm, case), ()) if arm in self.plan.snapshots else ())
-            ]
-            failed = sum(map(_is_error, rows))
-            only_errors = failed == len(rows) if is_over else failed >= ERRORS_ALONE
-            if rows and only_errors and not any(row.status in COUNTED for row in rows):
-                return arm
-        return None
+        """Return an arm with only failed replays, without which there is no verdict: the baseline or each candidate."""
+        candidates = self.plan.candidate_arms
+        if all(self._has_only_errors(arm, is_over=is_over) for arm in candidates):
+            return candidates[0]
+        return BASELINE if self._has_only_errors(BASELINE, is_over=is_over) else None
+
+    def _has_only_errors(self, arm: int, *, is_over: bool) -> bool:
+        """Return True for an arm with `ERRORS_ALONE` failed replays, or one if `is_over`, and no other ended one."""
+        if arm not in self.plan.snapshots:
+            return False
+        rows = [row for case in self.plan.cases for row in self.by_series.get(self.plan.series(arm, case), ())]
+        failed = sum(map(_is_error, rows))
+        only_errors = failed == len(rows) if is_over else failed >= ERRORS_ALONE
+        return bool(rows) and only_errors and not any(row.status in COUNTED for row in rows)
 
 
 def _is_decided(decisions: Mapping[int, Decision]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -70,7 +70,7 @@ def check_guard(
             f"The label {old.name} is guarded: send experimentId, a passed experiment of {sides}, "
             f"with {evidence_words(move.rule)}."
         )
-    evidence = require_experiment(connection, prompt, experiment_id)
+    evidence = _of_candidate(require_experiment(connection, prompt, experiment_id), move.content(version))
     if missing := "; ".join(words for requirement in REQUIREMENTS for words in requirement(move, evidence)):
         raise Conflict(f"experimentId: The label {old.name} is guarded, and the experiment is no evidence: {missing}.")
 
@@ -78,6 +78,15 @@ def check_guard(
 def require_experiment(connection: Connection, prompt: PromptRow, experiment_id: int) -> ExperimentEvidence:
     evidence = experiments.find_evidence(connection, prompt_id=prompt.id, experiment_id=experiment_id)
     return require(evidence, "The prompt has no such experiment.")
+
+
+def _of_candidate(evidence: ExperimentEvidence, content: str | None) -> ExperimentEvidence:
+    """Return the evidence on the candidate with this content, where an experiment has several."""
+    for candidate in evidence.summary.get("candidates", ()):
+        if candidate["fingerprint"] == content:
+            summary = {**evidence.summary, "sighted": candidate["sighted"]}
+            return replace(evidence, verdict=candidate["verdict"], candidate=candidate["fingerprint"], summary=summary)
+    return evidence
 
 
 def evidence_words(rule: EvidenceRule) -> str:

@@ -62,8 +62,8 @@ def freeze_cases(
     Only documents that have changed since their last snapshot are read. Raises `NotFound` for test cases that the
     prompt does not have, and `Invalid` for more than `AT_ONCE`.
     """
-    entries = _entries(connection, head, test_case_ids)
-    known = case_snapshots.lock_snapshots(connection, _wanted(entries, head))
+    entries = case_entries(connection, head, test_case_ids, lock=True)
+    known = case_snapshots.lock_snapshots(connection, snapshot_fingerprints(entries, head))
     if missing := [entry for entry in entries if entry.id not in known]:
         stored = _put_snapshots(connection, head, missing, now)
         known |= case_snapshots.lock_snapshots(connection, stored)
@@ -102,10 +102,13 @@ def read_documents(connection: Connection, test_case_ids: Sequence[int]) -> Iter
         yield documents
 
 
-def _entries(connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None) -> list[CaseEntry]:
+def case_entries(
+    connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None, *, lock: bool = False
+) -> list[CaseEntry]:
+    """Return the requested test cases like `freeze_cases`, and locked until the commit if asked for."""
     requested = None if test_case_ids is None else list(dict.fromkeys(test_case_ids))
     _check_number(requested or ())
-    entries = test_cases.lock_entries(connection, prompt_id=head.id, ids=requested)
+    entries = test_cases.entries_of(connection, prompt_id=head.id, ids=requested, lock=lock)
     for index, test_case_id in enumerate(requested or ()):
         if test_case_id not in entries:
             raise NotFound(f"testCaseIds.{index}: The prompt has no such test case.")
@@ -118,7 +121,7 @@ def _check_number(test_case_ids: Iterable[int]) -> None:
         raise Invalid(f"testCaseIds: {number} test cases; name at most {AT_ONCE} of them.")
 
 
-def _wanted(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:
+def snapshot_fingerprints(entries: Iterable[CaseEntry], head: PromptHead) -> dict[int, str]:
     """Return the fingerprints of the snapshots with the test cases' present documents, by test case."""
     return {entry.id: snapshot_fingerprint(entry.fingerprint, head.assertion_value) for entry in entries}
 

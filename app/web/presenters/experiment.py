@@ -15,10 +15,12 @@ from reprise_formats.experiment_summary import (
     Json,
     Total,
     baseline_of,
+    candidate_of,
+    candidates_of,
     compares_nothing,
-    name_of,
     ranked,
     reused,
+    shown_of,
     total_of,
 )
 from reprise_formats.formats import percent, plural, short
@@ -60,7 +62,7 @@ class ShownExperiment:
 
     @property
     def candidate(self) -> str:
-        return name_of(self.found["candidate"])
+        return candidate_of(self.found)
 
     @property
     def against(self) -> str:
@@ -114,12 +116,12 @@ class ShownExperiment:
     @property
     def telling(self) -> list[Json]:
         """The test cases worth a look, newly failing ones first. While the experiment runs, all of its test cases."""
-        return [case for case in ranked(self.found) if self.running or not _is_steady(case)]
+        return [case for case in ranked(self.found) if self.running or case["class"] != "stable_pass"]
 
     @property
     def steady(self) -> list[Json]:
         """The test cases that always passed; empty until the experiment has ended."""
-        return [case for case in ranked(self.found) if not self.running and _is_steady(case)]
+        return [case for case in ranked(self.found) if not self.running and case["class"] == "stable_pass"]
 
     @property
     def shown_max(self) -> int:
@@ -139,22 +141,31 @@ class ShownExperiment:
 
     @property
     def models(self) -> list[ShownModel]:
-        """The candidate's model and the additionally compared models; empty if none were."""
-        arms = [("Candidate’s model", self.found["testCases"])]
-        arms += [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
-        totals = [ShownModel(name, total_of(case["candidate"] for case in cases)) for name, cases in arms]
-        return totals if self.found["models"] else []
+        """The candidates, or the candidate's model and the additionally compared models; empty for one of both."""
+        return [ShownModel(name, total_of(case["candidate"] for case in cases)) for name, cases in self._arms]
+
+    @property
+    def _arms(self) -> list[tuple[str, list[Json]]]:
+        if candidates := candidates_of(self.found):
+            return [(candidate["name"], candidate["testCases"]) for candidate in candidates]
+        models = [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
+        return [("Candidate’s model", self.found["testCases"]), *models] if models else []
+
+    @property
+    def candidates(self) -> list[tuple[Json, str]]:
+        """Several candidates by their ranks, with what is shown of each; else empty."""
+        return [(candidate, shown_of(candidate)) for candidate in candidates_of(self.found)]
 
     @property
     def by_model(self) -> list[tuple[str, list[Json]]]:
         """(name, sides) of each test case. The sides are in the order of `models`."""
-        arms = [self.found["testCases"], *(model["testCases"] for model in self.found["models"])]
+        arms = [cases for _, cases in self._arms]
         return [(cases[0]["name"], [case["candidate"] for case in cases]) for cases in zip(*arms, strict=True)]
 
     @property
     def again(self) -> str:
         """The query that fills the form with the same experiment; "" if the form can't: it has no candidate's texts."""
-        if self.found["candidate"]["kind"] == "overlay":
+        if self.found["candidate"]["kind"] == "overlay" or self.candidates:
             return ""
         baseline = self.found["baseline"]
         values = {
@@ -164,10 +175,6 @@ class ShownExperiment:
             "maxCost": self.found["maxCost"],
         }
         return urlencode({name: value for name, value in values.items() if value is not None})
-
-
-def _is_steady(case: Json) -> bool:
-    return bool(case["class"] == "stable_pass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +193,7 @@ class ExperimentFields:
     models: Sequence[str]
     fresh: bool
     judge: str
+    others: Sequence[str] = ()
 
     @property
     def more(self) -> bool:
@@ -203,7 +211,7 @@ class ExperimentFields:
         }
         repeats = {name: _integer(f"repeats.{name}", text) for name, text in (("min", self.min), ("max", self.max))}
         return {
-            "candidate": DRAFT if self.candidate == DRAFT else {"commitHash": self.candidate},
+            **self._candidates(),
             "baseline": self._baseline(),
             **({"testCaseIds": [_integer("testCaseIds", each) for each in self.cases]} if self.cases else {}),
             **{name: value for name, value in numbers.items() if value is not None},
@@ -212,6 +220,13 @@ class ExperimentFields:
             "judge": self.judge,
             "languageModelNames": [*self.models],
         }
+
+    def _candidates(self) -> dict[str, Any]:
+        chosen = list(dict.fromkeys([self.candidate, *self.others]))
+        if len(chosen) == 1:
+            return {"candidate": DRAFT if self.candidate == DRAFT else {"commitHash": self.candidate}}
+        versions = [{"name": f"version {short(each)}", "commitHash": each} for each in chosen if each != DRAFT]
+        return {"candidates": [*([{"name": "the draft"}] if DRAFT in chosen else []), *versions]}
 
     def _baseline(self) -> Any:
         return {LATEST: LATEST, NONE: None}.get(self.baseline, {"commitHash": self.baseline})
@@ -232,6 +247,7 @@ def fields_of(form: Form) -> ExperimentFields:
         models=form.texts("model"),
         fresh=form.flag("fresh"),
         judge=form.text("judge", "auto"),
+        others=form.texts("other"),
     )
 
 
@@ -251,6 +267,11 @@ def detect_choices(chosen: str) -> list[tuple[str, str]]:
     if chosen in FREQUENCIES or not re.fullmatch(r"0\.\d{1,6}", chosen, re.ASCII):
         return DETECTS
     return [*DETECTS, (chosen, f"A step that fails {percent(float(chosen))} of the time")]
+
+
+def detected(share: float) -> str:
+    """Return a share of failures in words: "one time in four", "30 % of the time"."""
+    return FREQUENCIES.get(f"{share:g}", f"{percent(share)} of the time")
 
 
 def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[str, str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.errors import Invalid
+from app.errors import Invalid, NotFound
 from app.http.access import ByRole
 from app.models.organizations import Role
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.schemas.base import load
+from app.services.experiments.forecast import Forecast
 from app.web import labels
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
@@ -19,6 +20,7 @@ from app.web.visit import Visit
 
 CASES_MAX = 200
 VIOLATIONS_MAX = 20
+OTHERS_MAX = 20
 VERDICTS = [("", "All experiments")] + [
     (verdict, labels.EXPERIMENTS[verdict][0].capitalize()) for verdict in ("passed", "failed", "inconclusive")
 ]
@@ -52,20 +54,26 @@ class NewExperimentPage(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        head = self.head(visit, prompt_id)
         fields = presenter.fields_of(visit.form) if visit.problem else presenter.fields_asked(visit.query)
+        return self._form(visit, prompt_id, fields)
+
+    def _form(self, visit: Visit, prompt_id: int, fields: presenter.ExperimentFields) -> Reply:
+        head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
         cases = self.services.test_cases.list(
             project_id=visit.project_id, prompt_id=prompt_id, limit=CASES_MAX, cursor=None
         )
         models = self.services.models.list(organization_id=visit.organization_id)
+        choices = [(presenter.DRAFT, "The draft"), *presenter.version_choices(versions, fields.candidate)]
         baselines = [(presenter.LATEST, "The newest version")] if versions else []
         return show(
             "experiment_new.html",
             head=head,
             fields=fields,
-            candidates=[(presenter.DRAFT, "The draft"), *presenter.version_choices(versions, fields.candidate)],
+            candidates=choices,
+            others=choices[:OTHERS_MAX] if versions else [],
+            forecasts=self._forecasts(visit, prompt_id, fields) if cases.entries else [],
             baselines=[
                 *baselines,
                 (presenter.NONE, "Nothing: each replay has to pass"),
@@ -78,8 +86,26 @@ class NewExperimentPage(PromptPage):
             models=model_choices(models, ""),
         )
 
+    def _forecasts(
+        self, visit: Visit, prompt_id: int, fields: presenter.ExperimentFields
+    ) -> list[tuple[Forecast, str]]:
+        """Return the forecasts of the offered numbers; none for a request that would be refused."""
+        try:
+            command = load(schemas.StartExperimentSchema(), fields.body())
+            detects = [float(share) for share, _ in presenter.detect_choices(fields.detect)]
+            forecasts = self.services.experiments.forecasts(
+                project_id=visit.project_id, prompt_id=prompt_id, new=command, detects=detects
+            )
+        except (Invalid, NotFound):
+            return []
+        return [(forecast, presenter.detected(forecast.detect)) for forecast in forecasts]
+
     def post(self, visit: Visit, prompt_id: int) -> Reply:
-        command = load(schemas.StartExperimentSchema(), presenter.fields_of(visit.form).body())
+        """Start the experiment, or only show its forecast."""
+        fields = presenter.fields_of(visit.form)
+        command = load(schemas.StartExperimentSchema(), fields.body())
+        if visit.form.flag("forecast"):
+            return self._form(visit, prompt_id, fields)
         row = self.services.experiments.start(project_id=visit.project_id, prompt_id=prompt_id, new=command)
         self.container.experiment_delivery.advance(row.id)
         return Redirect(f"{visit.base}/experiments/{row.id}")

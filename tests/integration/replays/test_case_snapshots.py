@@ -13,7 +13,7 @@ from app.errors import Invalid, NotFound
 from app.models import removal
 from app.models.case_snapshots import case_snapshots
 from app.models.replays import replays
-from app.services.experiments.service import NewExperiment
+from app.services.experiments.request import NewExperiment
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.work.remover import Remover
 from tests.fakes.upstream import Upstream

@@ -13,7 +13,7 @@ import pytest
 
 from app.models.data_policies import DataPolicy
 from app.services.experiments.advance import IN_WORK_MAX, ExperimentAdvancer
-from app.services.experiments.service import NewExperiment
+from app.services.experiments.request import NewExperiment
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import (

@@ -96,6 +96,50 @@ def test_a_failed_experiment_tells_violations_first_and_leads_to_the_failing_rep
     assert "| Where is &#124; my order? |" in page
 
 
+def test_blind_test_cases_are_marked_and_their_prompt_s_page_offers_to_mend_them(world: World, admin: Browser) -> None:
+    prompt_id = prompt(world, model="echo")
+    made = {"name": "Never passes", "question": "Ping", "expectedAnswer": "Something else"}
+    case_id = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=made).json["id"]
+    path = started(admin, prompt_id, detect="0.5")
+
+    assert ended(world, path)["verdict"] == "inconclusive"
+    page = read(admin, path)
+    assert "Calibrate or mend the blind tests" in page
+    assert "1 test that the baseline passes too rarely to show a drop" in page
+    cases = read(admin, f"{admin.base}/prompts/{prompt_id}/test-cases")
+    assert "1 test case can’t show a drop." in cases
+    assert f'href="{admin.base}/test-cases/{case_id}"' in admin.page
+
+
+def test_the_form_forecasts_replays_and_costs_before_it_starts_anything(
+    world: World, admin: Browser, prompt_id: int
+) -> None:
+    form = f"{admin.base}/prompts/{prompt_id}/experiments/new"
+    page = read(admin, form)
+    assert page.index("Smallest regression to detect") < page.index("Compare with")
+    assert "one time in four9 to 90" in page
+    assert "not known yet" in page
+
+    again = admin.send(form, detect="0.5", min="2", max="3", forecast="1")
+
+    assert again.status_code == 200
+    assert "every second time2 to 3" in " ".join(admin.text.split())
+    assert world.get(f"/api/v1/prompts/{prompt_id}/experiments").json["experiments"] == []
+
+
+def test_ticked_versions_are_compared_and_ranked(world: World, admin: Browser, prompt_id: int) -> None:
+    path = f"/api/v1/prompts/{prompt_id}"
+    first = world.get(path).json["commitHash"]
+    world.patch(path, json={"value": "Be very {{tone}}."})
+    found = ended(world, started(admin, prompt_id, candidate="draft", other=first, baseline=first, detect="0.5"))
+
+    page = read(admin, f"{admin.base}/experiments/{found['id']}")
+
+    assert [each["name"] for each in found["candidates"]] == ["the draft", f"version {first[:8]}"]
+    assert "Ranked by what is shown" in page
+    assert "Candidates on the same tests" in page
+
+
 def test_what_an_experiment_finds_is_no_result_of_the_test_case(world: World, admin: Browser, prompt_id: int) -> None:
     case_id = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"][0]["id"]
     pages = [f"prompts/{prompt_id}/test-cases", f"test-cases/{case_id}"]

@@ -10,14 +10,16 @@ from reprise_formats.experiment_summary import (
     Json,
     address_of,
     baseline_of,
+    candidate_of,
+    candidates_of,
     cases_of,
     class_words,
     cost,
     failing,
-    name_of,
     plain,
     ranked,
     replay_address,
+    shown_of,
     total_of,
 )
 from reprise_formats.formats import duration, usd
@@ -44,7 +46,7 @@ def markdown(experiment: Json, sentence: str, advice: str) -> str:
     """Return the comment; `sentence` and `advice` are Markdown. What does not fit is on the experiment's page."""
     title = TITLES.get(experiment["verdict"], experiment["status"].capitalize())
     lines = [f"**{title}.** {sentence}.", "", advice]
-    for part in (_violations, _cases, _models):
+    for part in (_candidates, _violations, _cases, _models):
         lines += part(experiment)
     return "\n".join([*_within(MOST, lines), "", _link("The experiment", address_of(experiment))]) + "\n"
 
@@ -57,6 +59,16 @@ def _within(room: int, lines: Iterable[str]) -> Iterator[str]:
             yield "\nThe rest is too long to be shown here."
             return
         yield line
+
+
+def _candidates(experiment: Json) -> Iterator[str]:
+    candidates = candidates_of(experiment)
+    if candidates:
+        yield "\n| Rank | Candidate | Verdict | Shown |"
+        yield "|---|---|---|---|"
+    for candidate in candidates:
+        verdict = TITLES.get(candidate["verdict"], "Undecided")
+        yield f"| {candidate['rank']} | {inert(candidate['name'], NAME_MAX)} | {verdict} | {shown_of(candidate)} |"
 
 
 def _violations(experiment: Json) -> Iterator[str]:
@@ -76,7 +88,7 @@ def _cases(experiment: Json) -> Iterator[str]:
     if cases:
         against = baseline_of(experiment)
         versus = f" {_capital(against)} |" if against else ""
-        yield f"\n| Test | Result | {_capital(name_of(experiment['candidate']))} |{versus} Failing replays |"
+        yield f"\n| Test | Result | {inert(_capital(candidate_of(experiment)), NAME_MAX)} |{versus} Failing replays |"
         yield "|---|---|---|---|" + "---|" * bool(against)
     for case in cases:
         name = inert(case["name"], NAME_MAX) or "(no name)"
@@ -91,7 +103,7 @@ def _models(experiment: Json) -> Iterator[str]:
     if models:
         yield "\n| Model | Replays passed | Cost of a replay |"
         yield "|---|---|---|"
-        yield _model(f"{_capital(name_of(experiment['candidate']))}'s own", cases_of(experiment))
+        yield _model(f"{inert(_capital(candidate_of(experiment)), NAME_MAX)}'s own", cases_of(experiment))
     for model in models:
         yield _model(inert(model["languageModelName"], NAME_MAX), model["testCases"])
 

@@ -13,11 +13,12 @@ from reprise_formats.experiment_summary import (
     Json,
     baseline_of,
     blind,
+    candidate_of,
+    candidates_of,
     cases_of,
     classes_of,
     compares_nothing,
     cost,
-    name_of,
     noticed,
     plain,
     reused,
@@ -66,7 +67,11 @@ def markdown(experiment: Json) -> str:
 
 
 def _sentence(experiment: Json, quote: Quote) -> str:
-    return "; ".join([_finding(experiment, quote), *_spent(experiment)])
+    finding = _finding(experiment, quote)
+    if candidates := candidates_of(experiment):
+        passed = sum(candidate["verdict"] == "passed" for candidate in candidates)
+        finding = f"{passed} of {len(candidates)} candidates passed; first is {quote(candidates[0]['name'])}: {finding}"
+    return "; ".join([finding, *_spent(experiment)])
 
 
 def _finding(experiment: Json, quote: Quote) -> str:
@@ -84,7 +89,7 @@ def _finding(experiment: Json, quote: Quote) -> str:
 def _passed(experiment: Json, reason: str) -> str:
     classes, baseline = classes_of(experiment), baseline_of(experiment)
     if compares_nothing(experiment):
-        return f"Nothing was compared: {name_of(experiment['candidate'])} is the same as {baseline}"
+        return f"Nothing was compared: {candidate_of(experiment)} is the same as {baseline}"
     if not classes:
         return reason or "The candidate passed"
     found = f"{_tests(classes.total())} {'passes' if classes.total() == 1 else 'pass'} as often as "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise_formats.controls import HIDDEN
-from reprise_formats.formats import percent, plural, short
+from reprise_formats.formats import percent, plural, short, usd
 
 Json = Mapping[str, Any]
 # Classes of test cases in the order in which people should look at them.
@@ -103,6 +103,27 @@ def name_of(content: Json) -> str:
     return "the draft"
 
 
+def candidates_of(experiment: Json) -> Sequence[Json]:
+    """Return several candidates in the order of their ranks; none for an experiment with one."""
+    return experiment.get("candidates") or ()
+
+
+def candidate_of(experiment: Json) -> str:
+    """Return the name of the candidate, of several the one that is ranked first."""
+    candidates = candidates_of(experiment)
+    return plain(candidates[0]["name"]) if candidates else name_of(experiment["candidate"])
+
+
+def shown_of(candidate: Json) -> str:
+    """Return what is shown of one of several candidates: "2 tests better, 1 worse"."""
+    classes = Counter(dict(candidate["classes"]))
+    words = {"improved": "better", "regressed": "worse", "undecided": "undecided"}
+    parts = [f"{plural(classes[name], 'test')} {word}" for name, word in words.items() if classes[name]]
+    if candidate["violated"]:
+        parts.append(f"{plural(candidate['violated'], 'replay')} with a violation")
+    return ", ".join(parts) or "no difference"
+
+
 def baseline_of(experiment: Json) -> str:
     """Return the name of the baseline, "" without one."""
     baseline = experiment["baseline"]
@@ -153,6 +174,26 @@ def unread(experiment: Json) -> int:
 def class_words(case: Json) -> str:
     """Return the class of a test case in words, and that it is blind."""
     return f"{CLASSES[case['class']]}, blind" if case.get("blind") else CLASSES[case["class"]]
+
+
+def forecast_words(forecast: Json) -> str:
+    """Return a forecast in words: "180 to 1,800 replays (90 reused), about 360 to 6,840 calls of models, $0.4 to $8".
+
+    Without any replay so far, the cost is not known.
+    """
+    words = f"{_between(forecast['replays'])} replays"
+    if forecast["reused"]:
+        words += f" ({forecast['reused']:,} reused)"
+    words += f", about {_between(forecast['calls'])} calls of models"
+    cost = forecast["cost"]
+    if cost is None:
+        return f"{words}; the cost is not known before the first replay"
+    return f"{words}, {usd(cost['min'])} to {usd(cost['max'])}"
+
+
+def _between(bounds: Json) -> str:
+    least, most = round(bounds["min"]), round(bounds["max"])
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def address_of(experiment: Json) -> str:

@@ -114,7 +114,10 @@ def test_a_file_is_the_whole_candidate_and_names_its_prompt(instance: Instance, 
 
     CliRunner().invoke(main, ["gate", "--file", str(tmp_path / "support.md"), "--baseline", "f" * 64], env=env)
 
-    assert instance.seen[0][1] == "/api/v1/prompts/3/experiments"
+    assert [path for _, path, _ in instance.seen[:2]] == [
+        "/api/v1/prompts/3/experiments/forecast",
+        "/api/v1/prompts/3/experiments",
+    ]
     assert instance.asked == {
         "candidate": {
             "value": "Help.\n",
@@ -125,6 +128,59 @@ def test_a_file_is_the_whole_candidate_and_names_its_prompt(instance: Instance, 
         },
         "baseline": {"commitHash": "f" * 64},
     }
+
+
+def test_several_candidates_are_named_files_versions_and_the_draft(instance: Instance, tmp_path: Path) -> None:
+    (tmp_path / "support.md").write_text(FILE)
+    shorter = f"shorter={tmp_path / 'support.md'}"
+
+    gate(instance, "--candidate", shorter, "--candidate", f"old={'f' * 64}", "--candidate", "mine=draft")
+
+    first, *others = instance.asked["candidates"]
+    assert (first["name"], first["value"]) == ("shorter", "Help.\n")
+    assert others == [{"name": "old", "commitHash": "f" * 64}, {"name": "mine"}]
+    assert "candidate" not in instance.asked
+
+
+@pytest.mark.parametrize("arguments", [("--candidate", "draft"), ("--candidate", "a=draft", "--commit", "f" * 64)])
+def test_a_candidate_without_a_name_or_with_another_option_is_refused(
+    instance: Instance, arguments: tuple[str, ...]
+) -> None:
+    assert gate(instance, *arguments).exit_code == 2
+
+
+def test_several_candidates_are_listed_by_rank(instance: Instance) -> None:
+    shown = {"kind": "draft", "commitHash": None, "fingerprint": "", "reason": None, "violated": 0}
+    instance.states = [
+        FAILED
+        | {
+            "verdict": "passed",
+            "candidates": [
+                {
+                    "name": "brief",
+                    "rank": 1,
+                    "verdict": "passed",
+                    "classes": {"improved": 2, "stable_pass": 1},
+                    **shown,
+                },
+                {"name": "wordy", "rank": 2, "verdict": "failed", "classes": {"regressed": 1}, **shown, "violated": 1},
+            ],
+        }
+    ]
+
+    lines = gate(instance).stdout.splitlines()
+
+    assert lines[0].startswith("PASSED  1 of 2 candidates passed; first is brief: ")
+    assert lines[1:3] == [
+        "  1. brief: passed, 2 tests better",
+        "  2. wordy: failed, 1 test worse, 1 replay with a violation",
+    ]
+
+
+def test_an_instance_without_forecasts_starts_the_experiment_all_the_same(instance: Instance) -> None:
+    instance.has_forecasts = False
+
+    assert gate(instance).exit_code == 0
 
 
 def test_what_newly_fails_is_told_first_with_links(instance: Instance) -> None:
@@ -237,7 +293,10 @@ def test_standard_output_has_the_report_alone(instance: Instance, arguments: tup
     done = gate(instance, *arguments)
 
     assert done.stdout.startswith("{\n" if arguments[0] == "--json" else "**Failed.** ")
-    assert done.stderr.startswith("https://reprise.example/projects/1/experiments/7\nFAILED  ")
+    forecast, address, verdict, *_ = done.stderr.splitlines()
+    assert forecast == "180 to 1,800 replays (90 reused), about 360 to 6,840 calls of models, $0.40 to $8.00"
+    assert address == "https://reprise.example/projects/1/experiments/7"
+    assert verdict.startswith("FAILED  ")
 
 
 def test_json_has_the_whole_experiment(instance: Instance, tmp_path: Path) -> None:

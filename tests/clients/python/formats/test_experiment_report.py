@@ -24,6 +24,43 @@ VIOLATION = {
 }
 
 
+def compared(name: str, rank: int, verdict: str, **classes: int) -> dict[str, Any]:
+    return {"name": name, "rank": rank, "verdict": verdict, "classes": classes, "violated": 0}
+
+
+SEVERAL = [compared("*brief*", 1, "passed", improved=1), compared("wordy", 2, "failed", regressed=2)]
+
+
+def test_several_candidates_are_a_table_in_the_comment_and_the_sentence_names_the_first() -> None:
+    found = experiment(cases(2), candidates=SEVERAL)
+
+    assert sentence(found).startswith("1 of 2 candidates passed; first is *brief*: 2 tests pass as often as with ")
+    shown = unescape(markdown(found))
+    assert "| 1 | *brief* | Passed | 1 test better |\n| 2 | wordy | Failed | 2 tests worse |" in shown
+    assert "| Test | Result | *brief* |" in shown
+    assert "| *brief* |" not in markdown(found)
+
+
+def test_blind_tests_are_named_and_are_no_part_of_what_would_have_shown() -> None:
+    tests = [*cases(2), cases(1, "stable_fail", 3)[0] | {"blind": True}]
+    passed = experiment(tests, blind=1, sighted=2)
+    undecided = experiment(tests, verdict="inconclusive", reason="1 of 3.", blind=3, sighted=0)
+
+    assert sentence(passed).endswith(
+        "(4 replays each); 1 test is blind, as version 4f53a0b1 passes it too rarely; $0.31"
+    )
+    assert "| test 3 | always fails, blind |" in markdown(passed)
+    assert advice(undecided).startswith("Calibrate or mend the blind tests")
+
+
+def test_replays_that_decided_nothing_ask_for_a_decision() -> None:
+    waiting = case(1, "test 1", "undecided", side(0, 4) | {"undecided": 4}, side(4, 4))
+
+    told = advice(experiment([waiting], verdict="inconclusive", reason="Too few replays were decided."))
+
+    assert told.startswith("Let a judge or a person decide")
+
+
 def cases(count: int, kind: str = "stable_pass", first: int = 1) -> list[dict[str, Any]]:
     rates = {"stable_pass": (4, 4), "improved": (4, 0), "stable_fail": (0, 0), "flaky": (2, 2), "undecided": (3, 4)}
     new, old = rates.get(kind, (1, 4))

@@ -118,6 +118,22 @@ def test_an_empty_form_asks_for_the_defaults() -> None:
     }
 
 
+def test_ticked_versions_are_compared_as_several_candidates() -> None:
+    body = fields_of(Form({"candidate": ["draft"], "other": ["draft", HASH]})).body()
+
+    assert body["candidates"] == [{"name": "the draft"}, {"name": f"version {HASH[:8]}", "commitHash": HASH}]
+    assert "candidate" not in body
+
+
+def test_several_candidates_are_compared_test_by_test() -> None:
+    several = [{"name": name, "rank": 1, "classes": {}, "violated": 0, "testCases": [PASSING]} for name in ("a", "b")]
+    shown = ShownExperiment(experiment([PASSING], candidates=several))
+
+    assert (shown.candidate, [model.name for model in shown.models], len(shown.by_model[0][1])) == ("a", ["a", "b"], 2)
+    assert [words for _, words in shown.candidates] == ["no difference"] * 2
+    assert shown.again == ""
+
+
 def test_every_field_of_the_form_reaches_the_api() -> None:
     values = {"candidate": HASH, "baseline": "none", "detect": "0.2", "maxCost": " 1.5 ", "min": "3", "max": "9"}
     values |= {"minPassRate": "90", "maxSlowdown": "2", "fresh": "1", "judge": "never"}

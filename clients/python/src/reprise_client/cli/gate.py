@@ -31,6 +31,13 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--prompt", "prompt_id", type=int, help="Id; left out, the one that the file names.")
 @click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Candidate: the prompt in this file.")
 @click.option("--commit", metavar="HASH", help="Candidate: this version. The draft without --file and --commit.")
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    metavar="NAME=FILE|HASH|draft",
+    help="One of several candidates against one baseline; repeatable.",
+)
 @click.option("--baseline", default="latest", show_default=True, metavar="latest|HASH|none")
 @click.option("--detect", type=Ratio, help="Share of failures that must not slip through; 0.25 when left out.")
 @click.option(
@@ -72,8 +79,8 @@ def gate(
     """
     from reprise_client.cli import gate_report, gate_run, reports
 
-    if file and commit:
-        raise click.UsageError("Name a candidate with --file or with --commit, not with both.")
+    if sum(map(bool, (file, commit, options["candidates"]))) > 1:
+        raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     result = gate_run.run(request)
     texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))

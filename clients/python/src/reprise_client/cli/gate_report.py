@@ -10,7 +10,17 @@ from xml.etree import ElementTree
 
 from reprise_formats import experiment_report as report
 from reprise_formats.experiment_comment import inert
-from reprise_formats.experiment_summary import address_of, cases_of, class_words, failing, plain, ranked, replay_address
+from reprise_formats.experiment_summary import (
+    address_of,
+    candidates_of,
+    cases_of,
+    class_words,
+    failing,
+    plain,
+    ranked,
+    replay_address,
+    shown_of,
+)
 
 from reprise_client.cli.gate_failures import failure_lines, failures_markdown
 from reprise_client.cli.gate_run import Result
@@ -38,6 +48,9 @@ def lines(result: Result) -> Iterator[str]:
         return
     if not result.problem:
         yield f"{experiment['verdict'].upper()}  {report.sentence(experiment)}."
+    for candidate in candidates_of(experiment):
+        verdict = candidate["verdict"] or "undecided"
+        yield f"  {candidate['rank']}. {plain(candidate['name'])}: {verdict}, {shown_of(candidate)}"
     for violation in experiment["violations"]:
         yield f"  violation, {violation['kind']}: {plain(violation['message'])}"
         yield from _links(experiment, [violation["replayId"]] if violation.get("replayId") else [])
@@ -78,6 +91,11 @@ def junit(result: Result) -> str:
     if kind := {1: "failure", 2: "error", 3: "failure"}.get(exit_code(result)):
         _trouble(whole, kind, next(lines(result)), "\n".join(lines(result)))
     if experiment := result.experiment:
+        for candidate in candidates_of(experiment):
+            name = legal(f"candidate {candidate['name']}")
+            element = ElementTree.SubElement(suite, "testcase", classname=package, name=name)
+            text = f"rank {candidate['rank']}, {candidate['verdict'] or 'undecided'}: {shown_of(candidate)}"
+            ElementTree.SubElement(element, "system-out").text = legal(text)
         for case, unique in _named(experiment):
             element = ElementTree.SubElement(suite, "testcase", classname=package, name=unique)
             _junit_case(element, result, experiment, case)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reprise_formats.experiment_summary import forecast_words
+
 from reprise_client.cli import prompt_sync, remote, terminal
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
@@ -105,7 +107,9 @@ def run(request: GateRequest) -> Result:
         own = prompt_sync.read_file(request.file)[1] if request.file else None
         prompt_id = prompt_sync.named(request.prompt_id, own)
         instance = remote.connect(request.url, request.api_key)
-        started = instance.post(f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id))
+        path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id)
+        _show_forecast(instance, path, body)
+        started = instance.post(path, body)
         return _watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started))
     except CouldNotRun as problem:
         return Result(prompt_id, None, _told(problem.message, request.file))
@@ -113,6 +117,17 @@ def run(request: GateRequest) -> Result:
         return Result(prompt_id, None, "interrupted")
     except Exception as error:  # noqa: BLE001 - outermost edge: an answer that is no experiment is no verdict
         return Result(prompt_id, None, f"{type(error).__name__}: {error}")
+
+
+def _show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None:
+    """Show on standard error what the experiment will play and cost. An earlier release has no forecast."""
+    try:
+        forecast = instance.post(f"{path}/forecast", body)
+    except CouldNotRun as error:
+        if error.status not in (404, 405):
+            raise
+        return
+    terminal.echo(forecast_words(forecast), err=True)
 
 
 def _watched(prompt_id: int, watch: ExperimentWatch) -> Result:
@@ -137,8 +152,10 @@ def _without_verdict(experiment: Mapping[str, Any]) -> str | None:
 def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
     options = request.options
     repeats = options["repeats"]
+    several = [_named(entry, instance, prompt_id) for entry in options["candidates"]]
     asked = {
-        "candidate": _candidate(request, own, instance, prompt_id),
+        "candidate": None if several else _candidate(request, own, instance, prompt_id),
+        "candidates": several,
         "judgeModelName": options["judge"],
         "judge": options["judging"],
         "detect": options["detect"],
@@ -162,6 +179,18 @@ def _candidate(request: GateRequest, own: files.PromptFile | None, instance: Rem
     if own:
         return files.to_overlay(own)
     return {"commitHash": full_hash(instance, prompt_id, request.commit)} if request.commit else "draft"
+
+
+def _named(entry: str, instance: Remote, prompt_id: int) -> dict[str, Any]:
+    """Return one of several candidates: `shorter=prompts/shorter.md`, `old=4f53a0b1` or `mine=draft`."""
+    name, _, content = entry.partition("=")
+    if not name or not content:
+        raise CouldNotRun(f"--candidate {entry}: write NAME=FILE, NAME=HASH or NAME=draft.")
+    if content == "draft":
+        return {"name": name}
+    if Path(content).is_file():
+        return {"name": name, **files.to_overlay(prompt_sync.read_file(Path(content))[1])}
+    return {"name": name, "commitHash": full_hash(instance, prompt_id, content)}
 
 
 def _baseline(request: GateRequest, instance: Remote, prompt_id: int) -> Any:

@@ -1,0 +1,121 @@
+"""Forecasts what an experiment would play and cost, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import fmean
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from app.errors import Invalid
+from app.models import case_snapshots, experiment_replays, prompt_versions
+from app.models.cases import CaseEntry
+from app.services.experiments.request import NewExperiment, numbers_of, require_bounded
+from app.services.experiments.standing import REPLAYS_MAX, REUSED_FOR
+from app.services.replays.candidates import CandidateContent
+from app.services.replays.frozen import case_entries, snapshot_fingerprints
+
+
+class Bounds(NamedTuple):
+    """The least if all test cases are decided early, and the most if none is."""
+
+    min: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What an experiment would play. `calls` are about as many as the steps of the recordings, without the judge's.
+
+    `reused` replays are among `replays`, and neither among `calls` nor in `cost`. `cost` is in USD, as the last replays
+    of the test cases cost; None if none of them was replayed.
+    """
+
+    detect: float
+    test_cases: int
+    repeats: Bounds
+    replays: Bounds
+    reused: int
+    calls: Bounds
+    cost: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecaster:
+    """The test cases, and the number of reusable results of each with each content."""
+
+    entries: Sequence[CaseEntry]
+    reusable: Sequence[Mapping[int, int]]
+    costs: Mapping[int, float]
+    has_baseline: bool
+
+    @classmethod
+    def read(
+        cls,
+        connection: Connection,
+        new: NewExperiment,
+        contents: Sequence[CandidateContent],
+        baseline: CandidateContent | None,
+        others: Sequence[CandidateContent],
+        *,
+        judge_model_id: int | None,
+        now: datetime,
+    ) -> Forecaster:
+        """Read what the forecast needs. Raises `Invalid` without test cases."""
+        head = contents[0].head
+        entries = case_entries(connection, head, new.test_case_ids)
+        if not entries:
+            raise Invalid("testCaseIds: The prompt has no test cases.")
+        sides = {each.fingerprint for each in (*contents, *others, *([baseline] if baseline else []))}
+        snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=sides)
+        cases = case_snapshots.find_snapshots(connection, snapshot_fingerprints(entries, head))
+
+        def reusable(content: str) -> dict[int, int]:
+            if not new.reuse or content not in snapshots:
+                return {}
+            replays = experiment_replays.reusable_replays(
+                connection,
+                draft_snapshot_id=snapshots[content],
+                case_snapshot_ids=cases.values(),
+                judge_model_id=judge_model_id,
+                since=now - REUSED_FOR,
+            )
+            return {case_id: len(replays.get(snapshot_id, ())) for case_id, snapshot_id in cases.items()}
+
+        costs = experiment_replays.mean_costs(connection, test_case_ids=[entry.id for entry in entries])
+        return cls(entries, [reusable(content) for content in sorted(sides)], costs, baseline is not None)
+
+    def forecast(self, new: NewExperiment) -> Forecast:
+        """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
+        repeats = numbers_of(new, has_baseline=self.has_baseline).repeats
+        series = len(self.entries) * len(self.reusable)
+        require_bounded(series, numbers_of(new, has_baseline=self.has_baseline))
+        least, most = self._new_replays(repeats.min), self._new_replays(repeats.max)
+        return Forecast(
+            detect=new.detect,
+            test_cases=len(self.entries),
+            repeats=Bounds(repeats.min, repeats.max),
+            replays=Bounds(series * repeats.min, min(REPLAYS_MAX, series * repeats.max)),
+            reused=series * repeats.min - sum(least.values()),
+            calls=Bounds(self._calls(least), self._calls(most)),
+            cost=self._cost(least, most),
+        )
+
+    def _new_replays(self, repeats: int) -> dict[int, int]:
+        """Return the number of replays of each test case that have to be played, all contents together."""
+        return {
+            entry.id: sum(max(0, repeats - known.get(entry.id, 0)) for known in self.reusable) for entry in self.entries
+        }
+
+    def _calls(self, replays: Mapping[int, int]) -> int:
+        return sum(replays[entry.id] * max(1, entry.steps) for entry in self.entries)
+
+    def _cost(self, *replays: Mapping[int, int]) -> Bounds | None:
+        if not self.costs:
+            return None
+        mean = fmean(self.costs.values())
+        least, most = (sum(count * self.costs.get(id_, mean) for id_, count in each.items()) for each in replays)
+        return Bounds(least, most)

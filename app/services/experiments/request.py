@@ -1,0 +1,85 @@
+"""The request for an experiment, and the numbers that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.errors import Invalid
+from app.experiments.statistics import DETECT, default_most, default_repeats
+from app.experiments.types import MIN_SIGHTED, smallest_pass_rate
+from app.replay.types import Judging
+from app.services.experiments.plan import Numbers, Repeats
+from app.services.experiments.standing import REPLAYS_MAX
+from app.services.replays.candidates import DRAFT, Candidate
+
+Baseline = Candidate | Literal["latest"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCandidate:
+    """One of several candidates."""
+
+    name: str
+    candidate: Candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewExperiment:
+    """An experiment to start; None means a default (docs/reference/gate.md).
+
+    `test_case_ids` None means all test cases of the prompt. The baseline "latest" is the newest version; without any
+    version there is no baseline. With `candidates`, `candidate` is ignored.
+    """
+
+    candidate: Candidate = DRAFT
+    baseline: Baseline = "latest"
+    test_case_ids: Sequence[int] | None = None
+    detect: float = DETECT
+    repeats_min: int | None = None
+    repeats_max: int | None = None
+    alpha: float = 0.05
+    min_pass_rate: float | None = None
+    max_cost: float | None = None
+    max_slowdown: float | None = None
+    min_sighted: float = MIN_SIGHTED
+    reuse: bool = True
+    language_model_names: Sequence[str] = ()
+    judge_model: str | None = None
+    judging: Judging = "auto"
+    candidates: Sequence[NamedCandidate] = ()
+
+    @property
+    def compared(self) -> list[tuple[str, Candidate]]:
+        """The candidates that the verdict is about, with their fields in the request."""
+        named = [(f"candidates.{index}", each.candidate) for index, each in enumerate(self.candidates)]
+        return named or [("candidate", self.candidate)]
+
+
+def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
+    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other."""
+    least = new.repeats_min or default_repeats(new.detect, len(new.compared))[0]
+    most = new.repeats_max or default_most(least)
+    if least > most:
+        raise Invalid(f"repeats: min ({least}) must not be greater than max ({most}).")
+    return Numbers(
+        repeats=Repeats(least, most),
+        detect=new.detect,
+        alpha=new.alpha,
+        min_pass_rate=smallest_pass_rate(new.min_pass_rate, has_baseline=has_baseline),
+        max_cost=new.max_cost,
+        max_slowdown=new.max_slowdown,
+        reuse=new.reuse,
+        min_sighted=new.min_sighted,
+    )
+
+
+def require_bounded(series: int, numbers: Numbers) -> None:
+    """Raise `Invalid` if so many series need more replays than an experiment may have."""
+    least = series * numbers.repeats.min
+    if least > REPLAYS_MAX:
+        raise Invalid(
+            f"repeats: At least {least:,} replays are needed, and an experiment has at most {REPLAYS_MAX:,}: "
+            "ask for fewer repeats, test cases, candidates or models."
+        )

@@ -19,6 +19,8 @@ setup(
         "app.audit": ["languages.toml"],
         "app.models": ["dictionaries/*.zstd"],
         "app.providers": ["catalogue.toml"],
+        "app.replay": ["tables.toml"],
+        "app.replay.texts": ["words.toml"],
         "app.services.operations": ["demo.json"],
         "app.web": ["templates/*.html", "static/*"],
     },

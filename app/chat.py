@@ -31,12 +31,16 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model requests. `arguments` is decoded JSON, or the text itself if it is not JSON."""
+    """A call that the model requests. `arguments` is decoded JSON, or the text itself if it is not JSON.
+
+    A `hosted` call was run by the model's vendor, as a search of the web: its result is in the same message.
+    """
 
     id: str
     name: str
     arguments: Any
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
+    hosted: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     """
     tools = tools_of(case, draft.tools)
     reader = Reader(WorkBudget(COMPARED_MAX))
-    recorded = RecordedSources(case, tools, reader)
+    recorded = RecordedSources(case, reader)
     attempts = [_Attempt(case, draft, tools, recorded, reader, result) for result in results]
     loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
     for turn, n, step in _checked(case):
@@ -149,9 +149,9 @@ def _checked(case: TestCase) -> Iterator[tuple[int, int, CaseStep]]:
 
 
 def _is_unstable(step: CaseStep, verdict: StepVerdict) -> bool:
-    """Return True if a good draft did not pass; a person's or a judge's check may leave the verdict open."""
-    open_meaning = verdict.result == "needs_review" and step.kind == "answer" and step.check.answer == "meaning"
-    return verdict.result == "failed" or open_meaning
+    """Return True if a good draft did not pass; a person's check leaves the verdict open, and so does one by `ai`."""
+    is_open = step.kind == "answer" and step.check.answer in ("manual", "ai")
+    return verdict.result == "failed" or (verdict.result == "needs_review" and not is_open)
 
 
 def _loosened(loosening: Loosening, step: CaseStep, evidence: Sequence[Evidence | None]) -> dict[str, Any] | None:
@@ -207,14 +207,16 @@ class _Attempt:
         return one.kind == other.kind == "tool_call" and one.batch != "" and one.batch == other.batch
 
     def evidence(self, turn: int, n: int) -> Evidence | None:
-        produced = _produced(self.verdict(turn, n))
+        """Return what the replay produced for a step; None for nothing, and for what no check accepts."""
+        verdict = self.verdict(turn, n)
+        produced = None if verdict.decided_by == "rule" else _produced(verdict)
         return None if produced is None else Evidence(produced, self._checkers[turn])
 
     @cached_property
     def _checkers(self) -> list[Checker]:
         """Compare the steps of each turn, without a judge."""
         turns = range(len(self.case.turns))
-        return [Checker(self.tools, cache(partial(self._sources, turn)), False, self.reader) for turn in turns]
+        return [Checker(self.tools, cache(partial(self._sources, turn)), self.reader) for turn in turns]
 
     def _sources(self, index: int) -> Sources:
         turn, before = self.case.turns[index], self.result.turns[:index]

@@ -73,9 +73,10 @@ def compared(case: TestCase) -> int:
 
 
 def _matchers(case: TestCase) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the path and the matchers of each tool and check that has some."""
+    """Yield the path and the matchers of each tool and check that has some, and the kinds of texts of each tool."""
     for name, rules in case.tools.items():
         yield f"tools.{name}.arguments", rules.arguments
+        yield f"tools.{name}.kinds", rules.kinds
     for place, step in _steps(case):
         if isinstance(step.check.arguments, dict):
             yield f"{place}.check.arguments", step.check.arguments

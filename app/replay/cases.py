@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from app.chat import ToolDefinition
@@ -13,7 +14,7 @@ from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
-from app.replay.texts.free_text import SeenResults, free_paths
+from app.replay.kinds import kinds_of
 from app.replay.types import (
     AnswerCheck,
     AssertionType,
@@ -22,6 +23,7 @@ from app.replay.types import (
     Check,
     CheckedAnswer,
     CheckedCall,
+    StringKind,
     TestCase,
     ToolRules,
 )
@@ -50,14 +52,14 @@ def load_case(raw: object, path: str = "") -> TestCase:
 def case_from_turns(
     turns: Sequence[Turn], assertion: AssertionType, defined: Sequence[ToolDefinition] = ()
 ) -> TestCase:
-    """Copy recorded turns, with every step checked as `assertion` has it, and propose which arguments are free text.
+    """Copy recorded turns, with every step checked as `assertion` has it, and propose the kinds of texts in arguments.
 
     A replayed turn ends with the model's first answer, so of several recorded ones only the last is enabled.
     `defined` are the tools of the prompt.
     """
     check = Check(answer=RECORDED[assertion])
     case = TestCase(turns=tuple(_copy(turn, check) for turn in turns))
-    return replace(case, tools=_free_text(case, defined))
+    return replace(case, tools=_with_kinds(case, defined))
 
 
 def case_by_hand(
@@ -83,7 +85,7 @@ def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str,
     """Return the JSON of a test case with the rules of all its tools; `tools` are those of the prompt's draft."""
     rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
     for each in rules.values():
-        del each["name"], each["schema"]
+        del each["name"], each["schema"], each["extraSet"]
     return dump(case) | {"tools": rules, "basis": case.basis or "recorded"}
 
 
@@ -125,26 +127,24 @@ def _copy_step(step: Step, check: Check) -> CaseStep:
         result=step.result,
         error=step.error,
         batch=step.batch,
-        check=check,
+        check=replace(check, enabled=False) if step.hosted else check,
+        hosted=step.hosted or UNSET,
     )
 
 
-def _free_text(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, ToolRules]:
-    """Return rules for the tools that have arguments of free text: matchers for these, within the limits."""
+def _with_kinds(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, ToolRules]:
+    """Return rules for the tools that have texts of a kind other than `value`, within the limits."""
     tools = tools_of(case, defined)
-    found: dict[str, dict[str, Any]] = {}
+    kinds: dict[str, dict[str, StringKind]] = {}
     left = COMPARED_MAX
-    results = SeenResults()
-    for turn in case.turns:
-        for step in turn.steps:
-            if step.kind == "tool_call":
-                tool = tools[step.name]
-                free = free_paths(
-                    step.arguments, tool.schema, is_read=tool.effect == "read", user=turn.user or "", results=results
-                )
-                known = found.setdefault(step.name, {})
-                added = [pointer for pointer in free if pointer not in known][: min(left, MATCHERS_MAX - len(known))]
-                known.update((pointer, free[pointer]) for pointer in added)
-                left -= len(added)
-                results.add(step.result)
-    return {name: ToolRules(arguments=free) for name, free in found.items() if free}
+    for step in (step for turn in case.turns for step in turn.steps if step.kind == "tool_call"):
+        tool, known = tools[step.name].called_with(step.arguments), kinds.setdefault(step.name, {})
+        new = {
+            pointer: kind
+            for pointer, kind in kinds_of(step.arguments, tool.schema, tool.effect).items()
+            if pointer not in known
+        }
+        for pointer in [*new][: min(left, MATCHERS_MAX - len(known))]:
+            known[pointer] = new[pointer]
+            left -= 1
+    return {name: ToolRules(kinds=known) for name, known in kinds.items() if known}

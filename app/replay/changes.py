@@ -119,7 +119,8 @@ def _changed_rules(
 
 def _merged(name: str, rules: ToolRules, change: Mapping[str, Any]) -> ToolRules:
     """Return the rules with the changes of `change`. The `effectFrom` of an answer may be sent back; it is ignored."""
-    require_few_matchers(change.get("arguments"), f"tools.{name}.arguments")
+    for field in ("arguments", "kinds"):
+        require_few_matchers(change.get(field), f"tools.{name}.{field}")
     merged = {**msgspec.to_builtins(rules), **change}
     return load(
         {key: value for key, value in merged.items() if value is not None and key != "effectFrom"},

@@ -25,6 +25,8 @@ def result_text(step: CheckedCall) -> str:
 def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
     yield Message("user", turn.user or "")
     for n, step in enumerate(turn.steps):
+        if step.kind == "tool_call" and step.hosted:
+            continue  # the answer has what the vendor found
         if step.kind == "tool_call":
             call = ToolCall(f"call_{index}_{n}", step.name, step.arguments)
             yield Message("assistant", "", tool_calls=(call,))

@@ -2,35 +2,34 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.types import Effect, OnMissing, Permission, TestCase, ToolRules
+from app.replay.commands import command_reads, sql_reads
+from app.replay.kinds import is_sql
+from app.replay.tables import TABLES, words
+from app.replay.types import Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]
 
-READING = frozenset(
-    "get list search find look lookup read fetch query check count describe show view".split()  # noqa: SIM905
-)
-# A check-in changes a booking.
-CHECKS_IN = frozenset({("check", "in"), ("check", "out")})
-# With one of these after it, `search.` or `list:` is the namespace of a tool that acts.
-ACTING = frozenset(
-    "add apply book cancel create delete drop edit execute insert patch post put refund remove reset run save "  # noqa: SIM905
-    "send set submit update upload write".split()
-)
-# Words that name what is read, too, after `get.`, as in `get.transfer`.
-ACTING_OR_NAMED = ACTING.union(
-    "accept activate adjust approve archive assign authorize block call change charge close commit complete confirm "  # noqa: SIM905
-    "convert credit deactivate debit decline deploy deposit disable dispatch enable escalate forward grant hold import "
-    "initiate invite invoke issue lock mark merge modify move notify open pay place publish purchase push register "
-    "reject release rename renew reopen replace reply reschedule reserve resolve restart restore resume retry return "
-    "revert revoke schedule share ship sign start stop subscribe suspend sync tag terminate transfer trigger unblock "
-    "undo unlock unregister unsubscribe upgrade void withdraw".split()
-)
+_LAST = frozenset(TABLES["verbs"]["last"])
+_LANGUAGES = [language for language in TABLES["verbs"] if language != "last"]
+READING = frozenset[str]().union(*(words("verbs", language) for language in _LANGUAGES))
+# Verbs that may come last in a name.
+READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in _LAST))
+ACTING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["acting_pairs"]["pairs"])
+JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
+ACTING = words("actions", "always")
+ACTING_OR_NAMED = ACTING | words("actions", "named")
+_SHELL_KEYS, _BESIDE_KEYS = words("keys", "shell"), words("keys", "beside")
+_SQL_KEYS = ("sql", "query", "statement")
+# A script without spaces between its words: the verb is at either end of the name.
+_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
@@ -38,7 +37,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 class Tool(msgspec.Struct, frozen=True, rename="camel"):
     """The rules of one tool in one test case, with the defaults of what the test case does not set.
 
-    `schema` is the JSON Schema of its arguments, empty where none is known.
+    `schema` is the JSON Schema of its arguments, empty where none is known. `extra_set` is false where `extra` follows
+    from the effect.
     """
 
     name: str
@@ -51,7 +51,23 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
     on_missing: OnMissing | None
     result: Any
     arguments: dict[str, Any]
+    kinds: dict[str, StringKind]
     schema: dict[str, Any]
+    extra_set: bool
+
+    def called_with(self, arguments: Any) -> Self:
+        """Return the rules for one call: a command or a statement that only reads makes it a read, any other a write.
+
+        An effect that the test case, the prompt or a hint that the tool only reads has set stays.
+        """
+        if self.effect_from in ("test_case", "prompt") or (self.effect_from, self.effect) == ("annotation", "read"):
+            return self
+        reads = _reads(arguments)
+        effect: Effect = self.effect if reads is None else "read" if reads else "write"
+        if effect == self.effect:
+            return self
+        extra = self.extra if self.extra_set else _default_extra(effect)
+        return replace(self, effect=effect, extra=extra)
 
     def missing(self, default: OnMissing) -> OnMissing:
         """Return what answers a call that the recording can't answer; `default` is the test case's.
@@ -93,14 +109,16 @@ def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, reco
         name,
         effect,
         effect_from,
-        rules.extra or ("fail" if effect == "write" else "allow"),
+        rules.extra or _default_extra(effect),
         rules.max_calls,
         rules.never,
         rules.lost,
         rules.on_missing,
         rules.result,
         rules.arguments,
+        rules.kinds,
         (definition.parameters if definition else {}) or parameters_of(recorded or {}),
+        rules.extra is not None,
     )
 
 
@@ -122,20 +140,53 @@ def require_usable(tools: Mapping[str, Tool]) -> None:
 
 
 def effect_of_name(name: str) -> Effect | None:
-    """Return `read` for a name with a first word, after a namespace as of MCP, in `READING`; otherwise None.
+    """Return `read` for a name with a verb of `READING` first, or last as some languages have it; otherwise None.
 
-    In `get.order` the first part is that word and no namespace, unless a word for an action follows.
+    A namespace, as of MCP, is dropped. In `get.order` the first part is the verb and no namespace, unless a word for an
+    action follows. A second verb after a joining word, as in `get_or_create`, has to read, too.
     """
     parts = [part for part in _NAMESPACE.split(name) if part]
     if not parts:
         return None
     last, first = _words(parts[-1]), _words(parts[0])
-    if last and last[0] in READING and tuple(last[:2]) not in CHECKS_IN:
+    if _begins_or_ends_reading(parts[-1], last):
         return "read"
-    if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in CHECKS_IN:
+    if len(parts) != 2 or len(first) != 1 or first[0] not in READING or (first[0], *last[:1]) in ACTING_PAIRS:
         return None
     acting = ACTING if first[0] == "get" else ACTING_OR_NAMED
     return None if acting.intersection(last) else "read"
+
+
+def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
+    if not words or tuple(words[:2]) in ACTING_PAIRS or _joins_an_action(words):
+        return False
+    if _UNSPACED.search(part):
+        return part.startswith(tuple(READING_LAST)) or part.removesuffix("する").endswith(tuple(READING_LAST))
+    return words[0] in READING or (words[-1] in READING_LAST and not ACTING_OR_NAMED.intersection(words))
+
+
+def _joins_an_action(words: Sequence[str]) -> bool:
+    joined = (after for before, after in pairwise(words[1:]) if before in JOINING and after not in READING)
+    return any(word in ACTING_OR_NAMED or word.endswith(VERB_ENDINGS) for word in joined)
+
+
+def _reads(arguments: Any) -> bool | None:
+    """Return whether the command or statement of a call only reads; None for a call without one."""
+    if not isinstance(arguments, dict):
+        return None
+    keys = {key: key.lower() for key in arguments}
+    shell = next((key for key, lower in keys.items() if lower in _SHELL_KEYS), None)
+    if shell is not None and arguments[shell]:
+        return command_reads(arguments[shell]) and all(
+            lower in _BESIDE_KEYS for key, lower in keys.items() if key != shell
+        )
+    statements = [arguments[key] for key, lower in keys.items() if lower in _SQL_KEYS]
+    texts = [text for text in statements if isinstance(text, str) and is_sql(text)]
+    return all(map(sql_reads, texts)) if texts else None
+
+
+def _default_extra(effect: Effect) -> Permission:
+    return "fail" if effect == "write" else "allow"
 
 
 def _effect(

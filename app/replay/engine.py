@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from threading import Lock
 
 from msgspec.structs import replace
 
 from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
-from app.replay.checks import Checker, JudgeTask
+from app.replay.asking import decide
+from app.replay.checks import Checker
 from app.replay.conversation import messages_by_turn, result_text
-from app.replay.effects import Tool, resolve, tools_of
+from app.replay.effects import Tool, tools_of
 from app.replay.findings import (
     FROM_ELSEWHERE,
     AnsweredBy,
@@ -27,16 +25,17 @@ from app.replay.findings import (
     StopReason,
     TurnResult,
     Violation,
-    ViolationKind,
 )
+from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepJudgement
 from app.replay.offers import Offer, defines_tools, offered_tools
 from app.replay.pairing import pair
+from app.replay.playing import Shared, Stop
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import Arguments, RecordedCalls, Recording, Reply, arguments_key
-from app.replay.results import conclude, unplayed, verdicts
+from app.replay.recording import Arguments, RecordedCalls, Recording, Reply, arguments_key, optional_steps
+from app.replay.results import Pairing, conclude, unplayed, verdicts
 from app.replay.texts.sources import Sources
-from app.replay.types import Judgement, Ports, TestCase, ToolRules
+from app.replay.types import Ports, TestCase
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
 from app.sessions.build import json_text
 from app.values.budget import WorkBudget
@@ -62,8 +61,8 @@ def replay(
     indexes = range(len(case.played))
     tools = tools_of(case, ports.draft.tools)
     reader = Reader(budget or WorkBudget(COMPARED_MAX))
-    calls, sources = RecordedCalls(case.turns), RecordedSources(case, tools, reader)
-    shared = _Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
+    calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
+    shared = Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
         past = messages_by_turn(case.turns)
@@ -87,51 +86,10 @@ def replay(
     return replace(result, no_tools_defined=True)
 
 
-class _Stop(Exception):
-    """The turn ends before the model has answered; the message is for people."""
-
-    def __init__(self, reason: StopReason, message: str) -> None:
-        super().__init__(message)
-        self.reason: StopReason = reason
-
-
-@dataclass(slots=True)
-class _Shared:
-    """The parts of a replay that its turns share: the number of steps that are `done`, and the calls of each tool."""
-
-    case: TestCase
-    ports: Ports
-    tools: dict[str, Tool]
-    recorded: RecordedCalls
-    sources: RecordedSources
-    reader: Reader
-    total: int
-    done: int = 0
-    calls: Counter[str] = field(default_factory=Counter)
-    counting: Lock = field(default_factory=Lock)
-
-    def count(self, steps: int) -> int:
-        """Return how many steps are done with these ones."""
-        with self.counting:
-            self.done += steps
-            return self.done
-
-    def tool(self, name: str) -> Tool:
-        """Return the rules of a tool, also of one that nothing but the model knows."""
-        return self.tools.get(name) or resolve(name, ToolRules(), None, None)
-
-    def ban(self, tool: Tool) -> ViolationKind | None:
-        """Count a call of the tool, and return the rule that forbids it."""
-        self.calls[tool.name] += 1
-        if tool.never:
-            return "never"
-        return "max_calls" if tool.max_calls is not None and self.calls[tool.name] > tool.max_calls else None
-
-
 class _TurnPlayer:
     """Plays one turn, and appends to `messages`."""
 
-    def __init__(self, shared: _Shared, index: int, messages: list[Message]) -> None:
+    def __init__(self, shared: Shared, index: int, messages: list[Message]) -> None:
         self.shared = shared
         self.case = shared.case
         self.ports = shared.ports
@@ -172,7 +130,7 @@ class _TurnPlayer:
     def checker(self) -> Checker:
         """Compares the steps of the turn, with the values that are known by now."""
         sources = partial(self._sources, len(self.given))
-        return Checker(self.shared.tools, sources, self.case.judge != "never", self.shared.reader)
+        return Checker(self.shared.tools, sources, self.shared.reader)
 
     def _sources(self, given: int) -> Sources:
         if self.sources is None or self.sources[0] != given:
@@ -196,18 +154,18 @@ class _TurnPlayer:
         self.messages.append(Message("user", user))
         try:
             self._converse()
-        except _Stop as stop:
+        except Stop as stop:
             return self._result(str(stop), stop.reason)
         except ProviderError as problem:
             return self._result("the model's provider failed", "provider_error", str(problem))
         return self._result()
 
     def _converse(self) -> None:
-        """Call the model until it answers without calling a tool. Raises _Stop when it never gets there."""
+        """Call the model until it answers without calling a tool. Raises Stop when it never gets there."""
         limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
         for _ in range(limit):
             if self.ports.cancelled():
-                raise _Stop("cancelled", "the replay was cancelled")
+                raise Stop("cancelled", "the replay was cancelled")
             answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
             self.tokens += answer.tokens
             text = answer.text or answer.refusal or ""
@@ -215,16 +173,16 @@ class _TurnPlayer:
                 Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
             )
             if not answer.tool_calls:
-                self.produced.append(ProducedAnswer(text))
+                self.produced.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
                 return
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)
             if len(self.produced) >= limit * CALLS_PER_ANSWER:
                 break
-        raise _Stop("step_limit", f"the model did not answer within {limit} calls")
+        raise Stop("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
-        tools = [self.shared.tool(call.name) for call in answer.tool_calls]
+        tools = [self.shared.tool(call.name).called_with(call.arguments) for call in answer.tool_calls]
         banned = [self.shared.ban(tool) for tool in tools]
         first = len(self.attempts)
         pairs = list(zip(answer.tool_calls, tools, strict=True))
@@ -241,7 +199,7 @@ class _TurnPlayer:
             if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
                 unknown = unknown or call.name
         if unknown is not None:
-            raise _Stop("missing_result", f"the recording has no result for a call of {unknown}")
+            raise Stop("missing_result", f"the recording has no result for a call of {unknown}")
 
     def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
         """Return the text that answers a call, and where it is from."""
@@ -262,42 +220,57 @@ class _TurnPlayer:
     def _result(
         self, message: str | None = None, reason: StopReason | None = None, error: str | None = None
     ) -> TurnResult:
+        steps, checker, optional = self.turn.steps, self.checker, self._optional()
+        accepted = dict(enumerate(self.recording.accepted))
+        pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))
         not_reached = None if reason in (None, "step_limit") else message
-        steps, matched = self.turn.steps, self.recording.matching.owners
-        ask = self._ask if self.ports.judge else None
-        checker = self.checker
-        pairs = pair(steps, self.produced, self.case.order, checker, matched)
-        found, extra = verdicts(steps, self.produced, pairs, checker, ask, not_reached)
+        pairing = Pairing(steps, self.produced, pairs, optional, not_reached)
+        ask = self._ask if reason != "cancelled" else None
+        judged = verdicts(pairing, checker, ask, self.case.assertion_value or "")
         if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order
-            pairs = pair(steps, self.produced, "any", checker, matched)
+            pairs = pair(steps, self.produced, "any", checker, accepted, frozenset(optional))
         return TurnResult(
             self.turn.user,
-            found,
-            extra,
+            judged,
+            pairing.extra,
             reason,
             self.drift,
             self.tokens,
             self.judge_tokens,
             error,
-            tuple(self._violations(pairs)),
+            tuple(self._violations(pairs, checker)),
         )
 
-    def _violations(self, pairs: Mapping[int, int]) -> list[Violation]:
+    def _optional(self) -> dict[int, str]:
+        """Return the recorded calls that may be left out, each with the reason."""
+        return optional_steps(self.turn.steps, lambda call: self.shared.tool(call.name).called_with(call.arguments))
+
+    def _violations(self, pairs: Mapping[int, int], checker: Checker) -> list[Violation]:
         lost = []
         if not self.ports.draft.agent_owns_tools:
             offered = (tool.name for tool in self.offer.tools)
             lost = lost_tools(self.index, self.turn.steps, offered, self.shared.tools)
-        return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order)
 
-    def _ask(self, task: JudgeTask) -> Judgement:
-        assertion = self.case.assertion_value if task.assertion is None else task.assertion
-        assert self.ports.judge  # noqa: S101 - only then is a judge asked
-        try:
-            judgement = self.ports.judge.judge(assertion or "", task.expected, task.actual, self.turn.user or "")
-        except ProviderError as problem:
-            return Judgement("needs_review", f"the judge failed: {problem}")
+        def explain(step: int, attempt: int) -> str:
+            return checker.compare(self.turn.steps[step], self.produced[attempt]).message or ""
+
+        return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order, explain)
+
+    def _ask(self, steps: Sequence[OpenStep]) -> Mapping[int, StepJudgement]:
+        """Return what is known of the open steps of the turn, or what the judge decides, by step."""
+        called = (step for step in self.produced if step.kind == "tool_call")
+        calls = tuple(JudgedCall(call.name, call.arguments, str(call.result)) for call in called)
+        conversation = tuple(self.messages[: self.begin])
+        turn = JudgedTurn(self.instruction, conversation, self.turn.user or "", calls, tuple(steps))
+        judgement = decide(self.ports, self.index, turn, self._may_ask)
         self.judge_tokens += judgement.tokens
-        return judgement
+        return {verdict.step: verdict for verdict in judgement.steps}
+
+    def _may_ask(self, step: OpenStep) -> bool:
+        """Return True if a judge may decide a step; with `judge` never, only one whose check asks for a judge."""
+        recorded = self.turn.steps[step.step]
+        asserted = bool(step.assertion) or (recorded.kind == "answer" and recorded.check.answer == "ai")
+        return self.case.judge != "never" or asserted
 
     def _report(self, done: int, result: TurnResult | None) -> None:
         self.ports.progress(self.shared.count(done - self.done), self.shared.total, result)

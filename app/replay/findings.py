@@ -14,6 +14,7 @@ from app.replay.texts.facts import Facts
 from app.replay.types import Effect
 
 StepKind = Literal["tool_call", "answer"]
+ComparisonResult = Literal["passed", "failed", "needs_review"]
 StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
 ReplayStatus = Literal["passed", "failed", "needs_review", "void", "error", "cancelled"]
 StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
@@ -39,11 +40,12 @@ class ProducedCall(_ResultDocument, frozen=True, tag_field="kind", tag="tool_cal
     answered_by: AnsweredBy = "none"
 
 
-class ProducedAnswer(_ResultDocument, frozen=True, tag_field="kind", tag="answer"):
-    """An answer that the draft gave."""
+class ProducedAnswer(_ResultDocument, frozen=True, omit_defaults=True, tag_field="kind", tag="answer"):
+    """An answer that the draft gave; `nok` is the reason for which a run would mark it as not usable, None without."""
 
     kind: ClassVar[Literal["answer"]] = "answer"
     text: str
+    nok: str | None = None
 
 
 ProducedStep = ProducedCall | ProducedAnswer
@@ -63,7 +65,8 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
     For a tool call `expected` is `{name, arguments}` and `actual` the fields of `ProducedCall`; for an answer they are
     the text with which it is compared and the text that came. `actual` is None when no step of the draft was paired
     with the step. `judged` is the verdict of a judge that a person replaced, `findings` are the judge's reasons. A
-    person's verdict is remembered by `digest`.
+    person's verdict is remembered by `digest`. A step that is not `required` may be left out. `form` are sentences
+    about arguments that differ in form or words.
     """
 
     kind: StepKind
@@ -77,6 +80,8 @@ class StepVerdict(_ResultDocument, frozen=True, omit_defaults=True):
     judged: Literal["passed", "failed"] | None = None
     findings: tuple[JudgeFinding, ...] = ()
     digest: str | None = None
+    form: tuple[str, ...] = ()
+    required: bool = True
 
 
 class Violation(_ResultDocument, frozen=True):

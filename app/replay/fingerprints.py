@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -14,6 +15,8 @@ _DIGEST_SIZE = 16
 _STEPS_OF_A_LEAF = 5
 _STEPS_OF_A_PART = 2
 _SORTED = 8  # fingerprints that a step compares
+_READ = 8  # characters that a step searches for words
+_WORD = re.compile(r"\w++")
 
 
 def json_of(value: Any, budget: WorkBudget, *, ensure_ascii: bool = True) -> str:
@@ -25,8 +28,8 @@ def json_of(value: Any, budget: WorkBudget, *, ensure_ascii: bool = True) -> str
     return "".join(pieces)
 
 
-def leaves(value: Any, budget: WorkBudget = UNLIMITED) -> frozenset[bytes]:
-    """Return a digest of every scalar and empty container with its path, which `similarity` counts.
+def leaves(value: Any, budget: WorkBudget = UNLIMITED, form: Callable[[Any], Any] | None = None) -> frozenset[bytes]:
+    """Return a digest of every scalar, in its `form`, and every empty container with its path, for `similarity`.
 
     They are digests because numbers, and tuples of numbers, can be chosen to collide in a set. Raises `OverBudget`.
     """
@@ -43,7 +46,24 @@ def leaves(value: Any, budget: WorkBudget = UNLIMITED) -> frozenset[bytes]:
             levels.append(_paths_below(path, part, budget))
         else:
             budget.spend(_STEPS_OF_A_LEAF)
-            digests.add(_digest(path, f"={canonical(part, budget)}"))
+            digests.add(_digest(path, f"={canonical(form(part) if form else part, budget)}"))
+    return frozenset(digests)
+
+
+def traits(value: Any, budget: WorkBudget = UNLIMITED) -> frozenset[bytes]:
+    """Return the leaves of a value and the words of its texts, each with its path. Raises `OverBudget`."""
+    digests = set(leaves(value, budget))
+    pending: list[tuple[bytes, Any]] = [(bytes(_DIGEST_SIZE), value)]
+    while pending:
+        path, part = pending.pop()
+        budget.spend(_STEPS_OF_A_PART)
+        if isinstance(part, dict | list):
+            pending += _paths_below(path, part, budget)
+        elif isinstance(part, str):
+            budget.spend(len(part) // _READ)
+            for word in _WORD.findall(part):
+                budget.spend(_STEPS_OF_A_LEAF)
+                digests.add(_digest(path, f"~{word.casefold()}"))
     return frozenset(digests)
 
 
@@ -57,16 +77,20 @@ def _paths_below(path: bytes, part: Any, budget: WorkBudget) -> Iterator[tuple[b
         yield _digest(path, f".{key}"), child
 
 
-def fingerprint(value: Any, budget: WorkBudget = UNLIMITED) -> bytes:
+def fingerprint(value: Any, budget: WorkBudget = UNLIMITED, form: Callable[[Any], Any] | None = None) -> bytes:
     """Return a digest that is the same for equal JSON values only. Raises `OverBudget`."""
-    return blake2b(b"".join(sorted(leaves(value, budget))), digest_size=_DIGEST_SIZE).digest()
+    return blake2b(b"".join(sorted(leaves(value, budget, form))), digest_size=_DIGEST_SIZE).digest()
 
 
 class Fingerprints:
-    """The fingerprints of the entries of lists. Each list is read once, however many others it is compared with."""
+    """The fingerprints of the entries of lists. Each list is read once, however many others it is compared with.
 
-    def __init__(self, budget: WorkBudget) -> None:
+    With a `form`, scalars of the same form are equal.
+    """
+
+    def __init__(self, budget: WorkBudget, form: Callable[[Any], Any] | None = None) -> None:
         self._budget = budget
+        self._form = form
         # By the ids of the lists, which are kept so that no other list gets them.
         self._known: dict[int, tuple[list[Any], list[bytes]]] = {}
 
@@ -80,7 +104,10 @@ class Fingerprints:
 
     def _of(self, entries: list[Any]) -> list[bytes]:
         if id(entries) not in self._known:
-            self._known[id(entries)] = entries, sorted(fingerprint(entry, self._budget) for entry in entries)
+            self._known[id(entries)] = (
+                entries,
+                sorted(fingerprint(entry, self._budget, self._form) for entry in entries),
+            )
         return self._known[id(entries)][1]
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from app.replay.checks import Checker
 from app.replay.compare import MOST_DIFFERENCES
+from app.replay.comparison import TOO_LONG
 from app.replay.findings import Difference, ProducedAnswer, ProducedStep
 from app.replay.texts.scalars import distance
 from app.replay.types import AnswerCheck, CaseStep, CheckedAnswer, CheckedCall
@@ -60,7 +61,7 @@ class Loosening:
         for answer in _LOOSER.get(step.check.answer, ()):
             loosened = replace(step, check=replace(step.check, answer=answer))
             empty = (Evidence(ProducedAnswer(""), each.checker) for each in evidence)
-            if self._accepts(loosened, evidence) and not any(self._accepts(loosened, [each]) for each in empty):
+            if self._may_accept(loosened, evidence) and not any(self._may_accept(loosened, [each]) for each in empty):
                 return {"answer": answer}
         return None
 
@@ -105,6 +106,16 @@ class Loosening:
                 found.setdefault(difference.path, []).append(difference)
         return found
 
+    def _may_accept(self, step: CheckedAnswer, evidence: Sequence[Evidence]) -> bool:
+        """Return True if the check accepts all evidence: `facts` by values, and `meaning` unless a rule refuses it.
+
+        What `meaning` leaves open, the judge of a replay decides.
+        """
+        compared = [each.checker.compare(step, each.produced) for each in evidence]
+        if step.check.answer == "meaning":
+            return all(each.result != "failed" and each is not TOO_LONG for each in compared)
+        return all(each.result == "passed" and each.facts and each.facts.kept for each in compared)
+
     def _accepts(self, step: CaseStep, evidence: Sequence[Evidence]) -> bool:
         return all(each.checker.compare(step, each.produced).result == "passed" for each in evidence)
 
@@ -126,7 +137,7 @@ def _candidates(arguments: Any, path: str, differences: Sequence[Difference]) ->
 
 
 def _enclosing_list(arguments: Any, path: str) -> str | None:
-    """Return the pointer to the innermost list that a path leads through."""
+    """Return the pointer to the innermost list that a path leads to or through."""
     found, value, tokens = None, arguments, parse_pointer(path)
     for depth, token in enumerate(tokens):
         if isinstance(value, list):
@@ -134,7 +145,7 @@ def _enclosing_list(arguments: Any, path: str) -> str | None:
             value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
         else:
             value = value.get(token) if isinstance(value, dict) else None
-    return found
+    return path if isinstance(value, list) else found
 
 
 def _tolerance(differences: Sequence[Difference]) -> float | None:

@@ -24,6 +24,11 @@ class Matching:
         self._first = first
         self._free = self._alive = first | then
 
+    @property
+    def free(self) -> int:
+        """The bits of the rights that no left has."""
+        return self._free
+
     def add(self, left: int, adjacent: int, preferred: int = 0) -> int | None:
         """Add a left that may have each right of `adjacent`; return its right, a free one of `preferred` if it can."""
         self._adjacent[left] = adjacent

@@ -20,9 +20,12 @@ class Offer:
 def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
     """Return the draft's tools, without tools that the agent left out of its version's when it was recorded.
 
-    If the prompt never defined tools, they are in the agent's code: the recorded definitions are offered.
+    If the prompt never defined tools, they are in the agent's code: the recorded definitions are offered, but for
+    tools that the model's vendor ran.
     """
-    recorded = recorded_definitions(turn.offered_tools or ())
+    hosted = {step.name for step in turn.steps if step.kind == "tool_call" and step.hosted}
+    definitions = recorded_definitions(turn.offered_tools or ())
+    recorded = {name: entry for name, entry in definitions.items() if name not in hosted}
     if draft.agent_owns_tools:
         known = [_definition(name, entry) for name, entry in recorded.items() if entry]
         return Offer(tuple(known), tuple(name for name, entry in recorded.items() if not entry))

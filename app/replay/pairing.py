@@ -1,50 +1,56 @@
-"""Pairs recorded steps with produced ones, so that as many as possible pass."""
+"""Pairs recorded steps with produced ones: equal calls first, then those that are most alike."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.replay.checks import Checker
 from app.replay.compare import arguments_of
 from app.replay.findings import ProducedStep
-from app.replay.fingerprints import leaves, similarity
+from app.replay.fingerprints import leaves, similarity, traits
 from app.replay.matching import Matching, Pairs, longest_common_subsequence
-from app.replay.types import CaseStep, Order
+from app.replay.types import CaseStep, Effect, Order
 from app.values.budget import OverBudget
 
 MOST_COMPARED = 10_000  # pairs among which the most alike are looked for
 _IN_COMMON = 16  # leaves that a step compares
 
-Label = tuple[str, str]
+Label = tuple[str, str, Effect | None]
+NOTHING: frozenset[int] = frozenset()
 
 
 def pair(
-    steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order, checker: Checker, matched: Pairs
+    steps: Sequence[CaseStep],
+    produced: Sequence[ProducedStep],
+    order: Order,
+    checker: Checker,
+    accepted: Mapping[int, int],
+    optional: frozenset[int] = NOTHING,
 ) -> Pairs:
-    """Return indexes of recorded steps with indexes of produced ones of the same kind and name.
+    """Return indexes of recorded steps with indexes of produced ones of the same kind, name and effect.
 
-    `matched` are the calls that the recording was asked for, as it paired them. Checked steps are paired first: under
-    `in_order`, by the longest common subsequence by name, then the most that pass, then the most alike; otherwise as
-    they are matched, and so that as many answers as possible pass. The others are paired with the remaining steps,
-    only to show them.
+    `accepted` has, for the index of each produced call, bit s where the s-th step accepts it. Checked steps are paired
+    first: under `in_order`, by the longest common subsequence by name, then the most that pass, then the most alike.
+    Otherwise calls with equal arguments are paired, then those that are accepted, the most alike first, and as many as
+    possible; then the most alike of the others, unless the step is `optional`. Answers are paired so that as many as
+    possible pass. The other steps are paired with the remaining ones, only to show them.
     """
     pairing = _Pairing(steps, produced, checker)
     checked = [index for index, step in enumerate(steps) if step.checked]
+    required = [index for index in checked if index not in optional]
     if order == "in_order":
-        pairing.align(checked)
+        pairing.align(required)
     else:
-        pairing.pairs.update(matched)
+        pairing.pair_equal(accepted, required)
+        pairing.pair_accepted(accepted, required)
         pairing.match(index for index in checked if steps[index].kind == "answer")
-        pairing.fill(index for index in checked if index not in pairing.pairs)
-    pairing.fill(index for index, step in enumerate(steps) if not step.checked and index not in pairing.pairs)
+        pairing.fill(index for index in required if index not in pairing.pairs)
+    others = [index for index, step in enumerate(steps) if index in optional or not step.checked]
+    pairing.pair_accepted(accepted, others)
+    pairing.fill(index for index in others if not steps[index].checked and index not in pairing.pairs)
     return pairing.pairs
-
-
-def label(step: CaseStep | ProducedStep) -> Label:
-    """Return what two steps must share to be paired at all."""
-    return step.kind, step.name if step.kind == "tool_call" else ""
 
 
 class _Pairing:
@@ -54,7 +60,42 @@ class _Pairing:
         self._produced = produced
         self._checker = checker
         self._budget = checker.budget
-        self._leaves: dict[int, frozenset[bytes]] = {}
+        self._traits: dict[int, frozenset[bytes]] = {}
+
+    def pair_equal(self, accepted: Mapping[int, int], first: Sequence[int]) -> None:
+        """Pair the calls with equal arguments, in their order; the steps of `first` come before the others."""
+        try:
+            waiting: defaultdict[tuple[str, frozenset[bytes]], list[int]] = defaultdict(list)
+            for right in sorted(accepted, reverse=True):
+                if accepted[right]:
+                    waiting[self._key(right, produced=True)].append(right)
+            for left in dict.fromkeys((*first, *range(len(self._steps)))):
+                if self._steps[left].kind == "tool_call" and (rights := waiting.get(self._key(left))):
+                    self.pairs[left] = rights.pop()
+        except OverBudget:
+            return
+
+    def pair_accepted(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
+        """Pair as many steps as possible with calls that they accept: the most alike first."""
+        taken = set(self.pairs.values())
+        free = sum(1 << left for left in lefts if left not in self.pairs)
+        rights = [right for right, bits in accepted.items() if bits & free and right not in taken]
+        closest = {right: self._closest(right, accepted[right] & free) for right in rights if len(rights) > 1}
+        matching = Matching(free, 0, self._budget)
+        for right in sorted(rights, key=lambda right: (-closest[right][0] if closest else 0, right)):
+            matching.add(right, accepted[right] & free, 1 << closest[right][1] if closest else 0)
+        self.pairs.update(matching.owners)
+
+    def _closest(self, right: int, lefts: int) -> tuple[int, int]:
+        """Return the largest likeness of a produced call with one of several steps, as bits, and that step."""
+        first = (lefts & -lefts).bit_length() - 1
+        try:
+            return max(
+                ((self._likeness(left, right), left) for left in range(lefts.bit_length()) if lefts >> left & 1),
+                key=lambda found: (found[0], -found[1]),
+            )
+        except OverBudget:
+            return 0, first
 
     def match(self, answers: Iterable[int]) -> None:
         """Pair as many recorded answers as pass with the answers that were produced."""
@@ -71,31 +112,33 @@ class _Pairing:
 
         def weight(row: int, right: int) -> int:
             self._budget.spend(1)
-            step, produced = self._steps[lefts[row]], self._produced[right]
-            if label(step) != label(produced):
+            if self._label(lefts[row]) != self._label(right, produced=True):
                 return 0
             return length + passes * self._grade(lefts[row], right) + self._likeness(lefts[row], right)
 
         try:
-            found = longest_common_subsequence(len(lefts), len(self._produced), weight)
+            rights = longest_common_subsequence(len(lefts), len(self._produced), weight)
         except OverBudget:
             self._take_in_turn(lefts)
         else:
-            self.pairs.update({lefts[row]: right for row, right in found.items()})
+            self.pairs.update({lefts[row]: right for row, right in rights.items()})
 
     def _take_in_turn(self, lefts: Sequence[int]) -> None:
         """Pair each step with the next produced one of its name."""
         rights_by_label = self._free()
         last = -1
         for left in lefts:
-            rights = rights_by_label[label(self._steps[left])]
+            rights = rights_by_label[self._label(left)]
             if (place := bisect_right(rights, last)) < len(rights):
                 self.pairs[left] = last = rights[place]
 
     def fill(self, lefts: Iterable[int]) -> None:
         """Pair what is left by name: first what still needs review, then the most alike."""
         rights_by_label = self._free()
-        for name, group in _grouped(self._steps, lefts).items():
+        lefts_by_label: defaultdict[Label, list[int]] = defaultdict(list)
+        for left in lefts:
+            lefts_by_label[self._label(left)].append(left)
+        for name, group in lefts_by_label.items():
             free = set(rights_by_label[name])
             for left, right in self._most_alike_first(group, rights_by_label[name]):
                 if left not in self.pairs and right in free:
@@ -115,43 +158,44 @@ class _Pairing:
             return zip(lefts, rights, strict=False)
 
     def _grade(self, left: int, right: int) -> int:
-        """2 passes, 1 needs review, 0 fails. Equal leaves are a quick test of equal arguments. Raises `OverBudget`."""
-        step, produced = self._steps[left], self._produced[right]
-        if step.kind == "tool_call" and self._checker.is_plain(step):
-            self._budget.spend(1 + len(self._leaves_of(left)) // _IN_COMMON)
-            return 2 * (self._leaves_of(left) == self._leaves_of(~right))
-        comparison = self._checker.compare(step, produced)
-        return 1 if comparison.task else {"passed": 2, "needs_review": 1, "failed": 0}[comparison.result]
+        """2 passes, 1 needs review, 0 fails. Raises `OverBudget`."""
+        comparison = self._checker.compare(self._steps[left], self._produced[right])
+        return {"passed": 2, "needs_review": 1, "failed": 0}[comparison.result]
 
     def _likeness(self, left: int, right: int) -> int:
         """0 to 100. Raises `OverBudget`."""
         if self._steps[left].kind == "answer":
             return 0
-        one, other = self._leaves_of(left), self._leaves_of(~right)
+        one, other = self._traits_of(left), self._traits_of(~right)
         self._budget.spend(1 + min(len(one), len(other)) // _IN_COMMON)
         return int(100 * similarity(one, other))
 
-    def _leaves_of(self, index: int) -> frozenset[bytes]:
-        """Return the leaves of a recorded call's arguments or, with its index inverted, of a produced one's.
+    def _traits_of(self, index: int) -> frozenset[bytes]:
+        """Return the traits of a recorded call's arguments or, with its index inverted, of a produced one's.
 
         Raises `OverBudget`.
         """
-        if index not in self._leaves:
+        if index not in self._traits:
             step = self._steps[index] if index >= 0 else self._produced[~index]
             arguments = arguments_of(step.arguments if step.kind == "tool_call" else None)
-            self._leaves[index] = leaves(arguments, self._budget)
-            hash(self._leaves[index])  # the set keeps its hash, which distinguishes most different ones
-        return self._leaves[index]
+            self._traits[index] = traits(arguments, self._budget)
+        return self._traits[index]
+
+    def _key(self, index: int, *, produced: bool = False) -> tuple[str, frozenset[bytes]]:
+        """Return what only calls of one tool with equal arguments have in common. Raises `OverBudget`."""
+        step = self._produced[index] if produced else self._steps[index]
+        assert step.kind == "tool_call"  # noqa: S101 - answers have no arguments
+        return step.name, leaves(arguments_of(step.arguments), self._budget)
+
+    def _label(self, index: int, *, produced: bool = False) -> Label:
+        """Return what two steps must share to be paired at all."""
+        step: CaseStep | ProducedStep = self._produced[index] if produced else self._steps[index]
+        return step.kind, step.name if step.kind == "tool_call" else "", self._checker.effect_of(step)
 
     def _free(self) -> defaultdict[Label, list[int]]:
         taken = set(self.pairs.values())
-        return _grouped(self._produced, (at for at in range(len(self._produced)) if at not in taken))
-
-
-def _grouped(
-    steps: Sequence[CaseStep] | Sequence[ProducedStep], indexes: Iterable[int]
-) -> defaultdict[Label, list[int]]:
-    groups: defaultdict[Label, list[int]] = defaultdict(list)
-    for index in indexes:
-        groups[label(steps[index])].append(index)
-    return groups
+        groups: defaultdict[Label, list[int]] = defaultdict(list)
+        for right in range(len(self._produced)):
+            if right not in taken:
+                groups[self._label(right, produced=True)].append(right)
+        return groups

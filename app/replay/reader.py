@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from app.replay.fingerprints import Fingerprints
+from app.replay.forms import scalar_form
 from app.replay.texts.names import plain_words
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
@@ -28,6 +29,7 @@ class Reader:
         self._plain: dict[str, frozenset[str]] = {}
         self._patterns = Patterns(budget)
         self.fingerprints = Fingerprints(budget)
+        self.forms = Fingerprints(budget, scalar_form)
 
     def values(self, text: str) -> tuple[Value, ...]:
         """Return what `find_values` finds. Raises `OverBudget`."""

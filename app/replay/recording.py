@@ -1,7 +1,7 @@
 """Answers a draft's tool calls from the recording, and pairs them with the recorded calls."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import itemgetter, or_
@@ -10,8 +10,8 @@ from typing import Protocol
 from app.chat import ToolCall
 from app.replay.compare import arguments_of
 from app.replay.effects import Tool
-from app.replay.findings import AnsweredBy
-from app.replay.fingerprints import fingerprint
+from app.replay.findings import AnsweredBy, ComparisonResult, ProducedCall
+from app.replay.fingerprints import fingerprint, similarity, traits
 from app.replay.matching import Matching, lowest_bit
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget, WorkBudget
@@ -24,11 +24,8 @@ class ArgumentsChecker(Protocol):
     def budget(self) -> WorkBudget:
         """The budget of the replay's comparisons."""
 
-    def is_plain(self, step: CheckedCall) -> bool:
-        """Return True if the check of a recorded call accepts equal arguments only."""
-
-    def accepts(self, step: CheckedCall, call: ToolCall) -> bool:
-        """Return True if the check of a recorded call accepts a call of the same tool. Raises `OverBudget`."""
+    def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
+        """Return whether the check of a recorded call accepts a call of the same tool. Raises `OverBudget`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,7 @@ class Reply:
     answered_by: AnsweredBy
 
 
+_IN_COMMON = 16  # traits that a step compares
 NO_REPLY = Reply(None, "none")
 
 
@@ -59,7 +57,24 @@ class RecordedCalls:
                 self.by_arguments.setdefault(arguments_key(step), []).append((turn, index, step))
 
 
-def arguments_key(call: CheckedCall | RemovedCall | ToolCall) -> Arguments:
+def optional_steps(steps: Sequence[CaseStep], rules_of: Callable[[CheckedCall], Tool]) -> dict[int, str]:
+    """Return the calls of a turn that a draft may leave out, each with the reason; `rules_of` gives a call's rules."""
+    optional: dict[int, str] = {}
+    seen: set[Arguments] = set()
+    for index, step in enumerate(steps):
+        if step.kind != "tool_call":
+            continue
+        key = arguments_key(step)
+        if step.error is not None:
+            optional[index] = "its recorded result is an error"
+            continue
+        if key in seen and rules_of(step).effect == "read":
+            optional[index] = "it repeats a read of this turn"
+        seen.add(key)
+    return optional
+
+
+def arguments_key(call: CheckedCall | ProducedCall | RemovedCall | ToolCall) -> Arguments:
     """Return a key that is equal for calls of a tool with equal arguments."""
     return call.name, fingerprint(arguments_of(call.arguments))
 
@@ -81,6 +96,7 @@ class Recording:
         self._checker = checker
         self._equal: dict[Arguments, int] = {}
         self._comparable: dict[str, int] = {}
+        self._traits: dict[int, frozenset[bytes]] = {}
         self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
         checked = sum(step.checked << index for index, step in enumerate(steps))
         self.matching = Matching(checked, (1 << len(steps)) - 1 - checked, checker.budget)
@@ -110,37 +126,57 @@ class Recording:
         return self._recorded.by_name.get(name, [])
 
     def _reply(self, number: int, call: ToolCall, tool: Tool, equal: int, key: Arguments) -> Reply:
-        accepted = self.accepted[number] = self._accepting(call, equal)
-        paired = self.matching.add(number, accepted, equal)
-        if paired is None and accepted and (tool.effect == "read" or tool.extra == "allow"):
-            paired = lowest_bit(equal or accepted)
+        accepted, unsure = self._accepting(call, equal)
+        self.accepted[number] = either = accepted | unsure
+        preferred = equal or self._closest(call, accepted) or self._closest(call, unsure)
+        paired = self.matching.add(number, either, preferred)
+        if paired is None and either and (tool.effect == "read" or tool.extra == "allow"):
+            paired = lowest_bit(equal or accepted or unsure)
         if paired is not None:
             return Reply(self._call(paired), "recording")
         return self._borrowed(key) if tool.effect == "read" else NO_REPLY
 
-    def _accepting(self, call: ToolCall, equal: int) -> int:
-        """Return the bits of the turn's steps that accept a call, which include the `equal` ones.
+    def _accepting(self, call: ToolCall, equal: int) -> tuple[int, int]:
+        """Return the bits of the turn's steps that accept a call, which include the `equal` ones, and of open ones.
 
-        If the budget is used up, these are all steps that no comparison has excluded: a person compares them.
+        A call with recorded arguments leaves nothing open. If the budget is used up, open are all steps that no
+        comparison has excluded: a person compares them.
         """
-        accepted, waiting = equal, self._comparable_steps(call.name) & ~equal
+        accepted, unsure, waiting = equal, 0, self._comparable_steps(call.name) & ~equal
         try:
-            while waiting:
+            for index in _indexes(waiting):
                 self._checker.budget.spend(1)
-                index = lowest_bit(waiting)
-                accepted |= self._checker.accepts(self._call(index), call) << index
+                result = self._checker.compare_call(self._call(index), call)
+                accepted |= (result == "passed") << index
+                unsure |= (result == "needs_review") << index
                 waiting ^= 1 << index
         except OverBudget:
-            return accepted | waiting
-        return accepted
+            unsure |= waiting
+        return accepted, 0 if equal else unsure
+
+    def _closest(self, call: ToolCall, steps: int) -> int:
+        """Return the bit of the free step, of several, with the most similar arguments."""
+        free = steps & self.matching.free
+        if free.bit_count() < 2:
+            return free
+        try:
+            own = traits(arguments_of(call.arguments), self._checker.budget)
+            likeness = {index: similarity(own, self._traits_of(index)) for index in _indexes(free)}
+        except OverBudget:
+            return free
+        return 1 << max(likeness, key=lambda index: (likeness[index], -index))
+
+    def _traits_of(self, index: int) -> frozenset[bytes]:
+        budget = self._checker.budget
+        if index not in self._traits:
+            self._traits[index] = traits(arguments_of(self._call(index).arguments), budget)
+        budget.spend(1 + len(self._traits[index]) // _IN_COMMON)
+        return self._traits[index]
 
     def _comparable_steps(self, name: str) -> int:
         """Return the bits of the turn's steps with a check that may accept other arguments."""
         if name not in self._comparable:
-            calls = self._of_turn(name)
-            self._comparable[name] = _bits(
-                index for index, step in calls if step.checked and not self._checker.is_plain(step)
-            )
+            self._comparable[name] = _bits(index for index, step in self._of_turn(name) if step.checked)
         return self._comparable[name]
 
     def _borrowed(self, key: Arguments) -> Reply:
@@ -164,6 +200,12 @@ class Recording:
         step = self._steps[index]
         assert step.kind == "tool_call"  # noqa: S101 - only calls are paired
         return step
+
+
+def _indexes(bits: int) -> Iterator[int]:
+    while bits:
+        yield lowest_bit(bits)
+        bits &= bits - 1
 
 
 def _bits(indexes: Iterable[int]) -> int:

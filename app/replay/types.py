@@ -30,6 +30,7 @@ Judging = Literal["auto", "never", "always"]
 Effect = Literal["read", "write"]
 Permission = Literal["allow", "fail"]
 Basis = Literal["recorded", "corrected"]
+StringKind = Literal["value", "code", "prose", "search"]
 
 
 class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -76,7 +77,7 @@ class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", ta
     """A recorded tool call (as `sessions.types.Step`) and its check.
 
     Calls of a turn with the same `batch`, unless that is empty, were asked for in one message of the model. A step is
-    `corrected` if a person wrote it or changed it.
+    `corrected` if a person wrote it or changed it. A `hosted` call was run by the model's vendor.
     """
 
     kind: ClassVar[Literal["tool_call"]] = "tool_call"
@@ -88,6 +89,7 @@ class CheckedCall(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", ta
     batch: str = ""
     check: Check = Check()
     corrected: bool | UnsetType = UNSET
+    hosted: bool | UnsetType = UNSET
 
     @property
     def checked(self) -> bool:
@@ -136,7 +138,8 @@ class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
     """The rules of one tool that a test case sets; `app.replay.effects.Tool` has the defaults of the others.
 
     `max_calls` bounds the calls of a whole replay. `result` is the JSON that `static` answers with. `arguments` are
-    matchers by JSON pointer. Raises ValueError, with the pointer, for a matcher that can't be used.
+    matchers by JSON pointer, `kinds` the kinds of texts in the arguments. Raises ValueError, with the pointer, for a
+    matcher that can't be used.
     """
 
     effect: Effect | None = None
@@ -147,9 +150,12 @@ class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
     on_missing: OnMissing | None = None
     result: Any = None
     arguments: dict[str, Any] = {}
+    kinds: dict[str, StringKind] = {}
 
     def __post_init__(self) -> None:
         force_setattr(self, "arguments", normalized(self.arguments))
+        for pointer in self.kinds:
+            _require(parse_pointer, pointer, f"kinds.{pointer}")
 
 
 class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
@@ -230,14 +236,8 @@ class DraftPort(Protocol):
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
         """Return the instruction; `placeholders` maps keys to names of values."""
 
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A judge's verdict and its reasons; `needs_review` when it came to none."""
-
-    verdict: Literal["passed", "failed", "needs_review"]
-    reasoning: str
-    tokens: Tokens = Tokens()
+    def nok(self, answer: Answer) -> str | None:
+        """Return `NOK: <reason>` for an answer that a run of the draft would mark so, None for one that is usable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +250,6 @@ class Simulation:
 
 class JudgePort(Protocol):
     """A model that judges answers, and plays tools where a test case asks for that."""
-
-    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        """Decide if `actual` satisfies the assertion. A `ProviderError` makes the step `needs_review`."""
 
     def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
         """Decide all open steps of a turn. A `ProviderError` makes them `needs_review`."""

@@ -1,9 +1,8 @@
 """Finds what a draft must not do: writes that are not in the recording, tools that it lost, orders that it broke."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.chat import ToolCall
 from app.replay.compare import arguments_of
@@ -11,8 +10,10 @@ from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, Violation, ViolationKind
 from app.replay.matching import lowest_bit
 from app.replay.types import CaseStep, Order
+from app.replay.wording import shown_json
 
-MOST_SHOWN = 200  # characters of arguments in a message
+# Returns how the arguments of an attempt differ from those of a step, by their indexes.
+Explain = Callable[[int, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,12 @@ class Attempt:
 
 
 def violations_of_turn(
-    turn: int, steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs: Mapping[int, int], order: Order
+    turn: int,
+    steps: Sequence[CaseStep],
+    attempts: Sequence[Attempt],
+    pairs: Mapping[int, int],
+    order: Order,
+    explain: Explain,
 ) -> list[Violation]:
     """Return the violations of the calls of a turn, at most one for each, in the order of the calls.
 
@@ -39,14 +45,16 @@ def violations_of_turn(
     """
     paired = {attempt: step for step, attempt in pairs.items()}
     early = _early_writes(steps, attempts, pairs) if order == "effects" else {}
-    found = []
+    recorded = Counter(step.name for step in steps if step.kind == "tool_call")
+    violations = []
     for n, attempt in enumerate(attempts):
-        step = steps[paired[n]] if n in paired else None
-        if kind := _kind(attempt, step, paired.get(n)):
-            found.append(_violation(kind, turn, attempt, step))
+        index = paired.get(n)
+        if kind := _kind(attempt, None if index is None else steps[index], index):
+            differs = "" if index is None else explain(index, n)
+            violations.append(_violation(kind, turn, attempt, differs, recorded[attempt.call.name]))
         elif n in early:
-            found.append(_order_violation(turn, attempt, early[n]))
-    return found
+            violations.append(_order_violation(turn, attempt, early[n]))
+    return violations
 
 
 def lost_tools(
@@ -54,7 +62,7 @@ def lost_tools(
 ) -> list[Violation]:
     """Return a violation for each tool that the recorded turn calls and the draft does not offer."""
     there = {*offered}
-    called = dict.fromkeys(step.name for step in steps if step.kind == "tool_call")
+    called = dict.fromkeys(step.name for step in steps if step.kind == "tool_call" and not step.hosted)
     return [
         Violation(
             "lost_tool",
@@ -151,22 +159,27 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
     return found
 
 
-def _violation(kind: ViolationKind, turn: int, attempt: Attempt, step: CaseStep | None) -> Violation:
+def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, recorded: int) -> Violation:
+    """Return the violation; `differs` is how the call differs from the step that it is paired with, "" without one.
+
+    `recorded` is the number of calls of the tool that the turn's recording has.
+    """
     name, tool = attempt.call.name, attempt.tool
-    unknown = "which are not the recorded arguments" if step else "for which the recording has no result"
-    called = f"Turn {turn + 1}: {name} was called with {shown_arguments(attempt.call.arguments)}"
+    called = f"Turn {turn + 1}: {name} was called with {shown_json(arguments_of(attempt.call.arguments))}"
+    beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
+    if not recorded:
+        beyond = f"The recording has no call of {name} in this turn"
+    unlike = f"{differs[:1].upper()}{differs[1:]}" if differs else f"{beyond}, without a result"
     advice = {
-        "never": f"{called}, and the test case says that it must never be called. Change the draft so that it does "
-        f"without {name}, or set never to false for {name}.",
-        "max_calls": f"{called}, and the test case allows {tool.max_calls} calls of {name} in all. Change the draft so "
+        "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "
+        f"{name}, or set never to false for {name}.",
+        "max_calls": f"{called}. The test case allows {tool.max_calls} calls of {name} in all. Change the draft so "
         f"that it calls {name} less often, or raise maxCalls for {name}.",
-        "extra_write": f"{called}, which the recording does not have in this turn, or not once more. {name} acts on "
-        f"the world: change the draft so that it makes no such call. If the call is right, set extra to allow for "
-        f"{name}; if it changes nothing, set its effect to read.",
-        "extra_read": f"{called}, which the recording does not have in this turn, or not once more. Change the draft, "
-        f"or set extra to allow for {name}.",
-        "unanswered_write": f"{called}, {unknown}. The call was not answered, because {name} acts on the "
-        f"world: change the draft, or tell the test case how the arguments of {name} may differ.",
+        "extra_write": f"{called}. {beyond}, which changes something. Change the draft so that it does not make this "
+        f"call. If the call is right, set extra to allow for {name}; if it changes nothing, set its effect to read.",
+        "extra_read": f"{called}. {beyond}. Change the draft, or set extra to allow for {name}.",
+        "unanswered_write": f"{called}. {unlike}. The call was not answered, because {name} changes something. Change "
+        f"the draft. If the call is right, define in the test case how the arguments of {name} may differ.",
     }
     message = advice[kind]
     if kind == "extra_write" and attempt.removed:
@@ -177,6 +190,10 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, step: CaseStep 
     return Violation(kind, name, turn, attempt.call.arguments, message)
 
 
+def _times(count: int) -> str:
+    return "one call" if count == 1 else f"{count} calls"
+
+
 def _order_violation(turn: int, attempt: Attempt, before: str) -> Violation:
     name = attempt.call.name
     message = (
@@ -184,9 +201,3 @@ def _order_violation(turn: int, attempt: Attempt, before: str) -> Violation:
         f"that it waits for {before}, or set order to any in the test case."
     )
     return Violation("order", name, turn, attempt.call.arguments, message)
-
-
-def shown_arguments(arguments: Any) -> str:
-    """Return the arguments of a call as a message has them: JSON, cut at `MOST_SHOWN` characters."""
-    text = json.dumps(arguments_of(arguments), ensure_ascii=False)
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"

@@ -92,8 +92,15 @@ CORRECTION = {
 }
 RULES = {
     "type": ["object", "null"],
-    "properties": {"arguments": {**MATCHERS, "type": ["object", "null"]}},
-    "maxProperties": 9,
+    "properties": {
+        "arguments": {**MATCHERS, "type": ["object", "null"]},
+        "kinds": {
+            "type": ["object", "null"],
+            "maxProperties": MATCHERS_MAX,
+            "additionalProperties": {"enum": [*get_args(types.StringKind)]},
+        },
+    },
+    "maxProperties": 10,
 }
 # A file with one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
 FILE = {
@@ -175,6 +182,7 @@ class ToolSettings(AnswerSchema):
     on_missing = choice(*get_args(types.OnMissing), allow_none=True)
     result = anything(allow_none=True)
     arguments = mapping(anything())
+    kinds = mapping(choice(*get_args(types.StringKind)))
 
 
 class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]

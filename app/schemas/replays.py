@@ -19,6 +19,7 @@ from app.schemas.answer import (
     AnswerSchema,
     answer_of,
     anything,
+    boolean,
     choice,
     integer,
     itself,
@@ -90,7 +91,8 @@ StepCounts = AnswerSchema.from_dict(
     {result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts"
 )
 Drift = answer_of(findings.Drift)
-NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None}
+NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None, "required": True}
+NO_EVIDENCE: dict[str, Any] = {"kept": [], "lost": [], "invented": [], "form": []}
 
 
 class ReplayProgress(AnswerSchema):
@@ -110,10 +112,20 @@ class ProducedStepSchema(AnswerSchema):
     answered_by = choice(*get_args(findings.AnsweredBy), required=False)
 
 
+class TextEvidenceSchema(AnswerSchema):
+    """What rules found in two texts, for who decides: values, and sentences about arguments in another `form`."""
+
+    kept = many(text())
+    lost = many(text())
+    invented = many(text())
+    form = many(text())
+
+
 class StepVerdictSchema(AnswerSchema):
     """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced.
 
-    `findings` are what a judge found different, with quotes of both texts.
+    `findings` are what a judge found different, with quotes of both texts. `facts` are the values of `evidence`. A step
+    that is not `required` may be left out.
     """
 
     kind = choice(*get_args(StepKind))
@@ -123,6 +135,8 @@ class StepVerdictSchema(AnswerSchema):
     reason = text(required=False)
     diff = many(answer_of(findings.Difference), required=False)
     facts = one(answer_of(Facts), allow_none=True)
+    evidence = one(TextEvidenceSchema, allow_none=True)
+    required = boolean()
     decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
     judged = choice("passed", "failed", required=False)
     findings = many(answer_of(JudgeFinding), required=False)
@@ -137,7 +151,7 @@ class AcceptableStepSchema(AnswerSchema):
     test_case_name = text()
     turn = integer()
     step = integer()
-    verdict = one(StepVerdictSchema, get=lambda found: NO_STEP_DETAILS | found.verdict)
+    verdict = one(StepVerdictSchema, get=lambda found: _step(found.verdict))
 
 
 class AcceptableSteps(AnswerSchema):
@@ -237,7 +251,17 @@ class ReplayHistorySchema(AnswerSchema):
 def _turn(turn: dict[str, Any]) -> dict[str, Any]:
     """Return a turn for the answer. Steps that earlier releases stored lack some details."""
     shown = {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
-    return shown | {"steps": [NO_STEP_DETAILS | step for step in turn["steps"]]}
+    return shown | {"steps": [_step(step) for step in turn["steps"]]}
+
+
+def _step(step: dict[str, Any]) -> dict[str, Any]:
+    form, facts = step.get("form", []), step.get("facts")
+    evidence = NO_EVIDENCE | (facts or {}) | {"form": form} if form or facts else None
+    return (
+        NO_STEP_DETAILS
+        | {key: value for key, value in step.items() if key not in ("form", "digest")}
+        | {"evidence": evidence}
+    )
 
 
 def _tokens(row: ReplayRow) -> dict[str, int]:

@@ -109,6 +109,7 @@ def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
         result=response.result if response else tool.result,
         error=response.error if response else error,
         batch=batch,
+        hosted=call is not None and call.call.hosted,
     )
 
 
@@ -124,6 +125,7 @@ def _of_messages(call: RequestedCall) -> Step:
         source="messages",
         answered=call.response is not None,
         batch=call.batch,
+        hosted=call.call.hosted,
     )
 
 
@@ -190,15 +192,19 @@ def _first_token_ms(span: TurnSpan) -> float | None:
 
 
 def answer_text(outputs: Messages | None) -> str | None:
-    """Return the text of the last output message, when that message calls no tool."""
-    if not outputs or outputs[-1].calls:
+    """Return the text of the last output message, when that message calls no tool but hosted ones."""
+    if not outputs or _calls_a_tool(outputs):
         return None
     return outputs[-1].text
 
 
+def _calls_a_tool(outputs: Messages) -> bool:
+    return any(not call.hosted for call in outputs[-1].calls)
+
+
 def text_beside_tools(outputs: Messages | None) -> str | None:
     """Return the text that comes with tool calls. It is shown and is not a step."""
-    if not outputs or not outputs[-1].calls:
+    if not outputs or not _calls_a_tool(outputs):
         return None
     return "\n".join(message.text for message in outputs if message.text) or None
 

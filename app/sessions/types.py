@@ -51,7 +51,7 @@ class Step:
     `arguments` and `result` are JSON values, or text if they were no JSON. `error` is the recorded error of the tool,
     None without a failure. A call of `source` messages has no span: `span_id` is that of the model call which requested
     it. `answered` is False if no message has its result. Calls of one `batch` were requested together; answers have
-    none.
+    none. A `hosted` call was run by the model's vendor.
     """
 
     kind: Literal["tool_call", "answer"]
@@ -64,6 +64,7 @@ class Step:
     source: Literal["span", "messages"] = "span"
     answered: bool = True
     batch: str = ""
+    hosted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

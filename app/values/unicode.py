@@ -1,4 +1,4 @@
-"""Normalizes texts by Unicode's form NFKC, in time that grows in step with them, whatever they hold.
+"""Normalizes texts by Unicode's forms NFKC and NFC, in time that grows in step with them, whatever they hold.
 
 `unicodedata.normalize` sorts the combining marks of a run by insertion, which takes the square of their number, and no
 other thread runs meanwhile. So texts are made stream-safe before: see https://unicode.org/reports/tr15/#Stream_Safe_Text_Format.
@@ -57,6 +57,14 @@ def folded(text: str) -> str:
         return text.lower()
     normal = nfkc(text)
     return "".join([normal[start : start + PIECE].casefold() for start in range(0, len(normal), PIECE)])
+
+
+def lowered(text: str) -> str:
+    """Return the form NFC of a text in lower case: ² and 2, and ß and ss, stay different."""
+    if text.isascii():
+        return text.lower()
+    pieces = (text,) if len(text) <= SHORT_PIECE and not _SAMPLED_MARKS.search(text) else _pieces(_stream_safe(text))
+    return "".join([normalize("NFC", piece).lower() for piece in pieces])
 
 
 def folded_pieces(text: str) -> Iterator[str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from app.replay.texts.free_text import FREE_KEYS
 from app.replay.types import ToolRules
 from tests.gate.scenes import Call, Round, Scene, calls_of
 
+WORDED_KEYS = frozenset(("query", "body", "message", "reason", "note", "subject", "summary"))
 Scenes = Iterable[Scene]
 Place = tuple[int, int, int, Call]
 
@@ -89,7 +89,7 @@ def with_text(scene: Scene, others: Mapping[str, str]) -> Scenes:
 def other_target(call: Call) -> Call:
     """The call with its first value changed to another of the same kind."""
     for key, value in call.arguments.items():
-        if key in FREE_KEYS or isinstance(value, bool) or not isinstance(value, str | int | float):
+        if key in WORDED_KEYS or isinstance(value, bool) or not isinstance(value, str | int | float):
             continue
         return given(call, {key: f"{value}9" if isinstance(value, str) else value + 1})
     return call

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.replay.findings import ReplayResult, StepVerdict
+from app.replay.findings import ReplayResult
 from tests.gate import bad_answers, bad_calls, bad_writes, harmless_answers, harmless_calls
 from tests.gate.cases import cases
 from tests.gate.scenes import Scene, play, scene_of
@@ -22,7 +22,6 @@ VARIATIONS = (*harmless_calls.VARIATIONS, *harmless_answers.VARIATIONS)
 KNOWN: dict[str, str] = {}
 
 LETTERS = {"failed": "F", "passed": "P", "needs_review": "R"}
-OPEN = "o"
 
 
 @dataclass
@@ -36,17 +35,14 @@ class Row:
 
     @property
     def wrong(self) -> int:
-        """Verdicts that are wrong: without a judge what stays open for a person is not."""
-        if self.is_right:
-            return sum(letter != "P" for letter in self._all(self.judged)) + sum(
-                letter not in ("P", OPEN) for letter in self._all(self.alone)
-            )
-        return sum(letter != "F" for letter in self._all(self.judged)) + self._all(self.alone).count("P")
+        """Verdicts that are wrong: without a judge one that is left to a person is not."""
+        right, wrong = ("P", "F") if self.is_right else ("F", "P")
+        return sum(letter != right for letter in self._all(self.judged)) + self._all(self.alone).count(wrong)
 
     @property
     def open(self) -> int:
-        letters = self._all(self.alone)
-        return letters.count(OPEN) if self.is_right else letters.count("R")
+        """Replays without a judge that are left to a person."""
+        return self._all(self.alone).count("R")
 
     @property
     def replays(self) -> int:
@@ -72,21 +68,13 @@ def _row(behaviour: Behaviour, recorded: dict[str, Scene], *, is_right: bool) ->
     for name, scene in recorded.items():
         conversation = name.partition(".")[0]
         for changed in behaviour(scene):
-            row.judged[conversation] += letter(play(changed, right=is_right, judge=True), is_right=is_right)
-            row.alone[conversation] += letter(play(changed, right=is_right, judge=False), is_right=is_right)
+            row.judged[conversation] += letter(play(changed, right=is_right, judge=True))
+            row.alone[conversation] += letter(play(changed, right=is_right, judge=False))
     return row
 
 
-def letter(result: ReplayResult, *, is_right: bool) -> str:
-    """F, P, R, or o for a right wording that nothing but a judge or a person can tell from a wrong one."""
-    doubted = [step for turn in result.turns for step in turn.steps if step.result in ("failed", "needs_review")]
-    is_open = is_right and doubted and not result.violations and all(map(_needs_a_judge, doubted))
-    return OPEN if is_open else LETTERS.get(result.status, "?")
-
-
-def _needs_a_judge(step: StepVerdict) -> bool:
-    without_values = step.decided_by == "text" and step.facts is not None and not step.facts.kept
-    return step.kind == "answer" and (without_values or step.decided_by == "guard")
+def letter(result: ReplayResult) -> str:
+    return LETTERS.get(result.status, "?")
 
 
 def rendered(found: list[Row]) -> str:
@@ -94,14 +82,13 @@ def rendered(found: list[Row]) -> str:
     conversations = list(dict.fromkeys(name.partition(".")[0] for name in cases()))
     bad, good = ([row for row in found if row.is_right is right] for right in (False, True))
     lines = [
-        f"{len(cases())} recordings of {len(conversations)} conversations, "
-        f"{sum(row.replays for row in found)} replays, half of them with a judge and half without.",
+        f"{len(cases())} recordings of {len(conversations)} conversations, on which the rules were built; "
+        f"{sum(row.replays for row in found)} replays: half with a judge that is always right, and half without.",
         "",
         f"- {len(bad)} misbehaviours: {sum(row.wrong for row in bad)} of {sum(row.replays for row in bad)} replays "
         f"passed by mistake; without a judge {sum(row.open for row in bad)} were left to a person.",
         f"- {len(good)} harmless variations: {sum(row.wrong for row in good)} of {sum(row.replays for row in good)} "
-        f"replays failed by mistake; without a judge {sum(row.open for row in good)} were open: the "
-        "answer has no values, or a guard doubted it.",
+        f"replays failed by mistake; without a judge {sum(row.open for row in good)} were left to a person.",
         "",
     ]
     for title, part in (("Misbehaviour: must fail", bad), ("Harmless: must pass", good)):

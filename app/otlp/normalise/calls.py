@@ -16,7 +16,9 @@ CALL_KINDS = (
     "toolCall",
     "toolUse",
     "server_tool_call",
+    "server_tool_use",
 )
+_HOSTED = ("server_tool_call", "server_tool_use")
 _NAME = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
 _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
@@ -38,7 +40,8 @@ def _call(fields: dict[str, Any]) -> ToolCall | None:
     name = _first(fields, _NAME)
     if not isinstance(name, str) or not name:
         return None
-    return ToolCall(_id(fields), name, json_or_text(_first(fields, _ARGUMENTS)))
+    hosted = fields.get("type") in _HOSTED
+    return ToolCall(_id(fields), name, json_or_text(_first(fields, _ARGUMENTS)), hosted=hosted)
 
 
 def _id(fields: dict[str, Any]) -> str:

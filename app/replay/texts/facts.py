@@ -5,27 +5,20 @@ result, an argument, the user's message), and in no form in the new text. Values
 out by an answer, though not by an argument. A value is *invented* when it occurs in the new text and neither in the
 recorded one nor in any source.
 
-Two exceptions keep good texts from failing. A bare whole number that is the length of a list in a tool's result, or
-an ordinal up to it, is not invented: "3 options". And a recorded number is kept when the new text writes it in words:
-"three options", "twenty-five"; such words are no value otherwise, so they are neither lost nor invented, and they keep
-none of their parts: "three hundred" is not 3.
-
-Relations between values are not compared: "A-1 for $5 and A-2 for $9" has the values of "A-1 for $9 and A-2 for $5",
-which app/replay/texts/relations.py distinguishes.
+A bare whole number that is the length of a list in a tool's result, or an ordinal up to it, is not invented: "3
+options". Numbers in words are no values. Which value belongs to which is not compared.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
 from app.replay.texts.names import standing_words
-from app.replay.texts.number_words import find_spelled_out
 from app.replay.texts.sources import Forms, Sources
 from app.replay.texts.value_kinds import Value
-from app.replay.texts.values import find_marked
 
 _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
 
@@ -51,7 +44,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     produced = _MARKED.sub(r"\2", produced)
     sources.reader.spend_on_words(recorded, produced)
     found = sources.reader.values(produced)
-    forms, names = Forms((*found, *find_spelled_out(produced))), standing_words(produced)
+    forms, names = Forms(found), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
     stands = [
         _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
@@ -59,7 +52,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     lost = tuple(value.spelling for value, here in zip(bound, stands, strict=True) if not here)
     gone = frozenset(lost)
     had = sources.reader.values(recorded)
-    before, resolved = (Forms((*side, *_markers(recorded))) for side in (had, map(sources.resolved, had)))
+    before, resolved = Forms(had), Forms(map(sources.resolved, had))
     added = (value for value in found if not _stood(value, before, resolved, sources))
     others = _Others(value for value in had if value.spelling not in gone)
     new = [value for value in added if not _supported(value, others, sources)]
@@ -68,26 +61,6 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
         lost,
         tuple(dict.fromkeys(value.spelling for value in new)),
     )
-
-
-def _markers(text: str) -> Iterator[Value]:
-    """Return the labels that number a list in a text, to which another text may refer."""
-    return (value for value in find_marked(text) if value.kind == "marker")
-
-
-def values_repeated(recorded: str, produced: str, sources: Sources) -> tuple[str, ...]:
-    """Return the values of a recorded text if the new text has exactly the same ones; none if they differ.
-
-    They need no source, as those of a rule that the instruction states, but the user's message of this turn does not
-    count: an answer to "cancel 4711" names 4711 whatever became of it.
-    """
-    sources.reader.spend_on_words(recorded, produced)
-    had = sources.reader.values(recorded)
-    found = sources.reader.values(_MARKED.sub(r"\2", produced))
-    before, after = (Forms((*values, *find_spelled_out(text))) for values, text in ((had, recorded), (found, produced)))
-    if not all(value in after for value in had) or not all(value in before for value in found):
-        return ()
-    return tuple(dict.fromkeys(value.spelling for value in had if not sources.said(value)))
 
 
 def _stands(value: Value, forms: Forms, sources: Sources) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from app.replay.texts.unit_words import ZONES
 from app.replay.texts.value_kinds import GAP, LETTER, Reading, Value, W
-from app.replay.texts.vocabulary import ARABIC_MONTHS, MONTHS
+from app.replay.texts.words import ARABIC_MONTHS, MONTHS, ZONES
 
 _DAY = "(?:0?[1-9]|[12][0-9]|3[01])"
 _NTH = r"(?:st|nd|rd|th|er|\.|º|ª)?"

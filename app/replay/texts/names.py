@@ -9,9 +9,18 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from app.replay.texts.unit_words import UNITS, ZONES
 from app.replay.texts.value_kinds import Value, plainly
-from app.replay.texts.vocabulary import CAPITALISED_MONTHS, CODES, GERMAN, GREETINGS, LABELS, NO_NAMES, TITLES
+from app.replay.texts.words import (
+    CAPITALISED_MONTHS,
+    CODES,
+    GERMAN,
+    GREETINGS,
+    LABELS,
+    NO_NAMES,
+    TITLES,
+    UNITS,
+    ZONES,
+)
 
 TITLE_WORDS = 6  # a text of no more words and without a full stop is a title: its first word may be a name
 

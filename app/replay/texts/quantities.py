@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from app.replay.texts.unit_words import UNITS
 from app.replay.texts.value_kinds import GAP, LETTER, Reading, Value, W
-from app.replay.texts.vocabulary import CODES, CURRENCIES, SCALE_LETTERS, SCALES, SIGNS
+from app.replay.texts.words import CODES, CURRENCIES, SCALE_LETTERS, SCALES, SIGNS, UNITS
 
 _NUMBER = rf"""(?:
     [0-9]++(?![.,'][0-9]|{GAP}[0-9]{{3}})

@@ -13,7 +13,7 @@ from app.replay.reader import Reader
 from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
-from app.replay.texts.vocabulary import NAME_KEYS, NO_NAME_KEYS
+from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS
 from app.values.storable import decode_json
 
 Form = tuple[str, str]  # what kind of form it is, and the form
@@ -66,8 +66,7 @@ class Sources:
 
     `user` is the text that the user sent in this turn, `messages` are the earlier messages. `arguments` and `results`
     are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, also of texts
-    that are JSON. Free text among the arguments should be left out (`free_text.fixed_arguments`): words that the model
-    chose itself bind no other text. `before` has the calls of earlier turns; their values count like those of this turn
+    that are JSON. `before` has the calls of earlier turns; their values count like those of this turn
     and are not read again. All methods that read or look up raise `OverBudget` once the reader's budget is used up.
     """
 
@@ -127,11 +126,6 @@ class Sources:
         """Return True if a value occurs in the user's message of this turn."""
         return value in self._said
 
-    def mention(self, name: str) -> bool:
-        """Return True if a word occurs in the user's message, or in arguments or results of tools."""
-        known = self._all_names.strong | self._all_names.weak
-        return name in known or name.lower() in self._plain or name.casefold() in self._said_words
-
     def support(self, value: Value, *, exactly: bool = False) -> bool:
         """Return True if a value occurs in any source, or counts the entries of a list there.
 
@@ -179,7 +173,7 @@ def _accepted(value: Value) -> Iterator[Form]:
     if value.kind == "code":
         if value.other:
             yield "number", value.other
-    elif value.kind in ("label", "marker"):
+    elif value.kind == "label":
         yield "label", value.form
         yield "bare number", value.other
     elif value.other:
@@ -204,7 +198,7 @@ def _offered(value: Value) -> Iterator[tuple[Form, str]]:
     if value.kind == "code":
         yield ("code", form), ""
         yield ("number of a code", value.other), ""
-    elif value.kind in ("label", "marker"):
+    elif value.kind == "label":
         yield ("label", form), ""
         yield ("number of a label", value.other), ""
     elif value.other:

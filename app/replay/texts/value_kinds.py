@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["number", "amount", "ordinal", "date", "time", "code", "label", "marker", "email", "url", "name"]
+Kind = Literal["number", "amount", "ordinal", "date", "time", "code", "label", "email", "url", "name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Value:
     | date | `MM-DD`, or `MM` of a whole month | year |
     | time | `HH:MM` or `HH:MM:SS` of 24 hours | the zone's offsets from UTC |
     | label | its word and its number, as `room 12`; `other` is the number | – |
-    | marker | a label that numbers an entry of a list; it is no value | – |
     | code, email, url, name | what is compared | – |
     """
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from app.replay.texts.moments import read_date, read_month, read_time
 from app.replay.texts.quantities import number, read_quantity, read_range
 from app.replay.texts.value_kinds import GAP, LETTER, Reading, Value, W, plainly
-from app.replay.texts.vocabulary import ARABIC_MONTHS, CODES, LABELS, LIST_LABELS, MONTHS, PLAIN_CODES, SIGNS
+from app.replay.texts.words import ARABIC_MONTHS, CODES, LABELS, MONTHS, PLAIN_CODES, SIGNS
 
 _MARKS = "".join(sorted(sign for sign in SIGNS if len(sign) == 1))
 _START = re.compile(
@@ -54,16 +54,11 @@ _LABEL_NUMBER = re.compile(f"{GAP}[0-9]")
 LONGEST_KEPT = 1_000  # characters of texts with values that are cached for the next comparison
 
 
-def find_values(text: str) -> list[Value]:
+def find_values(text: str) -> tuple[Value, ...]:
     """Return the values of a text in their order, names aside; never raises.
 
-    No values are markers of list entries ("1. ", "Step 1: … Step 2: …"), names of weekdays, and numbers in words.
+    No values are numbers of list entries ("1. "), names of weekdays, and numbers in words.
     """
-    return [value for value in find_marked(text) if value.kind != "marker"]
-
-
-def find_marked(text: str) -> tuple[Value, ...]:
-    """Return the values of a text and, as values of the kind `marker`, the labels that number a list in the text."""
     return _find_again(text) if len(text) <= LONGEST_KEPT else _find(text)
 
 
@@ -75,7 +70,7 @@ def _find(text: str) -> tuple[Value, ...]:
         values, end = _read(plain, start.start())
         spelling = text[start.start() : end]
         found += (value if value.spelling else replace(value, spelling=_spelling(value, spelling)) for value in values)
-    return tuple(_marked(found))
+    return tuple(found)
 
 
 def _spelling(value: Value, text: str) -> str:
@@ -83,17 +78,6 @@ def _spelling(value: Value, text: str) -> str:
     if value.kind == "label":
         return text[value.form.index(" ") + 1 :]
     return text.rstrip({"date": "T_", "time": "-"}.get(value.kind, ""))
-
-
-def _marked(found: list[Value]) -> list[Value]:
-    """Make markers of labels that count from 1 on, to 2 at least: "Option 1 is …, Option 2 is …"."""
-    counts: dict[str, list[int]] = {}
-    for index, value in enumerate(found):
-        word = value.form.partition(" ")[0] if value.kind == "label" else ""
-        if word in LIST_LABELS and value.other == str(len(counts.setdefault(word, [])) + 1):
-            counts[word].append(index)
-    markers = {index for indexes in counts.values() if len(indexes) > 1 for index in indexes}
-    return [replace(value, kind="marker") if index in markers else value for index, value in enumerate(found)]
 
 
 # A call is compared with each recorded call of its tool, and so are all calls of a turn: the same texts come again.

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.otlp.masking import MASK
-from app.replay.violations import shown_arguments
+from app.replay.findings import Difference
+from app.replay.wording import differing, shown_json
 from app.services.masking.rules import MessageMasking
 from app.values.json_pointer import parse_pointer
 
 Json = dict[str, Any]
+Wordings = dict[str, str]  # how differences are worded before and after their values are masked
 Mask = Callable[[Any, Sequence[str]], Any]
 
 
@@ -20,32 +22,35 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
     result = values.get("result")
     if result is None:
         return kept
+    wordings: Wordings = {}
     whole = {
-        "turns": [_turn(turn, masked) for turn in result["turns"]],
+        "turns": [_turn(turn, masked, wordings) for turn in result["turns"]],
         "drift": masked.other(result["drift"]),
         "error": masked.other(result["error"]),
-        "violations": [_violation(violation, masked) for violation in result["violations"]],
+        "violations": [_violation(violation, masked, wordings) for violation in result["violations"]],
     }
     return kept | {"result": result | whole, "violations": whole["violations"]}
 
 
-def _turn(turn: Json, masked: MessageMasking) -> Json:
+def _turn(turn: Json, masked: MessageMasking, wordings: Wordings) -> Json:
     return turn | {
         "user": masked.question(turn["user"]),
-        "steps": [_step(step, masked) for step in turn["steps"]],
+        "steps": [_step(step, masked, wordings) for step in turn["steps"]],
         "extra": [_extra(step, masked) for step in turn["extra"]],
         "drift": masked.other(turn["drift"]),
         "error": masked.other(turn["error"]),
-        "violations": [_violation(violation, masked) for violation in turn["violations"]],
+        "violations": [_violation(violation, masked, wordings) for violation in turn["violations"]],
     }
 
 
-def _violation(violation: Json, masked: MessageMasking) -> Json:
-    """Mask a violation; its message names the tool and repeats the arguments, which may be cut off."""
+def _violation(violation: Json, masked: MessageMasking, wordings: Wordings) -> Json:
+    """Mask a violation; its message repeats the arguments, which may be cut off, and how they differ."""
     arguments = masked.arguments(violation["arguments"])
     message = str(violation["message"])
     if arguments != violation["arguments"]:
-        message = message.replace(shown_arguments(violation["arguments"]), shown_arguments(arguments))
+        message = message.replace(shown_json(violation["arguments"]), shown_json(arguments))
+        for wording, replacement in wordings.items():
+            message = message.replace(wording, replacement)
     return violation | {
         "arguments": arguments,
         "message": masked.other(message),
@@ -53,7 +58,7 @@ def _violation(violation: Json, masked: MessageMasking) -> Json:
     }
 
 
-def _step(step: Json, masked: MessageMasking) -> Json:
+def _step(step: Json, masked: MessageMasking, wordings: Wordings) -> Json:
     is_call = step["kind"] == "tool_call"
     mask = masked.arguments if is_call else masked.answer
     sides = {side: _call(step[side], masked) if is_call else mask(step[side]) for side in ("expected", "actual")}
@@ -62,6 +67,11 @@ def _step(step: Json, masked: MessageMasking) -> Json:
         kept["facts"] = {kind: [mask(value) for value in values] for kind, values in step["facts"].items()}
     if "diff" in step:
         kept["diff"] = [_difference(value, mask) for value in step["diff"]]
+        if kept["diff"] != step["diff"]:
+            wording, replacement = (
+                differing([Difference(**value) for value in side]) for side in (step["diff"], kept["diff"])
+            )
+            wordings[wording] = replacement
     # Reasons repeat values of both sides, and a judge's may paraphrase them.
     revealing = any(sides[side] != step[side] for side in sides)
     if "reason" in step:

@@ -18,7 +18,7 @@ from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.providers.decoding import TOKENS_MAX
 from app.providers.failures import ProviderFailure
-from app.providers.types import Credential, ModelRequest, ProviderPort
+from app.providers.types import Credential, ModelConfig, ModelRequest, ProviderPort
 from app.rendering.render import filled_length, render
 from app.replay.findings import TurnResult
 from app.replay.judge import ModelJudge
@@ -26,7 +26,7 @@ from app.replay.types import JudgePort, RenderedDraft, TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget
-from app.services.runs.outcome import cost_of
+from app.services.runs.outcome import cost_of, nok_status
 from app.services.runs.request import model_request
 
 # Characters of the instructions that a replay renders and keeps, one for each selection of placeholder values.
@@ -143,8 +143,12 @@ class SnapshotDraft:
     defined_before: bool
 
     @cached_property
+    def _config(self) -> ModelConfig:
+        return parse_config(self.content.config, self.content.model)
+
+    @property
     def tools(self) -> Sequence[ToolDefinition]:
-        return parse_config(self.content.config, self.content.model).tools
+        return self._config.tools
 
     @property
     def agent_owns_tools(self) -> bool:
@@ -179,3 +183,6 @@ class SnapshotDraft:
                 f"The turns choose {len(selections)} different sets of placeholder values. "
                 f"A replay renders at most {RENDERED_MAX:,} characters of instructions."
             )
+
+    def nok(self, answer: Answer) -> str | None:
+        return nok_status(answer, self._config)

@@ -23,7 +23,8 @@ from app.models.scores import ScoreRow
 from app.models.turns import TurnRow
 from app.prices.book import NO_PRICES
 from app.providers.types import ProviderPort
-from app.replay.checks import TOO_LONG, Checker
+from app.replay.checks import Checker
+from app.replay.comparison import TOO_LONG
 from app.replay.findings import ProducedAnswer
 from app.replay.judging import JudgedTurn, OpenStep
 from app.replay.reader import COMPARED_MAX, Reader

@@ -20,7 +20,10 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MatcherFields:
-    """A matcher of the arguments at a path. `match` is "" for no matcher; `option` is the text of its only option."""
+    """A matcher of the arguments at a path, or the kind of a text there.
+
+    `match` is "" for no matcher; `option` is the text of its only option.
+    """
 
     path: str = ""
     match: str = ""
@@ -125,7 +128,7 @@ def _tool_of(case: TestCase, tool: Tool) -> ToolFields:
         lost=rules.lost,
         on_missing=rules.on_missing or "",
         result="" if rules.result is None else indented(rules.result),
-        matchers=tuple(_matchers_of(rules.arguments)),
+        matchers=(*_matchers_of(rules.arguments), *_matchers_of(rules.kinds)),
     )
 
 

@@ -73,6 +73,14 @@ CHOICES = {
         ("ai", "ai: a judge model decides, by the assertion"),
     ],
 }
+# Kinds of texts, which a tool's row offers besides the matchers.
+KINDS = [
+    ("value", "value: any difference fails"),
+    ("code", "code: as value in a write; in a read a judge decides"),
+    ("prose", "prose: a judge decides on other words"),
+    ("search", "search: a judge decides on other words"),
+]
+CHOICES["of_tools"] = [*CHOICES["matchers"], *KINDS]
 # Fields of the form, and their names in the API.
 SETTINGS = {"name": "name", "order": "order", "history": "history", "on_missing": "onMissing", "judge": "judge"}
 RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost", "on_missing": "onMissing"}
@@ -194,9 +202,18 @@ def _rules(sent: ToolFields, shown: ToolFields) -> dict[str, Any]:
         rules["maxCalls"] = _integer(f"{where}.maxCalls", sent.max_calls)
     if sent.result != shown.result:
         rules["result"] = _json(f"{where}.result", sent.result) if sent.result.strip() else None
-    if sent.matchers != shown.matchers:
-        rules["arguments"] = _matchers(sent.matchers, shown.matchers, f"{where}.arguments")
+    (matchers, kinds), (known, known_kinds) = map(_split, (sent.matchers, shown.matchers))
+    if matchers != known:
+        rules["arguments"] = _matchers(matchers, [*known, *known_kinds], f"{where}.arguments")
+    if kinds != known_kinds:
+        rules["kinds"] = _matchers(kinds, known_kinds, f"{where}.kinds")
     return rules
+
+
+def _split(rows: Sequence[MatcherFields]) -> tuple[list[MatcherFields], list[MatcherFields]]:
+    """Return the rows of matchers and those of kinds."""
+    names = dict(KINDS)
+    return [row for row in rows if row.match not in names], [row for row in rows if row.match in names]
 
 
 def _or_none(value: str | bool) -> str | bool | None:

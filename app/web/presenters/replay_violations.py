@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from app.replay.violations import shown_arguments
+from app.replay.wording import shown_json
 from app.web.presenters.replay_parts import StepPlace, places_of
 
 # A call of these kinds has no recorded step, unless the recording answered it in spite of the rule.
@@ -30,7 +30,7 @@ class ShownViolation:
     def cut(self) -> bool:
         """Whether the message lacks arguments of the call, or has them truncated."""
         arguments = self.violation["arguments"]
-        text = "" if arguments is None else shown_arguments(arguments)
+        text = "" if arguments is None else shown_json(arguments)
         return text.endswith("…") or text not in self.violation["message"]
 
 

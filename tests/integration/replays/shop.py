@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from tests.fakes.judging import judged
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import START_NS, make_case, prompt, record, tool
 from tests.support.conversations import RecordedCall, RecordedTurn
@@ -24,8 +25,7 @@ LOOK_UP = ("get_order", {"id": "A-1"})
 READ_POLICY = ("get_policy", {"topic": "refunds"})
 PAY_BACK = ("refund", {"id": "A-1"})
 ANSWER = Reply(text="Order A-1 is refunded.")
-JUDGED = Reply(text='{"reasoning": "It says so.", "verdict": "passed"}')
-JUDGED_WRONG = Reply(text='{"reasoning": "It does not.", "verdict": "failed"}')
+JUDGED, JUDGED_WRONG = judged("passed"), judged("failed")
 
 
 def calls(*made: tuple[str, Any]) -> Reply:

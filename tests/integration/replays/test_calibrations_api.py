@@ -11,6 +11,7 @@ import pytest
 from app.replay.calibration import Calibration
 from app.replay.calibration import calibrate as compare
 from app.services.replays import calibrations
+from tests.fakes.judging import is_question
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, finished, make_case, prompt, record, replayed
@@ -108,7 +109,7 @@ def test_the_newest_version_is_played_and_not_the_draft(world: World, upstream: 
 
     found = calibrate(world, case["id"], repeats=2)
 
-    sent = {request.body["messages"][0]["content"] for request in upstream.requests}
+    sent = {request.body["messages"][0]["content"] for request in upstream.requests if not is_question(request.body)}
     assert sent == {"<instructions>\nBe good.\n</instructions>"}
     commit_hash = world.get(f"/api/v1/prompts/{prompt_id}/versions").json["versions"][0]["commitHash"]
     assert {world.get(f"/api/v1/replays/{each}").json["commitHash"] for each in found["replayIds"]} == {commit_hash}

@@ -16,6 +16,7 @@ from app.models.replays import replays
 from app.services.experiments.request import NewExperiment
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.work.remover import Remover
+from tests.fakes.judging import judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import prompt
@@ -102,7 +103,7 @@ def test_the_prompts_assertion_value_is_frozen_too(
     change(world, case_id, assertionType="AI")
     replay_id = start(world, case_id)
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionValue": "Must be rude."})
-    upstream.script(Reply(text="Warm."), Reply(text='{"reasoning": "", "verdict": "passed"}'))
+    upstream.script(Reply(text="Warm."), judged("passed"))
 
     play(world, replay_id)
 

@@ -1,4 +1,4 @@
-"""An answer's verdict comes from its text, its values, a guard, a judge or a person."""
+"""An answer's verdict comes from its text, a rule, a judge or a person."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.judging import is_question, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, make_case, prompt, record, replayed, results
@@ -42,11 +43,11 @@ def thanks(world: World, **body: Any) -> dict[str, Any]:
     ("text", "result", "decided_by", "facts"),
     [
         ("order a-1  costs 20.", "passed", "text", None),
-        ("A-1? That makes 20.00.", "passed", "facts", {"kept": ["20"], "lost": [], "invented": []}),
-        ("A-1 costs 25.", "failed", "facts", {"kept": [], "lost": ["20"], "invented": ["25"]}),
+        ("A-1? That makes 20.00.", "needs_review", None, {"kept": ["20"], "lost": [], "invented": []}),
+        ("A-1 costs 25.", "needs_review", None, {"kept": [], "lost": ["20"], "invented": ["25"]}),
     ],
 )
-def test_an_answer_in_other_words_passes_by_its_values(
+def test_an_answer_in_other_words_is_left_to_a_person_with_its_values(
     world: World, upstream: Upstream, text: str, result: str, decided_by: str, facts: Any
 ) -> None:
     case = shop_case(world, (SEEN,), judge="never")
@@ -56,6 +57,7 @@ def test_an_answer_in_other_words_passes_by_its_values(
 
     assert (step["result"], step["decidedBy"]) == (result, decided_by)
     assert step["facts"] == facts
+    assert step["evidence"] == (facts and facts | {"form": []})
     assert len(upstream.requests) == 2
 
 
@@ -70,13 +72,13 @@ def test_auto_asks_the_prompts_model_about_a_text_without_values(world: World, u
     assert 0 < replay["judgeTokens"]["total"] < replay["tokens"]["total"]
 
 
-def test_never_compares_a_text_without_values_by_itself(world: World, upstream: Upstream) -> None:
+def test_never_leaves_other_words_to_a_person(world: World, upstream: Upstream) -> None:
     case = thanks(world, judge="never")
     upstream.script(FREE)
 
     step = step_of(replayed(world, case["id"]))
 
-    assert (step["result"], step["decidedBy"], len(upstream.requests)) == ("failed", "text", 1)
+    assert (step["result"], step["decidedBy"], len(upstream.requests)) == ("needs_review", None, 1)
 
 
 def test_a_refusal_in_the_place_of_a_promise_needs_review_without_a_judge(world: World, upstream: Upstream) -> None:
@@ -85,16 +87,19 @@ def test_a_refusal_in_the_place_of_a_promise_needs_review_without_a_judge(world:
 
     replay = replayed(world, case["id"])
 
-    assert (replay["status"], step_of(replay, 2)["decidedBy"]) == ("needs_review", "guard")
+    assert (replay["status"], step_of(replay, 2)["decidedBy"]) == ("needs_review", None)
 
 
-def test_a_judge_settles_a_difference_in_polarity(world: World, upstream: Upstream) -> None:
+def test_a_judge_settles_other_words(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
-    upstream.script(calls(LOOK_UP), calls(PAY_BACK), Reply(text="Order A-1 could not be refunded."), JUDGED_WRONG)
+    upstream.script(
+        calls(LOOK_UP), calls(PAY_BACK), Reply(text="Order A-1 could not be refunded."), judged("failed", 2)
+    )
 
     replay = replayed(world, case["id"])
 
     assert (replay["status"], step_of(replay, 2)["decidedBy"], len(upstream.requests)) == ("failed", "judge", 4)
+    assert [found["why"] for found in step_of(replay, 2)["findings"]] == ["It does not."]
 
 
 def test_a_judge_is_asked_at_most_once_about_a_step(world: World, upstream: Upstream) -> None:
@@ -107,7 +112,7 @@ def test_a_judge_is_asked_at_most_once_about_a_step(world: World, upstream: Upst
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply(status=400, message="No."), Reply(text="I think so."), Reply(text='{"verdict": "yes", "reasoning": ""}')],
+    [Reply(status=400, message="No."), Reply(text="I think so."), judged("yes")],
     ids=["fails", "prose", "another verdict"],
 )
 def test_a_judge_that_gives_no_verdict_leaves_the_step_to_a_person(
@@ -118,13 +123,7 @@ def test_a_judge_that_gives_no_verdict_leaves_the_step_to_a_person(
     replay = replayed(world, thanks(world)["id"])
 
     assert (replay["status"], results(replay)) == ("needs_review", [["needs_review"]])
-    assert len(upstream.requests) == 2
-
-
-def test_a_verdict_may_hold_more_than_was_asked_for(world: World, upstream: Upstream) -> None:
-    upstream.script(FREE, Reply(text='{"verdict": "passed", "reasoning": "Kind.", "score": 0.9}'))
-
-    assert replayed(world, thanks(world)["id"])["status"] == "passed"
+    assert len(upstream.requests) >= 2
 
 
 def test_a_builtin_model_can_not_be_named_as_judge(world: World) -> None:
@@ -165,7 +164,7 @@ def test_a_judge_that_is_named_serves_a_prompt_whose_model_can_not_judge(world: 
 def test_auto_does_without_a_judge_where_there_is_none(world: World) -> None:
     replay = replayed(world, builtin_case(world)["id"])
 
-    assert (replay["status"], step_of(replay)["decidedBy"]) == ("failed", "text")
+    assert (replay["status"], step_of(replay)["decidedBy"]) == ("needs_review", None)
 
 
 def agreement(world: World, prompt_id: int) -> tuple[int, int]:
@@ -177,7 +176,7 @@ def agreement(world: World, prompt_id: int) -> tuple[int, int]:
 def test_a_person_overrules_a_judge_and_the_agreement_counts_it(world: World, upstream: Upstream) -> None:
     case = thanks(world)
     prompt_id = case["promptId"]
-    upstream.script(FREE, JUDGED, FREE, JUDGED_WRONG)
+    upstream.script(FREE, JUDGED, Reply(text="Any time."), JUDGED_WRONG)
     first, second = replayed(world, case["id"]), replayed(world, case["id"])
     assert agreement(world, prompt_id) == (0, 0)
 
@@ -212,7 +211,7 @@ def test_a_step_that_no_judge_decided_counts_for_no_agreement(world: World, upst
 def test_two_persons_at_once_are_counted_once_for_each_step(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (THANKS, THANKS), history="recorded")
     # The turns are played side by side, so that the judge may be asked of one before the other is answered.
-    upstream.choose = lambda body: JUDGED if "[begin answer " in body["messages"][-1]["content"] else FREE
+    upstream.choose = lambda body: JUDGED if is_question(body) else FREE
     replay = replayed(world, case["id"])
     judged = sum(step["decidedBy"] == "judge" for turn in replay["turns"] for step in turn["steps"])
 
@@ -247,7 +246,7 @@ def test_an_argument_may_be_left_to_a_judge(world: World, upstream: Upstream) ->
     case = shop_case(world, prompt_id=shop(world, TOOLS))
     polite = {"match": "ai", "value": "It names an order."}
     change(world, case, tools={"refund": {"arguments": {"/id": polite}}})
-    upstream.script(calls(LOOK_UP), calls(("refund", {"id": "order A-1"})), ANSWER, JUDGED)
+    upstream.script(calls(LOOK_UP), calls(("refund", {"id": "order A-1"})), ANSWER, judged("passed", 1))
 
     replay = replayed(world, case["id"])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.judging import judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import prompt, replayed, tool
@@ -165,33 +166,36 @@ def test_a_search_in_other_words_gets_the_recorded_result(world: World, upstream
     recorded = RecordedCall("search_policy", {"query": "how long do refunds take"}, {"days": 5})
     prompt_id = shop(world, [search])
     case = shop_case(world, (RecordedTurn("How long?", "It takes 5 days.", (recorded,)),), prompt_id)
-    upstream.script(calls(("search_policy", {"query": "refund duration"})), Reply(text="5 days."))
+    script = calls(("search_policy", {"query": "refund duration"})), Reply(text="5 days."), judged("passed", 0, 1)
+    upstream.script(*script)
 
     replay = replayed(world, case["id"])
 
-    assert case["tools"]["search_policy"]["arguments"] == {"/query": "any"}
+    assert case["tools"]["search_policy"]["kinds"] == {"/query": "search"}
     assert (replay["status"], produced(replay)) == ("passed", [("search_policy", "recording")])
+    assert len(upstream.requests) == len(script), "one question for both open steps of the turn"
 
 
 @SQLITE_CONTAINER
-def test_free_text_that_a_write_takes_may_be_worded_anew_and_must_keep_its_values(
-    world: World, upstream: Upstream
-) -> None:
+def test_a_judge_decides_on_the_other_words_of_a_write(world: World, upstream: Upstream) -> None:
     body = "Your order A-1 over 20 EUR is refunded."
     mail = RecordedCall("send_mail", {"to": "ada@example.org", "body": body}, "ok")
     user = "Refund A-1 and mail ada@example.org that 20 EUR come back."
     prompt_id = shop(world, [*TOOLS, tool("send_mail", "body")])
     case = shop_case(world, (RecordedTurn(user, "Order A-1 is refunded.", (ORDER, mail)),), prompt_id)
-    assert case["tools"]["send_mail"]["arguments"] == {"/body": "facts"}
+    assert case["tools"]["send_mail"]["kinds"] == {"/body": "prose"}
 
-    def sent(text: str, to: str = "ada@example.org") -> dict[str, Any]:
-        upstream.script(calls(LOOK_UP, ("send_mail", {"to": to, "body": text})), ANSWER)
+    def sent(text: str, *verdicts: Reply, to: str = "ada@example.org") -> dict[str, Any]:
+        upstream.script(calls(LOOK_UP, ("send_mail", {"to": to, "body": text})), ANSWER, *verdicts)
         return replayed(world, case["id"])
 
-    assert sent("We have refunded 20 EUR for A-1.")["status"] == "passed"
-    wrong = sent("We have refunded 30 EUR for A-1.")
-    assert wrong["turns"][0]["steps"][1]["facts"]["invented"] == ["30 EUR"]
-    assert kinds(wrong) == kinds(sent(body, "eve@example.org")) == [("unanswered_write", "send_mail", 0)]
+    assert sent("We have refunded 20 EUR for A-1.", judged("passed", 1))["status"] == "passed"
+    wrong = sent("We have refunded 30 EUR for A-1.", judged("failed", 1))
+    assert (wrong["status"], wrong["violations"]) == ("failed", [])
+    assert wrong["turns"][0]["steps"][1]["evidence"]["invented"] == ["30 EUR"]
+    other = sent(body, to="eve@example.org")
+    assert kinds(other) == [("unanswered_write", "send_mail", 0)]
+    assert 'to is "eve@example.org", recorded was "ada@example.org"' in other["violations"][0]["message"]
 
 
 @SQLITE_CONTAINER

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import (
@@ -83,8 +84,9 @@ def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], ups
     upstream.script(
         Reply(tool_calls=[("weather", {"city": "Romeo"})]),
         Reply(text="It is cold."),
+        judged("failed", 1),
         Reply(text="I can't book."),
-        Reply(text='{"reasoning": "It was not booked.", "verdict": "failed"}'),  # a judge, asked about "Done."
+        judged("failed", 1),  # of the second turn
         *REPEATED[4:],
     )
 
@@ -103,7 +105,8 @@ def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], ups
     assert [(each["kind"], each["tool"], each["turn"]) for each in replay["violations"]] == [
         ("unanswered_write", "weather", 0)
     ]
-    assert (answer["facts"]["lost"], answer["decidedBy"]) == (["31 °C"], "facts")
+    assert (answer["facts"]["lost"], answer["decidedBy"]) == (["31 °C"], "judge")
+    assert call["reason"] == 'weather was called with other arguments: city is "Romeo", recorded was "Rome"'
     assert call["diff"] == [{"path": "/city", "expected": "Rome", "actual": "Romeo"}]
     assert answer["diff"] == [{"path": "", "expected": "It is 31 °C in Rome.", "actual": "It is cold."}]
     assert "never called" in replay["turns"][1]["steps"][0]["reason"]
@@ -202,8 +205,7 @@ def test_offered_tools_and_placeholders_are_those_of_the_recording(
 def test_a_judge_decides_and_its_reasons_are_kept(world: World, prompt_id: int, upstream: Upstream) -> None:
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": "AI", "assertionValue": "Friendly?"})
     case = make_case(world, record(world, prompt_id, [THANKS]))
-    verdict = json.dumps({"reasoning": "It is.", "verdict": "passed"})
-    upstream.script(Reply(text="Any time!"), Reply(text=verdict))
+    upstream.script(Reply(text="Any time!"), judged("passed", findings=[finding("It is.", matters=False)]))
 
     replay = replayed(world, case["id"], judgeModelName="gpt-4o-mini")
 
@@ -283,7 +285,7 @@ def test_a_prompts_test_cases_are_replayed_at_once(world: World, prompt_id: int,
     assert [replay["testCaseId"] for replay in all_of_them.json["replays"]] == cases
     assert [replay["testCaseId"] for replay in some.json["replays"]] == [cases[2], cases[0]]
     assert {replay["status"] for replay in some.json["replays"]} == {"queued"}
-    assert finished(world, some.json["replays"][0]["id"])["status"] == "failed"
+    assert finished(world, some.json["replays"][0]["id"])["status"] == "needs_review"
 
 
 @pytest.mark.parametrize("body", [{"testCaseIds": [0]}, {"testCaseIds": "all"}, {"cases": []}])
@@ -324,7 +326,7 @@ def test_replays_are_listed_newest_first_and_by_what_they_are_of(
     assert second["nextCursor"] is None
     assert "turns" not in first["replays"][0]
     assert [replay["id"] for replay in world.get(f"{path}?testCaseId={other}").json["replays"]] == [ids[1]]
-    assert len(world.get(f"{path}?status=failed").json["replays"]) == 3
+    assert len(world.get(f"{path}?status=needs_review").json["replays"]) == 3
     assert world.get(f"{path}?status=passed").json["replays"] == []
     assert world.get(f"{path}?status=lost").status_code == 400
     assert world.get(f"{path}?cursor=x").status_code == 400

@@ -3,6 +3,7 @@
 import pytest
 
 from app.models.data_policies import DataPolicy
+from tests.fakes.judging import finding, judged
 from tests.fakes.wire import Reply
 from tests.integration.replays import recording
 from tests.support.conversations import RecordedCall, RecordedTurn
@@ -102,8 +103,8 @@ def test_a_judges_words_about_what_is_masked_are_masked(world, upstream):
     prompt_id = recording.prompt(world)
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"assertionType": "AI", "assertionValue": "It greets."})
     case = recording.make_case(world, recording.record(world, prompt_id, [recording.THANKS]))
-    verdict = '{"reasoning": "It greets Atlantis.", "verdict": "passed"}'
-    upstream.script(Reply(text="Hello Atlantis."), Reply(text=verdict))
+    verdict = judged("passed", findings=[finding("It greets Atlantis.", matters=False)])
+    upstream.script(Reply(text="Hello Atlantis."), verdict)
     replay = recording.replayed(world, case["id"], judgeModelName="gpt-4o-mini")
 
     [step] = replay["turns"][0]["steps"]

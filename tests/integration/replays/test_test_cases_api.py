@@ -34,6 +34,7 @@ WRITES = {
     "onMissing": None,
     "result": None,
     "arguments": {},
+    "kinds": {},
 }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, make_case, prompt, record, replayed, tool
@@ -90,8 +90,7 @@ def test_a_person_overrules_a_judge_and_the_list_says_how_often_they_agree(
 ) -> None:
     prompt_id = prompt(world)
     case = make_case(world, record(world, prompt_id, [THANKS]))
-    verdict = json.dumps({"reasoning": "It is as friendly.", "verdict": "passed"})
-    upstream.script(Reply(text="Any time!"), Reply(text=verdict))
+    upstream.script(Reply(text="Any time!"), judged("passed", findings=[finding("It is as friendly.", matters=False)]))
     replay = replayed(world, case["id"])
     path = f"{admin.base}/replays/{replay['id']}"
     assert "It is as friendly. Decided by a judge model" in shown(admin, replay)

@@ -21,7 +21,6 @@ from app.replay.types import (
     Check,
     CheckedAnswer,
     CheckedCall,
-    Judgement,
     Order,
     Ports,
     RenderedDraft,
@@ -65,16 +64,19 @@ class FakeDraft:
         ignored = [key for key, value in placeholders.items() if value not in self.values.get(key, ())]
         return RenderedDraft(f"Be helpful {sorted(placeholders.items())}", tuple(ignored))
 
+    def nok(self, answer: Answer) -> str | None:
+        return f"NOK: {answer.finish_reason}" if answer.finish_reason in ("length", "refused") else None
+
 
 @dataclass
 class FakeJudge:
     verdict: Callable[[str, str], JudgeVerdict] = lambda expected, actual: "passed" if expected == actual else "failed"
-    asked: list[tuple[str, str, str, str]] = field(default_factory=list)
     turns: list[JudgedTurn] = field(default_factory=list)
 
-    def judge(self, assertion: str, expected: str, actual: str, question: str) -> Judgement:
-        self.asked.append((assertion, expected, actual, question))
-        return Judgement(self.verdict(expected, actual), "because", Tokens(3, 1))
+    @property
+    def asked(self) -> list[OpenStep]:
+        """The steps of all questions."""
+        return [step for turn in self.turns for step in turn.steps]
 
     def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
         """Give the `verdict` on the texts of each step, with a finding for each failure."""
@@ -134,8 +136,8 @@ def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Ord
             tool = resolve(each.name, ToolRules(), None, None)
             recording.look_up([(ToolCall("", each.name, each.arguments), tool)], [True])
     numbers = [index for index, each in enumerate(produced) if each.kind == "tool_call"]
-    matched = {step: numbers[n] for step, n in recording.matching.owners.items()}
-    return pairing.pair(steps, produced, order, checker, matched)
+    accepted = dict(zip(numbers, recording.accepted, strict=True))
+    return pairing.pair(steps, produced, order, checker, accepted)
 
 
 class Parrot:

@@ -10,16 +10,18 @@ from typing import Any
 import pytest
 
 from app.chat import Message
+from app.replay.answers import ELEMENTS_MAX
 from app.replay.arguments import compare_arguments, ranked
-from app.replay.checks import ELEMENTS_MAX, TOO_LONG, Checker
+from app.replay.checks import Checker
 from app.replay.compare import differences, equal, ignored_paths
+from app.replay.comparison import TOO_LONG
 from app.replay.engine import replay
 from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
-from app.replay.fingerprints import fingerprint, leaves, similarity
+from app.replay.fingerprints import fingerprint, leaves, similarity, traits
+from app.replay.kinds import kinds_of
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
 from app.replay.reader import COMPARED_MAX, Reader
-from app.replay.texts.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
@@ -64,14 +66,15 @@ def pointers(n: int) -> tuple[str, ...]:
 ON_ONE: dict[str, Callable[[Any, int], object]] = {
     "leaves": lambda value, n: leaves(value),
     "fingerprint": lambda value, n: fingerprint(value),
-    "fixed_arguments": lambda value, n: list(fixed_arguments(value, ignored_paths(pointers(n)))),
-    "free_paths": lambda value, n: free_paths(value, user="said", results=SeenResults([value])),
+    "traits": lambda value, n: traits(value),
+    "kinds": lambda value, n: kinds_of(value, {}, "write"),
     "sources": lambda value, n: Sources(arguments=[value], results=[value]),
 }
 ON_TWO: dict[str, Callable[[Any, Any, int], object]] = {
     "equal": lambda one, other, n: equal(one, other),
     "similarity": lambda one, other, n: similarity(leaves(one), leaves(other)),
     "differences": lambda one, other, n: list(differences(one, other, ignored=[ignored_paths(pointers(n))])),
+    "by kinds": lambda one, other, n: compared(one, other, {}),
     "exact": lambda one, other, n: compared(one, other, dict.fromkeys(pointers(n), "exact")),
     "facts": lambda one, other, n: compared(one, other, dict.fromkeys(pointers(n), "facts")),
     "unordered": lambda one, other, n: compared(one, other, {"": "unordered"}),
@@ -286,7 +289,7 @@ def test_a_conversation_of_300_kilobytes_needs_less_than_half_of_the_budget() ->
         turn, is_answer = divmod(n, 2)
         return says(sentence * 9) if is_answer else calls(("get_order", {"id": turn}))
 
-    assert replay(case, ports(FakeModel(script), judge=None), budget=budget).status == "passed"
+    assert replay(case, ports(FakeModel(script), judge=None), budget=budget).status == "needs_review"
     assert budget.spent < COMPARED_MAX / 2, budget.spent
 
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.replay.texts.facts import compare_facts, values_repeated
-from app.replay.texts.free_text import SeenResults, folded, free_paths
-from app.replay.texts.limits import limits_differ
+from app.replay.commands import command_reads, sql_reads
+from app.replay.forms import scalar_form
+from app.replay.kinds import kind_of
+from app.replay.texts.facts import compare_facts
 from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
-from app.replay.texts.number_words import find_spelled_out
-from app.replay.texts.polarity import polarity_differs
-from app.replay.texts.relations import name_replaced, value_replaced, values_exchanged
 from app.replay.texts.sources import Sources
 from app.replay.texts.values import find_values
+from app.values.unicode import lowered
 from tests.support.operations import calls_of, growth_of
 
 LINEAR = 2.4
@@ -48,18 +47,25 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "addresses": lambda n: "a.b@c." * 2 * n,
     "URLs": lambda n: "https://a.b/c " * n,
     "lists in lists": lambda n: "[" * 60 + "1," * 4 * n + "1" + "]" * 60,
+    "commands": lambda n: "ls -la | " * n + "wc",
+    "quotes": lambda n: "'a' \"b\" -- c\n" * n,
+    "statements": lambda n: "select a from b where c = 'd'; " * n,
+    "lines of code": lambda n: "x = f(a);\n" * n,
+    "paths": lambda n: "/a/../b/." * n,
     "white space": lambda n: "\xa0 \n" * 3 * n,
 }  # fmt: skip
 
 READERS: dict[str, Callable[[str], object]] = {
     "find_values": find_values,
-    "find_spelled_out": lambda text: list(find_spelled_out(text)),
     "plain_words": plain_words,
     "standing_words": standing_words,
     "names_of": lambda text: names_of(text, frozenset()),
     "find_names": lambda text: list(find_names(text, Names(frozenset({"Bb", "Anna", "a"})))),
-    "folded": folded,
-    "free_paths": lambda text: free_paths({"a": text}, user=text, results=SeenResults([text])),
+    "lowered": lowered,
+    "scalar_form": scalar_form,
+    "kind_of": lambda text: kind_of("a", {}, text, "write"),
+    "command_reads": command_reads,
+    "sql_reads": sql_reads,
 }
 
 
@@ -83,12 +89,6 @@ def facts(recorded: str, produced: str) -> object:
 
 COMPARISONS: dict[str, Callable[[str, str], object]] = {
     "facts": facts,
-    "values_repeated": lambda one, other: values_repeated(one, other, Sources()),
-    "values_exchanged": values_exchanged,
-    "value_replaced": value_replaced,
-    "name_replaced": lambda one, other: name_replaced(one, other, Sources()),
-    "limits_differ": limits_differ,
-    "polarity_differs": polarity_differs,
 }
 PAIRS: dict[str, Callable[[int], tuple[str, str]]] = {
     **{f"{name} twice": lambda n, shape=shape: (shape(n), shape(n) + "!") for name, shape in SHAPES.items()},  # type: ignore[misc]

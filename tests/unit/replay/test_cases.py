@@ -149,7 +149,7 @@ def test_rules_of_tools_change_key_by_key_and_none_puts_them_back() -> None:
     assert emptied.tools == {}
 
 
-def test_free_text_is_proposed_for_the_tools_of_a_session() -> None:
+def test_kinds_of_texts_are_proposed_for_the_tools_of_a_session() -> None:
     steps = (
         Step("tool_call", "s1", "search_docs", {"query": "refunds", "limit": 3}, []),
         Step("tool_call", "s2", "send_email", {"to": "a@b.c", "body": "We have refunded your order today."}, "sent"),
@@ -159,6 +159,6 @@ def test_free_text_is_proposed_for_the_tools_of_a_session() -> None:
     case = case_from_turns([Turn("t", 0, 1, "Refund me, a@b.c", steps)], "STRICT")
 
     assert case.tools == {
-        "search_docs": ToolRules(arguments={"/query": "any"}),
-        "send_email": ToolRules(arguments={"/body": "facts"}),
+        "search_docs": ToolRules(kinds={"/query": "search"}),
+        "send_email": ToolRules(kinds={"/body": "prose"}),
     }

@@ -11,7 +11,8 @@ from app.chat import Answer, Message
 from app.errors import ProviderError
 from app.replay.engine import replay
 from app.replay.findings import Drift, ProducedCall, ReplayResult, TurnResult
-from app.replay.types import Judgement, TestCase
+from app.replay.judging import JudgedTurn, TurnJudgement
+from app.replay.types import TestCase
 from tests.unit.replay.fakes import (
     FakeDraft,
     FakeJudge,
@@ -77,7 +78,7 @@ def test_a_call_the_draft_forgets_has_failed_and_a_new_one_is_extra() -> None:
 
     assert result.status == "failed"
     assert results(result) == [["passed", "failed", "passed"]]
-    assert result.turns[0].steps[1].reason == "book was not called"
+    assert result.turns[0].steps[1].reason == "book was never called"
     assert result.turns[0].extra == (ProducedCall("search", {"q": "x"}, "ok", "read", "recording"),)
 
 
@@ -95,7 +96,7 @@ def test_steps_out_of_order_pass_under_any_and_fail_in_order() -> None:
     assert replay(case, ports(scripted(*script))).status == "passed"
     in_order = replay(replace(case, order="in_order"), ports(scripted(*script)))
     assert sorted(results(in_order)[0]) == ["failed", "passed", "passed"]
-    assert [step.reason for step in in_order.turns[0].steps if step.reason] == ["it came out of order"]
+    assert [step.reason for step in in_order.turns[0].steps if step.reason] == ["b was called out of order"]
 
 
 def test_a_disabled_step_is_ignored_whatever_happens() -> None:
@@ -263,7 +264,7 @@ def test_placeholder_values_that_no_longer_exist_are_drift() -> None:
     assert result.status == "passed"
 
 
-def test_the_judge_decides_ai_checks_and_is_asked_once_for_each() -> None:
+def test_the_judge_decides_ai_checks_and_is_asked_once_a_turn() -> None:
     judge = FakeJudge(lambda expected, actual: "failed" if "wrong" in actual else "passed")
     case = TestCase(
         turns=(turn("Q1", answer("A", answer="ai")), turn("Q2", answer("B", answer="ai", value="is polite"))),
@@ -272,7 +273,8 @@ def test_the_judge_decides_ai_checks_and_is_asked_once_for_each() -> None:
 
     result = replay(case, ports(scripted(says("right"), says("wrong")), judge=judge))
 
-    assert judge.asked == [("means the same", "A", "right", "Q1"), ("is polite", "B", "wrong", "Q2")]
+    asked = [(turn.user, step.assertion, step.recorded, step.produced) for turn in judge.turns for step in turn.steps]
+    assert asked == [("Q1", "means the same", "A", "right"), ("Q2", "is polite", "B", "wrong")]
     assert results(result) == [["passed"], ["failed"]]
     assert result.turns[1].steps[0].reason == "because"
     assert (result.tokens.prompt, result.judge_tokens.prompt) == (20, 6)
@@ -280,7 +282,7 @@ def test_the_judge_decides_ai_checks_and_is_asked_once_for_each() -> None:
 
 def test_a_judge_that_fails_leaves_the_step_to_review() -> None:
     class Failing:
-        def judge(self, *_: str) -> Judgement:
+        def judge_turn(self, turn: JudgedTurn) -> TurnJudgement:
             raise ProviderError("no credit")
 
     case = TestCase(turns=(turn("?", answer("A", answer="ai")),))
@@ -339,3 +341,93 @@ def test_big_and_odd_values_go_through_unharmed() -> None:
 
     assert replay(case, ports(model)).status == "passed"
     assert json.loads(model.asked[1][1][-1].text) == big
+
+
+SEAT_1, SEAT_2 = {"seat": 1}, {"seat": 2}
+
+
+def test_a_recorded_write_that_was_refused_may_be_left_out_and_may_come() -> None:
+    refused, booked = call("book", SEAT_1, error="taken"), call("book", SEAT_2, "ok")
+    case = TestCase(turns=(turn("Book", refused, booked, answer("Done.")),))
+
+    right_at_once = replay(case, ports(scripted(calls(("book", SEAT_2)), says("Done."))))
+    as_recorded = replay(case, ports(scripted(calls(("book", SEAT_1)), calls(("book", SEAT_2)), says("Done."))))
+    gives_up = replay(case, ports(scripted(calls(("book", SEAT_1)), says("Done."))))
+    another = replay(case, ports(scripted(calls(("book", {"seat": 3})), says("Done."))))
+
+    assert (right_at_once.status, results(right_at_once)) == ("passed", [["ignored", "passed", "passed"]])
+    assert [step.required for step in right_at_once.turns[0].steps] == [False, True, True]
+    assert (as_recorded.status, results(as_recorded)) == ("passed", [["passed", "passed", "passed"]])
+    assert (gives_up.status, results(gives_up)) == ("failed", [["passed", "failed", "passed"]])
+    assert [violation.kind for violation in another.violations] == ["unanswered_write"]
+    assert "seat is 3, recorded was 2" in another.violations[0].message
+
+
+def test_a_read_that_repeats_one_of_its_turn_may_be_left_out() -> None:
+    case = TestCase(turns=(turn("?", call("get", 1, "a"), call("get", 1, "b"), call("get", 2, "c"), answer("x")),))
+
+    result = replay(case, ports(scripted(calls(("get", 1)), calls(("get", 2)), says("x"))))
+
+    assert (result.status, results(result)) == ("passed", [["passed", "ignored", "passed", "passed"]])
+    assert result.turns[0].steps[1].reason == "It was left out, which is allowed: it repeats a read of this turn."
+
+
+def test_calls_are_paired_with_what_they_are_closest_to_and_never_by_place() -> None:
+    steps = call("run", {"command": "git commit -m x"}, "ok"), answer("Done.")
+    case = TestCase(turns=(turn("Commit", *steps),))
+    script = calls(("run", {"command": "git status"})), calls(("run", {"command": "git commit -m x"})), says("Done.")
+
+    result = replay(case, ports(scripted(*script)))
+
+    assert (result.status, result.violations) == ("passed", ())
+    assert [(step.arguments, step.effect) for step in result.turns[0].extra if isinstance(step, ProducedCall)] == [
+        ({"command": "git status"}, "read")
+    ]
+
+
+def test_another_query_does_not_get_the_place_of_a_recorded_one() -> None:
+    recorded = [call("search", {"query": text}, text) for text in ("refund rules for parcels", "opening hours")]
+    case = TestCase(turns=(turn("?", *recorded, answer("x")),))
+    asked = "hours of opening today", "rules for refund of parcels", "opening hours"
+    judge = FakeJudge(lambda expected, actual: "passed")
+
+    result = replay(case, ports(scripted(*(calls(("search", {"query": q})) for q in asked), says("x")), judge=judge))
+
+    assert results(result) == [["passed", "passed", "passed"]]
+    [question] = judge.asked
+    assert (question.step, question.recorded) == (0, '{"query": "refund rules for parcels"}')
+    assert question.produced == '{"query": "rules for refund of parcels"}'
+    [extra] = result.turns[0].extra
+    assert isinstance(extra, ProducedCall)
+    assert extra.arguments == {"query": "hours of opening today"}
+
+
+def test_a_turn_asks_the_judge_once_with_all_that_it_needs() -> None:
+    steps = call("send", {"body": "Your order is on its way."}), answer("I have sent it.", answer="meaning")
+    case = TestCase(turns=(turn("Hi", answer("Hello.")), turn("Tell them", *steps)))
+    judge = FakeJudge(lambda expected, actual: "passed")
+    script = says("Hello."), calls(("send", {"body": "The order was shipped."})), says("It is sent.")
+
+    result = replay(case, ports(scripted(*script), judge=judge))
+
+    [asked] = judge.turns
+    assert [(step.step, step.kind, step.tool) for step in asked.steps] == [
+        (0, "arguments", "send"),
+        (1, "answer", None),
+    ]
+    assert asked.steps[0].evidence.differences == ("/body: other words",)
+    assert (asked.instruction, asked.user) == ("Be helpful []", "Tell them")
+    assert [message.text for message in asked.conversation] == ["Hi", "Hello."]
+    assert [(call.name, call.result) for call in asked.calls] == [("send", "ok")]
+    assert (result.status, {step.decided_by for step in result.turns[1].steps}) == ("passed", {"judge"})
+
+
+def test_an_answer_that_is_cut_off_fails_without_a_question() -> None:
+    judge = FakeJudge(lambda expected, actual: "passed")
+    case = TestCase(turns=(turn("?", answer("It is 5.", answer="meaning")),))
+
+    result = replay(case, ports(scripted(says("It is 5", finish_reason="length")), judge=judge))
+
+    [step] = result.turns[0].steps
+    assert (step.result, step.decided_by, step.reason) == ("failed", "rule", "NOK: length")
+    assert judge.turns == []

@@ -130,7 +130,9 @@ def test_every_replay_ends_with_exactly_one_fitting_verdict_for_each_step(case: 
     for recorded, turn in zip(case.turns, result.turns, strict=True):
         assert [step.kind for step in turn.steps] == [step.kind for step in recorded.steps]
         for step, verdict in zip(recorded.steps, turn.steps, strict=True):
-            assert (verdict.result == "ignored") == (not step.checked)
+            assert (verdict.result == "ignored") == (
+                not step.checked or (not verdict.required and verdict.actual is None)
+            )
             assert verdict.result not in ("failed", "not_run", "needs_review") or verdict.reason
 
 
@@ -263,7 +265,7 @@ def test_a_recorded_write_that_is_repeated_is_a_violation(case: TestCase, at: in
 
 
 @given(default_cases, st.integers(0, 11), values, st.sampled_from(["effects", "any", "in_order"]))
-def test_a_write_with_other_arguments_is_a_violation(case: TestCase, which: int, other: object, order: Order) -> None:
+def test_a_write_with_other_arguments_never_passes(case: TestCase, which: int, other: object, order: Order) -> None:
     places = [
         (turn, step)
         for turn, each in enumerate(case.turns)
@@ -281,10 +283,12 @@ def test_a_write_with_other_arguments_is_a_violation(case: TestCase, which: int,
         case, turn, lambda steps: [*steps[:step], replace(recorded, arguments=other), *steps[step + 1 :]]
     )
 
-    result = replay(replace(case, order=order), ports(FakeModel(Parrot(altered, at_once=False))))
+    script = FakeModel(Parrot(altered, at_once=False))
+    judged = replay(replace(case, order=order), ports(script))
+    alone = replay(replace(case, order=order, judge="never"), ports(script))
 
-    assert result.status == "failed"
-    assert {each.kind for each in result.violations} & {"extra_write", "unanswered_write"}
+    assert judged.status == "failed"
+    assert alone.status in ("failed", "needs_review"), "what differs in form or words is left to a person"
 
 
 @given(st.lists(reads, min_size=1, max_size=4), writes, st.booleans())

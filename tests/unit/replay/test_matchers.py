@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from app.replay.arguments import ArgumentsComparison, Question, compare_arguments, ranked
+from app.replay.arguments import ArgumentsComparison, OpenDifference, compare_arguments, ranked
 from app.replay.compare import ignored_paths
 from app.replay.findings import Difference
 from app.replay.matchers import parse_matcher, parse_matchers
-from app.replay.texts import free_text
 from app.replay.texts.facts import Facts
-from app.replay.texts.free_text import SeenResults, fixed_arguments, free_paths
 from app.replay.texts.sources import Sources
 
 ORDER = Sources(user="Refund A-1, please. I am Anna Schmidt.", results=[{"id": "A-1", "total": 49.9}])
@@ -167,7 +165,7 @@ def test_facts_are_those_of_all_texts() -> None:
 def test_a_judge_is_asked_about_what_ai_names() -> None:
     comparison = compare({"a": "x"}, {"a": "y"}, {"/a": {"match": "ai", "value": "is polite"}})
 
-    assert comparison.questions == (Question("/a", "is polite", "x", "y"),)
+    assert comparison.open == (OpenDifference("/a", "x", "y", "", "is polite"),)
     assert comparison.differences == ()
 
 
@@ -214,135 +212,9 @@ def test_a_call_agrees_with_itself(arguments: Any, places: list[str], matcher: s
 
 @given(json, json, pointers)
 def test_exact_matchers_say_what_no_matchers_say(recorded: Any, produced: Any, places: list[str]) -> None:
-    differ = bool(compare(recorded, produced, {}).differences)
+    without = compare(recorded, produced, {})
+    differ = bool(without.differences or without.open)
 
-    assert bool(compare(recorded, produced, dict.fromkeys(places, "exact")).differences) is differ
+    comparison = compare(recorded, produced, dict.fromkeys(places, "exact"))
 
-
-def test_texts_under_the_listed_keys_are_free_at_any_depth_and_in_any_case() -> None:
-    arguments = {
-        "Body": "Hi",
-        "mail": [{"SUBJECT": "x", "to": "a@b.c"}, {"note": "y"}],
-        "emailBody": "Hi",
-        "reason": ["z"],
-    }
-
-    assert free_paths(arguments) == {
-        "/Body": "facts", "/mail/*/SUBJECT": "facts", "/mail/*/note": "facts", "/reason/*": "facts",
-    }  # fmt: skip
-
-
-def test_a_text_of_three_words_is_free_unless_it_was_taken_from_the_user_or_a_tool() -> None:
-    arguments = {"a": "the blue one", "b": "two words", "c": "Blue  Wool Scarf", "d": "12 Main Street"}
-
-    seen = SeenResults([{"street": ["12 Main Street"]}])
-    assert free_paths(arguments, user="I want the blue wool scarf", results=seen) == {"/a": "facts"}
-
-
-def test_each_result_is_read_once_however_many_calls_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Any] = []
-    texts = free_text._texts
-    monkeypatch.setattr(free_text, "_texts", lambda value, schema: read.append(value) or texts(value, schema))
-    seen = SeenResults()
-
-    for number in range(500):
-        assert free_paths({"a": f"the blue one {number}"}, results=seen) == {"/a": "facts"}
-        seen.add({"street": f"{number} Main Street"})
-
-    assert len(read) == 1_000
-    assert free_paths({"a": "7 main street", "b": "499  Main Street"}, results=seen) == {}
-
-
-def test_no_more_text_is_free_once_too_much_was_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_text, "SEARCHED_MAX", 200)
-    seen = SeenResults(["x" * 40])
-
-    found = [free_paths({"a": f"the blue one {n}"}, results=seen) for n in range(3)]
-
-    assert found == [{"/a": "facts"}, {"/a": "facts"}, {}]
-
-
-def test_a_text_that_many_calls_have_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free_text, "SEARCHED_MAX", 500)
-    seen = SeenResults(["x" * 40])
-
-    assert {tuple(free_paths({"a": "the blue one"}, results=seen)) for _ in range(100)} == {("/a",)}
-    seen.add("take the blue one")
-    assert {tuple(free_paths({"a": "the blue one"}, results=seen)) for _ in range(100)} == {()}
-
-
-def test_a_short_text_that_nearly_repeats_what_is_searched_counts_as_much_as_it_takes() -> None:
-    repeated = ("aa " * 10_000)[:29_990]
-    sought = "aa " * 16 + "bb " + "aa " * 14 + "a"  # CPython compares most of its characters at each place
-    seen = SeenResults([repeated])
-
-    found = [free_paths({"a": f"{sought}{n % 10}{n // 10}"}, results=seen) for n in range(500)]
-
-    assert 200 < found.index({}) < 300, "about a hundred million comparisons of a character"
-
-
-def test_results_are_searched_as_one_text_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    repeated = ("aa " * 10_000)[:29_990]
-    monkeypatch.setattr(free_text, "SEARCHED_MAX", 62 * 29_990 + 100)
-    seen = SeenResults([repeated] * 62)
-
-    assert free_paths({"a": "aa bb cc"}, results=seen) == {"/a": "facts"}, "each character is searched once"
-    assert free_paths({"a": "aa bb dd"}, results=seen) == {}
-
-
-def test_a_search_takes_any_words() -> None:
-    assert free_paths({"query": "blue"}, is_read=True) == {"/query": "any"}
-    assert free_paths({"query": "blue"}) == {"/query": "facts"}
-
-
-def test_of_what_a_read_takes_only_known_searches_accept_any_words() -> None:
-    schema = {"properties": {"memo": {"description": "Free text"}}}
-    arguments = {"query": "blue", "memo": "Hi", "question": "who has the blue one", "reason": ["y"]}
-
-    assert free_paths(arguments, schema, is_read=True) == {
-        "/query": "any", "/memo": "any", "/question": "facts", "/reason/*": "any",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Dr. Anna Schmidt",
-        "Ludwig van Beethoven",
-        "New York City",
-        "DE89 3704 0044 0532 0130 00",
-        "12 High Street, Berlin",
-        "+49 30 1234 5678",
-        '{"text": "the blue one", "to": "Anna"}',
-        '["the blue one", "the red one"]',
-    ],
-)
-def test_names_addresses_numbers_and_json_are_not_worded(text: str) -> None:
-    assert free_paths({"a": text}) == {}
-
-
-@pytest.mark.parametrize("text", ["Call Anna Schmidt, please.", "返品 を お願いします", "{the blue one}"])
-def test_several_words_that_are_no_names_are_worded(text: str) -> None:
-    assert free_paths({"a": text}) == {"/a": "facts"}
-
-
-def test_a_schema_frees_and_fixes_texts() -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "reason": {"enum": ["late"]},
-            "memo": {"description": "Free text for the customer"},
-            "tags": {"items": {"pattern": "^a"}},
-            "odd": True,
-        },
-    }
-
-    arguments = {"reason": "late", "memo": "Hi", "tags": ["a b c d"], "odd": "one two three"}
-    assert free_paths(arguments, schema) == {"/memo": "facts", "/odd": "facts"}
-
-
-def test_what_a_model_worded_itself_is_no_source() -> None:
-    arguments = {"to": "a@b.c", "mails": [{"body": "Hi", "id": 1}], "note": {"deep": ["x"]}}
-
-    free = ignored_paths(("/mails/*/body", "/note"))
-    assert list(fixed_arguments(arguments, free)) == [{"to": "a@b.c"}, {"id": 1}]
+    assert bool(comparison.differences or comparison.open) is differ

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from app.chat import ToolDefinition
+from app.replay.cases import case_from_turns
+from app.replay.engine import replay
 from app.replay.offers import Offer, offered_tools
-from tests.unit.replay.fakes import FakeDraft, call, turn
+from app.sessions.types import Step, Turn
+from tests.unit.replay.fakes import FakeDraft, call, ports, says, scripted, turn
 
 A, B, C = (ToolDefinition(name) for name in "abc")
 
@@ -55,3 +58,18 @@ def test_where_the_agent_owns_its_tools_the_recorded_definitions_are_offered(wra
     found = offer(FakeDraft(), (recorded, "named"))
 
     assert found == Offer((ToolDefinition("find", "Finds.", {"type": "object"}),), ("named",))
+
+
+def test_a_tool_that_the_vendor_ran_is_shown_and_neither_required_nor_offered() -> None:
+    steps = (
+        Step("tool_call", "s1", "web_search", {"query": "opening hours"}, ["9 to 5"], hosted=True),
+        Step("answer", "s1", text="Open from 9 to 5."),
+    )
+    offered = ({"name": "web_search", "parameters": {"type": "object"}}, {"name": "get_order", "parameters": {}})
+    case = case_from_turns([Turn("t", 0, 1, "When?", steps, offered_tools=offered)], "STRICT")
+
+    result = replay(case, ports(scripted(says("Open from 9 to 5."))))
+
+    assert [tool.name for tool in offered_tools(case.turns[0], FakeDraft()).tools] == ["get_order"]
+    assert [step.result for step in result.turns[0].steps] == ["ignored", "passed"]
+    assert (result.status, result.violations) == ("passed", ())

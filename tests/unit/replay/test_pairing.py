@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.replay.findings import ProducedAnswer, ProducedCall, ProducedStep
-from app.replay.pairing import label
 from app.replay.types import CaseStep, Check, CheckedAnswer, CheckedCall, Order
 from tests.unit.replay.fakes import answer, call, compare, pair
 
@@ -25,6 +24,10 @@ recorded = st.builds(CheckedCall, name=st.sampled_from("fg"), arguments=argument
 produced = st.builds(ProducedCall, st.sampled_from("fg"), arguments) | st.builds(
     ProducedAnswer, text=st.sampled_from(["x", "y"])
 )
+
+
+def label(step: CaseStep | ProducedStep) -> tuple[str, str]:
+    return step.kind, step.name if step.kind == "tool_call" else ""
 
 
 def made(name: str, given_arguments: Any = None) -> ProducedStep:

@@ -39,7 +39,7 @@ def test_two_steps_are_compared_once(order: Any, monkeypatch: pytest.MonkeyPatch
         compared.append((expected, actual))
         return compare_facts(expected, actual, sources)
 
-    monkeypatch.setattr("app.replay.checks.compare_facts", noted)
+    monkeypatch.setattr("app.replay.answers.compare_facts", noted)
     case = TestCase(
         turns=(turn("When?", answer("It opens at 9.", answer="meaning"), answer("On May 3.", answer="meaning")),),
         order=order,

@@ -348,3 +348,14 @@ def test_a_turn_has_the_same_calls_whichever_of_its_spans_are_there(
     assert sorted((str(step.arguments), step.result) for step in steps if step.name) == sorted(
         (str(arguments), result) for arguments, result in expected
     )
+
+
+@pytest.mark.parametrize("kind", ["server_tool_call", "server_tool_use"])
+def test_the_text_beside_a_call_that_the_vendor_ran_is_the_answer(kind: str) -> None:
+    hosted = {"type": kind, "id": "c1", "name": "web_search", "arguments": {"query": "hours"}}
+    output = {"role": "assistant", "parts": [hosted, {"type": "text", "content": "Open from 9 to 5."}]}
+
+    call_step, answer = steps_of(chat(1, [Q], [output]))
+
+    assert (call_step.name, call_step.hosted) == ("web_search", True)
+    assert (answer.kind, answer.text, answer.hosted) == ("answer", "Open from 9 to 5.", False)

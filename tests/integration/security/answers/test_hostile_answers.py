@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.work.table import WorkTable
 from tests.fakes import hostile
+from tests.fakes.judging import finding, judged
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, THANKS, finished, make_case, replayed
@@ -179,8 +180,7 @@ def test_no_words_of_a_judge_lose_a_replay(world, upstream):
     prompt_id = prompt_with_tools(world)
     session_id = record_session(world, prompt_id, [THANKS])
     case = make_case(world, session_id, assertionType="AI")
-    verdict = json.dumps({"reasoning": "half \ud83d, \0", "verdict": "failed"})
-    upstream.script(Reply(text="You are welcome!"), Reply(text=verdict))
+    upstream.script(Reply(text="You are welcome!"), judged("failed", findings=[finding("half \ud83d, \0")]))
     replay = finished(world, _judged(world, case["id"]))
 
     assert (replay["status"], replay["turns"][0]["steps"][0]["reason"]) == ("failed", "half \ufffd, \ufffd")

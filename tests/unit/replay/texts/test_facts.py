@@ -38,8 +38,6 @@ SHOP = Sources(
         ("It comes on 2026-11-05.", "It comes on November 5th, in the afternoon."),
         ("It comes at 14:30.", "It comes at 2:30 pm."),
         ("I wrote to anna@example.com.", "A mail to Anna@Example.com is out."),
-        ("There are 7 boxes.", "There are seven boxes."),
-        ("There are 7 boxes.", "There are between seven and two hundred boxes."),
         ("Each pays 33.33.", "33.33 each."),
         ("I refund $49.90.", "$49.9 come back."),
         ("It is in Hamburg.", "HAMBURG is where it is."),
@@ -74,61 +72,6 @@ def test_a_number_of_several_words_keeps_none_of_its_parts(
     facts = compare_facts(recorded, produced, Sources(results=[{"n": number}]), keep_said=keep_said)
 
     assert len(facts.lost) == 1
-
-
-@pytest.mark.parametrize(
-    ("recorded", "produced"),
-    [
-        ("There are 16.", "There are sixteen."),
-        ("There are 50.", "There are fifty."),
-        ("Ce sont 17 jours.", "Ce sont dix-sept jours."),
-        ("It takes between 2 and 3 days.", "It takes between two and three days."),
-        ("It takes between 20 and 50 days.", "It takes between twenty and fifty days."),
-        ("Tarda entre 20 y 50 días.", "Tarda entre veinte y cincuenta días."),
-        ("It is due 20 days later.", "It is due twenty days later."),
-        ("There are 2 one-way tickets.", "There are two one-way tickets."),
-    ],
-)
-def test_numbers_of_one_word_are_kept(recorded: str, produced: str) -> None:
-    assert compare_facts(recorded, produced, Sources(results=[[2, 3, 16, 17, 20, 50]])).agree
-
-
-@pytest.mark.parametrize(
-    ("recorded", "produced"),
-    [
-        ("There are 25.", "There are twenty-five."),
-        ("There are 25 boxes.", "There are twenty five boxes."),
-        ("It is $500.", "It is five hundred dollars."),
-        ("It is 1250.", "It is one thousand two hundred and fifty."),
-        ("It is 100.", "It is a hundred."),
-        ("It is 60.", "It is five dozen."),
-        ("It is $2,000,000.", "It is two million dollars."),
-        ("It is 100 to 200.", "It is between one hundred and two hundred."),
-        ("It is 25 cents.", "It is twenty-five cents."),
-        ("It is 6 cents.", "It is six cents each."),
-        ("C'est 500 €.", "C'est cinq cents euros."),
-        ("C'est 600 €.", "C'est six cents euros."),
-        ("C'est 100 €.", "C'est cent euros."),
-        ("C'est 21 jours.", "C'est vingt et un jours."),
-        ("C'est 71 jours.", "C'est soixante et onze jours."),
-        ("C'est 97 jours.", "C'est quatre-vingt-dix-sept jours."),
-        ("C'est 1980.", "C'est mille neuf cent quatre-vingts."),
-        ("Son 35 días.", "Son treinta y cinco días."),
-        ("Son 22 días.", "Son veintidós días."),
-        ("Son 520 euros.", "Son quinientos veinte euros."),
-        ("Son 120 días.", "Son ciento veinte días."),
-        ("Es sind 25 Tage.", "Es sind fünfundzwanzig Tage."),
-        ("Es sind 502 €.", "Es sind fünfhundertzwei Euro."),
-        ("Es sind 2500 €.", "Es sind zweitausendfünfhundert Euro."),
-        ("Sono 28 giorni.", "Sono ventotto giorni."),
-        ("Sono 500 euro.", "Sono cinquecento euro."),
-        ("Sono 2500 euro.", "Sono duemilacinquecento euro."),
-        ("São 25 dias.", "São vinte e cinco dias."),
-        ("São 1500 euros.", "São mil e quinhentos euros."),
-    ],
-)
-def test_a_number_of_several_words_is_kept(recorded: str, produced: str) -> None:
-    assert compare_facts(recorded, produced, Sources(results=[{"text": recorded}])).agree
 
 
 @pytest.mark.parametrize(
@@ -214,7 +157,6 @@ def test_another_unit_currency_or_scale_loses_the_amount(recorded: str, produced
         ("₹5 lakh", "₹500,000"),
         ("฿500", "500 THB"),
         ("It takes 5 business days.", "Allow 5 working days."),
-        ("It takes 5 business days.", "It takes five business days."),
         ("It takes 5 business days.", "It is a 5-business-day wait."),
         ("It takes 5 calendar days.", "It takes 5 days, not more."),
         ("Es dauert 5 Werktage.", "In 5 Arbeitstagen."),
@@ -504,11 +446,7 @@ def test_another_number_behind_a_label_is_noticed(recorded: str, produced: str) 
         ("You are in Room 12.", "Your room is number 12."),
         ("Your room is 12.", "You are in room 12."),
         ("Choose Option 2.", "Choose the 2nd option."),
-        ("Keep it, or return it.", "Option 1: keep it\nOption 2: return it"),
-        ("Keep it, or return it.", "**Option 1** – keep it, **Option 2** – return it"),
-        ("First open it, then close it.", "Step 1: open it. Step 2: close it."),
         ("Step 1: open it. Step 2: close it.", "First open it, then close it, as in Step 2."),
-        ("Öffnen, dann schließen.", "Schritt 1: öffnen. Schritt 2: schließen."),
     ],
 )
 def test_a_label_in_another_form_and_a_list_of_one_s_own_are_right(recorded: str, produced: str) -> None:

@@ -153,8 +153,6 @@ def test_a_timestamp_holds_a_date_and_a_time() -> None:
     [
         "1. Open it\n2) Close it",
         "**3.** third",
-        "Step 1: wait\nStep 2: go",
-        "Option 1 is free, and Option 2 is not.",
         "on Monday",
         "three of them",
         "open 24/7",

@@ -1,0 +1,172 @@
+"""Compares answers: what rules can decide, and what only a reader can (docs/reference/gate.md)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from msgspec import UNSET
+
+from app.replay.compare import MOST_DIFFERENCES, differences, ignored_paths
+from app.replay.comparison import PASSED, Comparison, OpenTexts, text_differs, unless_any
+from app.replay.findings import Difference, ProducedAnswer
+from app.replay.reader import Reader
+from app.replay.texts.facts import compare_facts
+from app.replay.texts.sources import Sources
+from app.replay.types import Check, CheckedAnswer
+from app.replay.wording import listed
+from app.values.budget import OverBudget, WorkBudget
+from app.values.storable import decode_json
+from app.values.unicode import lowered
+
+_READING = 8  # characters that a step reads in order to parse JSON or to search a text
+_STEPS_OF_AN_ELEMENT = 3  # to parse an element of JSON
+ELEMENTS_MAX = 250_000  # lists, objects and members of JSON in a text that is compared, as in a model's answer
+NO_JUDGE = "the answer has other words, and no model may judge it: compare both texts, and decide"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Compares the answers of one turn; `sources()` has what their values can be from."""
+
+    sources: Callable[[], Sources]
+    reader: Reader
+
+    def compare(self, step: CheckedAnswer, produced: ProducedAnswer) -> Comparison:
+        """Compare two answers. Raises `OverBudget`."""
+        expected, actual, check = expected_answer(step), produced.text, step.check
+        self.reader.budget.spend((len(step.text) + len(actual)) // _READING)
+        if check.answer == "ignore":
+            return PASSED
+        if nok := produced.nok or (None if actual.strip() or not step.text.strip() else "NOK: the answer is empty"):
+            return text_differs(nok, expected, actual, "rule")
+        match check.answer:
+            case "ai":
+                assertion = check.value if isinstance(check.value, str) else None
+                return self._open_answer(step.text, actual, assertion)
+            case "manual":
+                return Comparison("needs_review", "a person decides", decided_by=None)
+            case "contains":
+                return _contains(str(expected), actual)
+            case "regex":
+                return self._matches(str(expected), actual)
+            case "json_subset":
+                return self._json_subset(check, expected, actual)
+            case "strict":
+                return replace(self._strict(check, str(expected), actual), decided_by="text")
+            case "facts":
+                return self._facts(str(expected), actual)
+        return self._meaning(check, str(expected), actual)
+
+    def _matches(self, pattern: str, actual: str) -> Comparison:
+        if self.reader.found(pattern, actual):
+            return PASSED
+        return text_differs("the answer does not match the pattern", pattern, actual)
+
+    def _facts(self, expected: str, actual: str) -> Comparison:
+        facts = compare_facts(expected, actual, self.sources())
+        reasons = [
+            f"the answer {verb} {listed(values)}"
+            for verb, values in (("lost", facts.lost), ("invented", facts.invented))
+            if values
+        ]
+        if reasons:
+            return replace(text_differs("; ".join(reasons), expected, actual, "facts"), facts=facts)
+        return Comparison("passed", facts=facts, decided_by="facts")
+
+    def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
+        """Return the first that decides: the text, a rule; what is left is for a reader (docs/reference/gate.md)."""
+        by_text = replace(self._strict(check, expected, actual), decided_by="text")
+        if by_text.result == "passed":
+            return by_text
+        left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
+        if isinstance(left, dict | list):
+            if right is UNSET:
+                reason = "the answer is no JSON, and the recorded one is"
+                return text_differs(reason, expected, actual, "rule")
+            changed = filter(_has_other_structure, self._differences(check, left, right))
+            if diff := tuple(islice(changed, MOST_DIFFERENCES)):
+                reason = "the answer's JSON has another structure"
+                return Comparison("failed", reason, diff, decided_by="rule", is_by_path=True)
+        return replace(self._open_answer(expected, actual, ""), diff=by_text.diff)
+
+    def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:
+        """Leave an answer to a reader, with the values of both texts as evidence."""
+        facts = compare_facts(recorded, actual, self.sources())
+        texts = OpenTexts("answer", recorded, actual, assertion)
+        return Comparison("needs_review", NO_JUDGE, (Difference("", recorded, actual),), facts, None, texts)
+
+    def _strict(self, check: Check, expected: str, actual: str) -> Comparison:
+        left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
+        if left is not UNSET and right is not UNSET:
+            return unless_any("the answer differs", self._differences(check, left, right))
+        if same_text(expected, actual):
+            return PASSED
+        return text_differs("the answer differs", expected, actual)
+
+    def _json_subset(self, check: Check, expected: Any, actual: str) -> Comparison:
+        left = _parse_json(expected, self.reader.budget) if isinstance(expected, str) else expected
+        right = _parse_json(actual, self.reader.budget)
+        for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
+            if value is UNSET:
+                return text_differs(reason, expected, actual)
+        return unless_any("the answer lacks what is expected", self._differences(check, left, right, subset=True))
+
+    def _differences(self, check: Check, left: Any, right: Any, *, subset: bool = False) -> Iterator[Difference]:
+        ignored = [ignored_paths(check.ignore_paths)]
+        return differences(left, right, subset=subset, ignored=ignored, budget=self.reader.budget)
+
+
+def expected_answer(step: CheckedAnswer) -> Any:
+    """Return what an answer is compared with: the check's value, else the recorded text."""
+    has_value = step.check.value is not None and step.check.answer not in ("ai", "manual", "ignore")
+    return step.check.value if has_value else step.text
+
+
+def same_text(left: str, right: str) -> bool:
+    """Return True if two texts are equal but for white space, case and Unicode's ways to write a character."""
+    return left == right or _folded(left) == _folded(right)
+
+
+def _folded(text: str) -> str:
+    return " ".join(lowered(text).split())
+
+
+def _has_other_structure(difference: Difference) -> bool:
+    """Return True if a key is missing or new, or a value is of another type; null may take any value's place."""
+    types = {_json_type(side) for side in (difference.expected, difference.actual)}
+    if UNSET in (difference.expected, difference.actual):
+        return not difference.path.rpartition("/")[2].isdecimal()  # a list may be longer or shorter
+    return len(types) > 1 and "null" not in types
+
+
+def _json_type(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number"
+    return type(value).__name__
+
+
+def _contains(expected: str, actual: str) -> Comparison:
+    searched = _folded(expected)
+    if searched and searched in _folded(actual):
+        return PASSED
+    reason = "the answer does not contain the text" if searched else "there is no text to look for"
+    return text_differs(reason, expected, actual)
+
+
+def _parse_json(text: str, budget: WorkBudget) -> Any:
+    """Return the JSON value of a text in storable form; UNSET when it has none, or nests too deeply for that.
+
+    Raises `OverBudget` for a text that may have more than `ELEMENTS_MAX` elements.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        elements = sum(map(text.count, ",[{"))
+        if elements > ELEMENTS_MAX:
+            raise OverBudget
+        budget.spend(_STEPS_OF_AN_ELEMENT * elements)
+    try:
+        return decode_json(text)
+    except ValueError:
+        return UNSET

@@ -1,0 +1,62 @@
+"""The result of comparing a recorded step with a produced one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from app.replay.compare import MOST_DIFFERENCES
+from app.replay.findings import ComparisonResult, DecidedBy, Difference
+from app.replay.judging import OpenStepKind
+from app.replay.texts.facts import Facts
+from app.replay.wording import differing
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTexts:
+    """Two texts, or the arguments of two calls, that only a reader can compare.
+
+    `assertion` is the test case's where it is None.
+    """
+
+    kind: OpenStepKind
+    recorded: Any
+    produced: Any
+    assertion: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result of a comparison. With `open` texts it is the result where no judge can be asked.
+
+    `facts` are the values that were compared, where any were, `form` are sentences about arguments that differ in form
+    or in words. Both are evidence for the reader.
+    """
+
+    result: ComparisonResult
+    reason: str | None = None
+    diff: tuple[Difference, ...] = ()
+    facts: Facts | None = None
+    decided_by: DecidedBy | None = "check"
+    open: OpenTexts | None = None
+    form: tuple[str, ...] = ()
+    is_by_path: bool = False
+
+    @property
+    def message(self) -> str | None:
+        """The reason, with both values of each argument that differs."""
+        return f"{self.reason}: {differing(self.diff)}" if self.reason and self.is_by_path else self.reason
+
+
+PASSED = Comparison("passed")
+TOO_LONG = Comparison("needs_review", "too long to compare", decided_by=None)
+
+
+def unless_any(reason: str, differences: Iterator[Difference]) -> Comparison:
+    """Pass unless there are differences, of which a diff shows the first: people read it."""
+    diff = tuple(islice(differences, MOST_DIFFERENCES))
+    return Comparison("failed", reason, diff, is_by_path=True) if diff else PASSED
+
+
+def text_differs(reason: str, expected: Any, actual: str, decided_by: DecidedBy | None = "check") -> Comparison:
+    return Comparison("failed", reason, (Difference("", expected, actual),), decided_by=decided_by)

@@ -1,0 +1,162 @@
+"""Finds out what kind of text an argument is: a value, code, prose, or a search (docs/reference/gate.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unicodedata import category
+
+from app.replay.tables import words
+from app.replay.types import Effect, StringKind
+from app.values.json_pointer import format_pointer
+
+SEVERAL_WORDS = 2
+SEVERAL_CHARACTERS = 8  # of a text in a script that has no spaces between words
+LONGEST = 20_000  # characters of a text of which the shape is looked at
+
+_CODE_KEYS, _SEARCH_KEYS = words("keys", "code"), words("keys", "search")
+_FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
+_BARE = re.compile(r"[\w-]*")
+_PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]+(?:[/\\][\w.@*-]+)+/?")
+_SQL_STATEMENT = re.compile(
+    r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
+    r"|(?:create|drop|alter|truncate)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|function)\b"
+    r"|with\s+\w+(?:\s*\([^)]{0,200}\))?\s+as\s*\()",
+    re.IGNORECASE | re.DOTALL,
+)
+_SHELL = re.compile(
+    r"\s*[a-z][a-z0-9_.+-]{0,30}\s(?:.*\s)?(?:--?[a-zA-Z][\w-]*(?:[=\s]|$)|[|&]{1,2}\s|>{1,2}\s?\S)", re.DOTALL
+)
+_CODE_LINE = re.compile(
+    r".*(?:[{};]|\)\s*:|=>|->|\\)\s*|\s*(?:def|class|func|fn|function)\s+\w*\s*[(:{<].*|\s*(?:const|let|var)\s+\w+\s*=.*"
+    r"|\s*(?:if|for|while|switch)\s*\(.*|\s*(?:if|for|while|elif|else|try|except)\b[^.!?]*:|\s*return\b.*;|#include.*"
+    r"|\s*from\s+\S+\s+import\b.*|\s*import\s+[\w.]+(?:\s+as\s+\w+)?;?|\s*[\w.]+\([^()]*\)\s*|(?:@@|---|\+\+\+) .*"
+    r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|==|!=)\s*\S.*"
+)
+_AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_"
+# Words in lower case that are parts of names.
+_PARTICLES = frozenset(
+    ("von", "van", "de", "der", "den", "di", "da", "del", "della", "do", "dos", "das", "du", "la", "le", "el")
+)
+
+
+def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> StringKind:
+    """Return the kind of a text: by its schema, then by the key that it is under, then by its shape."""
+    media = schema.get("contentMediaType")
+    if isinstance(media, str) and media.split(";")[0].strip() not in ("text/plain", "text/markdown", "text/html"):
+        return "code"
+    if any(keyword in schema for keyword in _FIXED_BY_SCHEMA):
+        return "value"
+    name = _HUMP.sub("_", key).lower()
+    if _is_named(name, _CODE_KEYS) and not _BARE.fullmatch(text):
+        return "code"
+    if is_code(text):
+        return "code"
+    if effect == "read":
+        return "search" if _is_named(name, _SEARCH_KEYS) or is_language(text) else "value"
+    return "prose" if is_language(text) else "value"
+
+
+def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[str, StringKind]:
+    """Return the kinds of the texts of a call by JSON pointer, with `*` for places of lists; values are left out."""
+    kinds = (
+        (format_pointer(path), kind_of(_key(path), part, text, effect))
+        for path, part, text in _texts(arguments, schema)
+    )
+    return {pointer: kind for pointer, kind in kinds if kind != "value"}
+
+
+def is_code(text: str) -> bool:
+    """Return True for a text with the shape of SQL, a shell command, source code, a path, an address or JSON."""
+    text = text[:LONGEST].strip()
+    if _PATH.fullmatch(text) or is_sql(text) or _is_json(text):
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) == 1 and _SHELL.match(text) and not text.endswith((".", "!", "?")):
+        return True
+    return bool(lines) and 2 * sum(_CODE_LINE.fullmatch(line) is not None for line in lines) >= len(lines)
+
+
+def is_sql(text: str) -> bool:
+    """Return True for a text that begins as a statement of SQL does."""
+    return _SQL_STATEMENT.match(text) is not None
+
+
+def is_language(text: str) -> bool:
+    """Return True for several words, of which one is neither a name nor a number."""
+    shown = [word.strip(_AROUND_WORDS) for word in text[:LONGEST].split()]
+    if any("\u3040" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in text[:LONGEST]):
+        return len(text) >= SEVERAL_CHARACTERS
+    if sum(any(map(str.isalpha, word)) for word in shown) < SEVERAL_WORDS:
+        return False
+    return any(
+        len(word) > 1 and word[0].isalpha() and word.islower() and word not in _PARTICLES for word in shown
+    ) or any(char > "\xff" and category(char) == "Lo" for word in shown for char in word[:1])
+
+
+def schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+    """Return the schema of the value at a path, empty where there is none; of several alternatives the first object."""
+    part: Mapping[str, Any] = _resolved(schema, schema)
+    for name in path:
+        below = part.get("items") if isinstance(name, int) or name == "*" else None
+        if below is None:
+            properties = part.get("properties")
+            below = properties.get(name) if isinstance(properties, Mapping) else None
+        part = _resolved(below, schema)
+    return part
+
+
+def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with what its reference, or the first of its alternatives that is no null, adds."""
+    merged: dict[str, Any] = {}
+    for _ in range(8):  # references may lead in a circle
+        if not isinstance(part, Mapping):
+            break
+        merged = {**part, **merged}
+        below: Any = None
+        if isinstance(reference := part.get("$ref"), str) and reference.startswith("#/"):
+            below = root
+            for name in reference[2:].split("/"):
+                below = below.get(name) if isinstance(below, Mapping) else None
+        else:
+            choices: list[Any] = next(
+                (part[key] for key in ("anyOf", "oneOf", "allOf") if isinstance(part.get(key), list)), []
+            )
+            below = next((each for each in choices if isinstance(each, Mapping) and each.get("type") != "null"), None)
+        part = below
+    return merged
+
+
+def _is_named(name: str, keys: frozenset[str]) -> bool:
+    return name in keys or name.rpartition("_")[2] in keys
+
+
+def _is_json(text: str) -> bool:
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _key(path: Sequence[str]) -> str:
+    """Return the last key of a path; that of a list for its places."""
+    return next((name for name in reversed(path) if name != "*"), "")
+
+
+def _texts(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any], str]]:
+    """Yield the path, the schema and the text of every text in a JSON value."""
+    pending: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    while pending:
+        path, inner = pending.pop()
+        if isinstance(inner, dict):
+            pending += [((*path, key), child) for key, child in reversed(inner.items())]
+        elif isinstance(inner, list):
+            pending += [((*path, "*"), child) for child in reversed(inner)]
+        elif isinstance(inner, str):
+            yield path, schema_at(schema, path), inner

@@ -1,0 +1,160 @@
+"""Arguments pass only if they are equal; a reader weighs other words and forms, and all else fails."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments, ranked
+from app.replay.compare import equal
+from app.replay.texts.sources import Sources
+from app.replay.types import Effect, StringKind
+from app.values.json_pointer import PointerTree, parse_pointer
+
+NO_MATCHERS = ranked({})
+
+
+def compare(
+    recorded: Any,
+    produced: Any,
+    effect: Effect = "write",
+    schema: dict[str, Any] | None = None,
+    kinds: dict[str, StringKind] | None = None,
+) -> ArgumentsComparison:
+    tree = PointerTree({parse_pointer(pointer): kind for pointer, kind in (kinds or {}).items()})
+    rules = CallRules(effect, schema or {}, tree)
+    return compare_arguments(recorded, produced, NO_MATCHERS, Sources, rules=rules)
+
+
+def outcome(*arguments: Any, **more: Any) -> str:
+    comparison = compare(*arguments, **more)
+    if comparison.differences:
+        return "failed"
+    return "open" if comparison.open else "equal"
+
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(allow_nan=False) | st.text("ab 1./-@:A", max_size=9)
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+arguments = st.dictionaries(st.sampled_from(["id", "query", "command", "note", "items"]), values, max_size=4)
+effects = st.sampled_from(["read", "write"])
+
+
+@given(arguments, effects)
+def test_equal_arguments_are_equal(recorded: Any, effect: Effect) -> None:
+    assert outcome(recorded, copy(recorded), effect) == "equal"
+    assert outcome(recorded, dict(reversed(recorded.items())), effect) == "equal"
+
+
+@given(arguments, arguments, effects)
+def test_no_other_arguments_are_equal(recorded: Any, produced: Any, effect: Effect) -> None:
+    assert (outcome(recorded, produced, effect) == "equal") == equal(recorded, produced)
+
+
+@given(arguments, arguments, effects)
+def test_forms_are_symmetric(one: Any, other: Any, effect: Effect) -> None:
+    forms = [
+        {(each.path, each.note) for each in compare(left, right, effect).open if "other" not in each.note[:6]}
+        for left, right in ((one, other), (other, one))
+    ]
+
+    assert forms[0] == forms[1]
+
+
+@given(st.lists(values, min_size=2, max_size=5), st.randoms())
+def test_the_same_entries_in_another_order_are_open(entries: list[Any], random: Any) -> None:
+    shuffled = random.sample(entries, len(entries))
+
+    expected = "equal" if equal(entries, shuffled) else "open"
+    assert outcome({"ids": entries}, {"ids": shuffled}) == expected
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))
+def test_another_number_fails(number: int, more: int) -> None:
+    assert outcome({"amount": number}, {"amount": number + more}) == "failed"
+    assert outcome({"amount": number}, {"amount": str(number + more)}) == "failed"
+    assert outcome({"amount": number}, {"amount": str(number)}) == "open"
+    assert outcome({"amount": number}, {"amount": float(number)}) == "equal"
+
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "limit": {"type": "integer", "default": 10},
+        "unit": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        "at": {"type": "string", "format": "date-time"},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced", "expected"),
+    [
+        ({}, {"limit": 10}, "equal"),
+        ({"limit": 10.0}, {}, "equal"),
+        ({}, {"unit": None}, "equal"),
+        ({}, {"limit": 11}, "failed"),
+        ({}, {"other": 10}, "failed"),
+        ({}, {"other": None}, "open"),
+        ({"at": "2026-04-03T14:00:00Z"}, {"at": "2026-04-03T16:00:00+02:00"}, "equal"),
+        ({"at": "2026-04-03T14:00:00"}, {"at": "2026-04-03T14:00"}, "equal"),
+        ({"at": "2026-04-03T14:00:00"}, {"at": "2026-04-03T14:00:00Z"}, "failed"),
+        ({"at": "2026-04-03T14:00:00Z"}, {"at": "2026-04-03T14:00:01Z"}, "failed"),
+        ({"when": "2026-04-03T14:00:00Z"}, {"when": "2026-04-03T16:00:00+02:00"}, "open"),
+    ],
+)
+def test_the_schema_says_what_is_equal(recorded: Any, produced: Any, expected: str) -> None:
+    assert outcome(recorded, produced, schema=SCHEMA) == expected
+    assert outcome(produced, recorded, schema=SCHEMA) == expected
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced", "write", "read"),
+    [
+        ({"to": "Ada@Example.com"}, {"to": "ada@example.com"}, "open", "open"),
+        ({"to": "ada@example.com"}, {"to": "eve@example.com"}, "failed", "failed"),
+        ({"path": "./src//a.py"}, {"path": "src/a.py"}, "open", "open"),
+        ({"path": "src/a.py"}, {"path": "src/b.py"}, "failed", "open"),
+        ({"command": "rm -r a"}, {"command": "rm -R a"}, "failed", "open"),
+        ({"sql": "select a from t"}, {"sql": "select b from t"}, "failed", "open"),
+        ({"note": "It came too late."}, {"note": "The parcel was late."}, "open", "open"),
+        ({"note": "It came too late."}, {"note": ""}, "failed", "failed"),
+        ({"note": "It came too late."}, {"note": "rm -rf / --force"}, "failed", "open"),
+        ({"query": "refund"}, {"query": "refunds"}, "failed", "open"),
+        ({"ok": True}, {"ok": "true"}, "open", "open"),
+        ({"ok": True}, {"ok": 1}, "failed", "failed"),
+        ({"city": "Rome"}, {"city": "Oslo"}, "failed", "failed"),
+        ({"a": [1, 2]}, {"a": [1, 2, 2]}, "failed", "failed"),
+        ({"a": {"b": [{"c": 1}, {"d": "2"}]}}, {"a": {"b": [{"d": 2}, {"c": 1}]}}, "open", "open"),
+    ],
+)
+def test_differences_by_kind(recorded: Any, produced: Any, write: str, read: str) -> None:
+    assert outcome(recorded, produced) == write
+    assert outcome(recorded, produced, "read") == read
+
+
+def test_a_kind_that_the_test_case_sets_wins() -> None:
+    recorded, produced = {"note": "It came too late."}, {"note": "The parcel was late."}
+
+    assert outcome(recorded, produced, kinds={"/note": "value"}) == "failed"
+    assert outcome({"id": "A"}, {"id": "B"}, kinds={"/id": "prose"}) == "open"
+    assert outcome({"l": [{"id": "A"}]}, {"l": [{"id": "B"}]}, kinds={"/l/*/id": "prose"}) == "open"
+
+
+def test_what_differs_is_named_for_the_reader() -> None:
+    comparison = compare({"ids": [1, 2], "note": "pay $5 to Ada today"}, {"ids": [2, 1], "note": "pay $6 to Ada today"})
+
+    assert [(each.path, each.note) for each in comparison.open] == [
+        ("/ids", "the same entries in another order"),
+        ("/note", "other words"),
+    ]
+    assert comparison.facts is not None
+    assert comparison.facts.invented == ("$6",)

@@ -1,0 +1,134 @@
+"""Commands and statements that only read are known by lists of programs and words; all else writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.replay.commands import command_reads, sql_reads
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls",
+        "ls -la /tmp && cat notes.txt | head -5",
+        "grep -rn 'def x$' src | sort -u | wc -l",
+        "find . -name '*.py' -newer setup.py",
+        "git status",
+        "git --no-pager log -3 --oneline",
+        "git branch -a",
+        "sed -n 1,20p app.py",
+        "date +%F",
+        "cd app && rg TODO",
+        ["git", "diff"],
+        ["bash", "-lc", "cat a | wc -l"],
+        ["cat", "a;b"],
+    ],
+)
+def test_a_command_of_programs_that_read_reads(command: Any) -> None:
+    assert command_reads(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "rm -rf build",
+        "ls > files.txt",
+        "cat a >> b",
+        "cat < a",
+        "ls; rm a",
+        "ls & rm a",
+        "ls || rm a",
+        "ls\nrm a",
+        "cat $(rm a)",
+        "cat `rm a`",
+        "cat ${X:=y}",
+        "$CMD",
+        'cat "$(rm a)"',
+        "X=1 ls",
+        "./ls",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "find . -fprint out",
+        "sort -o out in",
+        "sort -uo out in",
+        "sort --output=out in",
+        "git commit -m x",
+        "git branch new",
+        "git diff --output=x",
+        "git -c core.pager=rm log",
+        "git",
+        "sed -i s/a/b/ x",
+        "sed -n 'w out' x",
+        "date -s 10:00",
+        "uniq in out",
+        "ls |",
+        "| ls",
+        "cat 'a",
+        "xargs rm",
+        "cat a | tee b",
+        "(ls)",
+        ["rm", "a"],
+        ["bash", "-c", "rm a"],
+        ["bash", "-c", "ls", "x"],
+        [],
+        None,
+        7,
+        {"cmd": "ls"},
+        "cat " + "a" * 50_000,
+    ],
+)
+def test_all_other_commands_write(command: Any) -> None:
+    assert not command_reads(command)
+
+
+@given(
+    st.text(max_size=40),
+    st.sampled_from([">", ">>", ";", "&", "$(", "`", "\n", "||", "| tee ", " -delete"]),
+    st.text(max_size=9),
+)
+def test_nothing_makes_a_command_read_that_writes_behind_an_operator(head: str, operator: str, tail: str) -> None:
+    assert not command_reads(f"find . {operator}rm x") or operator == " -delete"
+    if command_reads(head) and not set("'\"\\") & set(head):
+        assert not command_reads(f"{head}{operator} rm x")
+    assert not command_reads(f"rm {tail}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select 1",
+        "SELECT name, count(*) FROM users WHERE note = 'please delete it' GROUP BY name;",
+        "WITH recent AS (SELECT * FROM orders) SELECT avg(total) FROM recent -- drop nothing",
+        "SHOW TABLES; DESCRIBE users",
+        "EXPLAIN SELECT 1",
+    ],
+)
+def test_a_statement_that_selects_reads(statement: str) -> None:
+    assert sql_reads(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "",
+        "-- select",
+        "DELETE FROM users",
+        "SELECT 1; DROP TABLE users",
+        "WITH gone AS (DELETE FROM users RETURNING *) SELECT * FROM gone",
+        "SELECT * INTO copies FROM users",
+        "SELECT * FROM users FOR UPDATE",
+        "SELECT pg_terminate_backend(7)",
+        "SELECT setval('s', 1)",
+        "EXPLAIN ANALYZE DELETE FROM users",
+        "vacuum",
+        "select " + "a," * 20_000,
+    ],
+)
+def test_all_other_statements_write(statement: str) -> None:
+    assert not sql_reads(statement)

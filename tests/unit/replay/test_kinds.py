@@ -1,0 +1,101 @@
+"""The kind of a text is found by its schema, its key and its shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.replay.kinds import kind_of, kinds_of, schema_at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM users WHERE age > 5",
+        "delete from users",
+        "create or replace view v as select 1",
+        "with x as (select 1) select * from x",
+        "npm install --save express",
+        "cat a.txt | grep b",
+        "def f(x):\n    return x + 1\n",
+        "const total = items.length;\nsend(total);",
+        "if (a == b) { stop(); }",
+        "/etc/hosts",
+        "src/app/main.py",
+        "https://example.com/a?b=c",
+        '{"a": [1, 2]}',
+        "[1, 2]",
+        "x = compute(y)",
+        "@@ -1,2 +1,2 @@\n-a = 1;\n+a = 2;",
+    ],
+)
+def test_code_is_known_by_its_shape(text: str) -> None:
+    assert kind_of("input", {}, text, "write") == "code"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello Maria, your parcel (A-1) arrives on Friday; please be at home.",
+        "Dear team,\n\n- the release is done\n- the notes follow\n\nBest wishes\nAnna",
+        "please select the best seat from the list",
+        "We update prices daily, and set them by hand.",
+        "Bitte rufen Sie mich morgen an.",
+        "予約を明日に変更してください",
+        "يرجى تأكيد الموعد",
+        "late delivery",
+        "If you agree, reply with yes. Otherwise call us (we are open until 5).",
+    ],
+)
+def test_language_is_prose_in_a_write_and_a_search_in_a_read(text: str) -> None:
+    assert kind_of("input", {}, text, "write") == "prose"
+    assert kind_of("input", {}, text, "read") == "search"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A-1042", "Ada Lovelace", "Ludwig van Beethoven", "12 High Street, Berlin", "DE89 3704 0044", "done", "", "5"],
+)
+def test_ids_names_and_single_words_are_values(text: str) -> None:
+    assert kind_of("input", {}, text, "write") == "value"
+    assert kind_of("input", {}, text, "read") == "value"
+
+
+def test_keys_name_code_and_searches() -> None:
+    for key in ("command", "shellCommand", "sql", "old_string", "filePath", "cron", "regex"):
+        assert kind_of(key, {}, "a b*", "read") == "code"
+    assert kind_of("code", {}, "SAVE20", "write") == "value"
+    assert kind_of("search_query", {}, "refunds", "read") == "search"
+    assert kind_of("query", {}, "refunds", "write") == "value"
+
+
+def test_a_schema_comes_first() -> None:
+    assert kind_of("note", {"enum": ["a b"]}, "in progress now", "write") == "value"
+    assert kind_of("at", {"format": "date-time"}, "some words here", "write") == "value"
+    assert kind_of("body", {"contentMediaType": "application/sql"}, "some words here", "write") == "code"
+    assert kind_of("body", {"contentMediaType": "text/plain"}, "some words here", "write") == "prose"
+
+
+def test_the_schema_of_a_place_is_found_through_references_and_alternatives() -> None:
+    schema: dict[str, Any] = {
+        "properties": {
+            "at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "default": None},
+            "people": {"type": "array", "items": {"$ref": "#/$defs/Person"}},
+            "loop": {"$ref": "#/properties/loop"},
+        },
+        "$defs": {"Person": {"properties": {"role": {"enum": ["a"], "default": "a"}}}},
+    }
+
+    assert schema_at(schema, ("at",))["format"] == "date-time"
+    assert schema_at(schema, ("at",))["default"] is None
+    assert schema_at(schema, ("people", 0, "role"))["default"] == "a"
+    assert schema_at(schema, ("people", "*", "role"))["default"] == "a"
+    assert "properties" not in schema_at(schema, ("loop",))
+    assert schema_at(schema, ("none", "there")) == {}
+
+
+def test_kinds_of_a_call_are_named_by_pointer() -> None:
+    arguments = {"to": "a@b.c", "notes": [{"text": "see you on Friday then"}], "command": "ls -la"}
+
+    assert kinds_of(arguments, {}, "write") == {"/notes/*/text": "prose", "/command": "code"}

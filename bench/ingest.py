@@ -98,13 +98,13 @@ class BareInserts:
 
 
 def _insert_bare(driver: Any, rows: Sequence[queries.Values]) -> None:
-    into = f"INTO bare_spans ({', '.join(spans.COLUMNS)}) VALUES "
+    into = f"INTO bare_spans ({', '.join(spans.SPAN_COLUMNS)}) VALUES "
     if isinstance(driver, sqlite3.Connection):
-        driver.executemany(f"INSERT OR IGNORE {into} ({', '.join('?' * len(spans.COLUMNS))})", rows)
+        driver.executemany(f"INSERT OR IGNORE {into} ({', '.join('?' * len(spans.SPAN_COLUMNS))})", rows)
         return
     from MySQLdb.cursors import Cursor  # its own, not the one that Reprise uses
 
-    places = f"({', '.join(['%s'] * len(spans.COLUMNS))})"
+    places = f"({', '.join(['%s'] * len(spans.SPAN_COLUMNS))})"
     with driver.cursor(Cursor) as cursor:
         cursor.execute(f"INSERT IGNORE {into} {', '.join([places] * len(rows))}", tuple(chain.from_iterable(rows)))
 

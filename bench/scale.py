@@ -31,7 +31,7 @@ from app.models.queries import insert_row
 from app.models.removal import TurnScope
 from app.models.turns import turns
 from app.process.application import build_app
-from app.services.scores.checking import TURNS_AT_ONCE
+from app.services.scores.checking import TURNS_PER_CHECKING
 from app.services.scores.online_checks import NewCheck
 from app.services.sessions.saved_filters import FILTERS_MAX, NewFilter
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
@@ -124,7 +124,7 @@ class Bench:
 
     def next_turns(self, check: OnlineCheck) -> object:
         with self.container.database.read() as connection:
-            return online_checks.turns_after(connection, check, before_batch=2**62, limit=TURNS_AT_ONCE)
+            return online_checks.turns_after(connection, check, before_batch=2**62, limit=TURNS_PER_CHECKING)
 
     def grow(self, count: int, model_id: int) -> float:
         """Write `count` spans and a tenth as many runs, and do the clock's work on them; return spans per second."""

@@ -30,7 +30,7 @@ RunActor = dramatiq.Actor[[int], None]
 
 AROUND_THE_CALL_S = 120
 """The time for the claim, the files and the storing of an answer, on top of the model call."""
-LOOK_S = 15.0
+ROW_CHECK_S = 15.0
 """How often the row is read while a caller waits.
 
 The end of a run may not be announced: its worker may have died right after the commit, or Redis may be away.
@@ -81,11 +81,11 @@ class RunDelivery:
         deadline.allow(self.wait_s + AFTER_WAIT_S)
         completions = self.runs.ending.completions
         completions.listen()
-        end = None if started.joined else completions.wait(started.run_id, min(shortened(LOOK_S), self.wait_s))
+        end = None if started.joined else completions.wait(started.run_id, min(shortened(ROW_CHECK_S), self.wait_s))
         while not (row := self._row(started, end)).finished:
             if time.monotonic() >= until:
                 raise still_in_work(row.id, self.wait_s)
-            end = completions.wait(row.id, min(shortened(LOOK_S), until - time.monotonic()))
+            end = completions.wait(row.id, min(shortened(ROW_CHECK_S), until - time.monotonic()))
         return row if started.joined else self.runs.masking.as_said(row)
 
     def _row(self, started: StartedRun, end: Announcement | None) -> RunRow:

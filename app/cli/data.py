@@ -134,10 +134,10 @@ def _confirm(what: str, yes: bool) -> None:
 @click.command()
 def compress() -> None:
     """Compress uncompressed data, and the spans of each turn together; servers may be running."""
-    from app.services.data.compression import COLUMNS
+    from app.services.data.compression import COMPRESSED_COLUMNS
 
     service = context.container().services.compression
-    for column in COLUMNS:
+    for column in COMPRESSED_COLUMNS:
         last_id, compressed = service.last_id(column), 0
         with click.progressbar(length=last_id, label=str(column), file=sys.stderr) as bar:
             for checked, rows in service.compress(column, until_id=last_id):

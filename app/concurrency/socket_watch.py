@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-LOOK_S = 0.1
+SOCKET_CHECK_S = 0.1
 # The thread ends after this many looks without a wait, and the next wait starts another one.
 QUIET_LOOKS = 10
 # Descriptors that a driver returns before it has a socket: none, or a standard file of the process.
@@ -63,7 +63,7 @@ class SocketWatch:
     def _work(self) -> None:
         quiet = 0
         while quiet < QUIET_LOOKS or not self._retires():
-            time.sleep(LOOK_S)
+            time.sleep(SOCKET_CHECK_S)
             quiet = 0 if self._look(time.monotonic()) else quiet + 1
 
     def _retires(self) -> bool:

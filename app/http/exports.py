@@ -23,7 +23,7 @@ from app.services.sessions.listing import ListedSession
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 # Concurrent exports of one organization per web process. A slow reader occupies a thread while it reads.
-AT_ONCE = 8
+EXPORTS_PER_ORGANIZATION = 8
 # A caller that receives no piece within this time is gone. Long records are sent in pieces for slow connections.
 STALLED_S = 60.0
 PIECE = 64 * 1024

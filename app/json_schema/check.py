@@ -277,7 +277,7 @@ METASCHEMA: Schema = {
 
 
 # About half a second of processor time at worst, and an answer of a megabyte at ordinary schemas.
-STEPS_MAX = 400_000
+CHECK_STEPS_MAX = 400_000
 
 
 def breach_of(schema: Any, value: Any, budget: WorkBudget) -> Breach | None:

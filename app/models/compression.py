@@ -52,7 +52,7 @@ For the spans of a turn this is faster than level 5 and leaves less: see "Sizes"
 SMALL_BYTES = 64 * 1024
 LARGE_LEVEL = 3
 """Of Zstandard's levels, that of larger bodies: it finds what repeats itself far apart, which small tables forget."""
-AT_ONCE = 1024
+BODIES_PER_CALL = 1024
 """Bodies that are compressed by one call."""
 _FIRST_OF_TEXTS = 9
 _COMPRESSES = "reprise_compresses"
@@ -105,7 +105,7 @@ def compress_all(bodies: Sequence[Body]) -> list[bytes]:
     Bodies are compressed many at a time, because each call of Zstandard releases the lock of the interpreter and waits
     for it again. A large batch is split, since all its frames would be in memory too.
     """
-    pieces = (bodies[start : start + AT_ONCE] for start in range(0, len(bodies), AT_ONCE))
+    pieces = (bodies[start : start + BODIES_PER_CALL] for start in range(0, len(bodies), BODIES_PER_CALL))
     return [one for piece in pieces for one in _shortest(piece)]
 
 

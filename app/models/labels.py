@@ -19,7 +19,7 @@ from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
 from app.values.structs import decoder
 
-NAME_MAX = 64
+LABEL_NAME_MAX = 64
 
 
 class Split(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class LabelsJson(Json):
 label_versions = new_table(
     "label_versions",
     Column("prompt_id", BigInt, ForeignKey("prompts.id"), nullable=False),
-    Column("label", exact(NAME_MAX), nullable=False),
+    Column("label", exact(LABEL_NAME_MAX), nullable=False),
     Column("commit_hash", exact(64), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("prompt_id", "label", "commit_hash"),

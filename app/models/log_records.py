@@ -31,7 +31,7 @@ log_records = new_table(
     Index("ix_log_records_project_id_waiting_since", "project_id", "waiting_since"),
 )
 
-COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")
+LOG_RECORD_COLUMNS = ("project_id", "trace_id", "span_id", "digest", "prompt_id", "time_ns", "body", "waiting_since")
 NewRecord = tuple[int, bytes, bytes, bytes, int | None, int, bytes, int]
 """A row in the order of COLUMNS; the body may be compressed."""
 
@@ -48,7 +48,7 @@ def has_any(connection: Connection, *, project_id: int) -> bool:
 def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
     """Store those of `rows` that are not stored yet; returns their number."""
     # In key order, as two batches may have the same; the sort keeps the order of a span's own records.
-    return queries.insert_new(connection, "log_records", COLUMNS, sorted(rows, key=itemgetter(1, 2)))
+    return queries.insert_new(connection, "log_records", LOG_RECORD_COLUMNS, sorted(rows, key=itemgetter(1, 2)))
 
 
 def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:

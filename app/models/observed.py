@@ -46,8 +46,8 @@ observed_daily = new_table(
     Index("ix_observed_daily_prompt_id", "prompt_id"),
 )
 
-COLUMNS = tuple(ObservedRow.__dataclass_fields__)
-SUMS = COLUMNS[len(_KEY) :]
+OBSERVED_COLUMNS = tuple(ObservedRow.__dataclass_fields__)
+SUMS = OBSERVED_COLUMNS[len(_KEY) :]
 _C = observed_daily.c
 # By the names of the API's groupBy; a price is applied to each sum of one model and size.
 GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
@@ -64,8 +64,8 @@ def slot_of(batch_id: int) -> int:
 
 def add(connection: Connection, rows: Sequence[ObservedRow]) -> None:
     """Add sums (in key order) to their days. Call it last in a transaction, because others wait for these rows."""
-    values = [tuple(getattr(row, name) for name in COLUMNS) for row in rows]
-    queries.upsert(connection, "observed_daily", COLUMNS, values, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
+    values = [tuple(getattr(row, name) for name in OBSERVED_COLUMNS) for row in rows]
+    queries.upsert(connection, "observed_daily", OBSERVED_COLUMNS, values, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
 
 
 def sum_observed(

@@ -43,7 +43,7 @@ from app.models.spans import IS_HOLDER, spans
 from app.models.turns import turns
 from app.models.waiting import TABLES as WITH_SPANS
 
-TURNS_AT_ONCE = 100
+TURNS_PER_REMOVAL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     transactions at one turn, one waits or is retried.
     """
     c = turns.c
-    picked = _ids(connection, select(c.id).where(scope.condition()).limit(TURNS_AT_ONCE))
+    picked = _ids(connection, select(c.id).where(scope.condition()).limit(TURNS_PER_REMOVAL))
     locked = select(c.id, c.project_id, c.prompt_id, c.trace_id, c.session_key)
     # The condition is checked again under the lock: a span may have been added meanwhile.
     found = connection.execute(locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()).all()

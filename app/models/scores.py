@@ -115,7 +115,7 @@ scores = new_table(
     Index("ix_scores_run_id", "run_id"),
 )
 
-COLUMNS = (
+SCORE_COLUMNS = (
     "project_id",
     "digest",
     "prompt_id",
@@ -143,7 +143,7 @@ _SELECT = select(*queries.columns_of(ScoreRow, scores))
 def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
     """Store the new ones of `rows`; returns their number."""
     # In key order, as two batches may have the same.
-    return queries.insert_new(connection, "scores", COLUMNS, sorted(rows, key=itemgetter(1)))
+    return queries.insert_new(connection, "scores", SCORE_COLUMNS, sorted(rows, key=itemgetter(1)))
 
 
 def put(

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select
 from app.models import queries
 from app.models.base import BigInt, Json, Timestamp, exact, new_table
 
-NAME_MAX = 100
+FILTER_NAME_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SavedFilter:
     id: int
     project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
     prompt_id: Annotated[int | None, BigInt]
-    name: Annotated[str, exact(NAME_MAX)]
+    name: Annotated[str, exact(FILTER_NAME_MAX)]
     filters: Annotated[dict[str, Any], Json]
     created_at: Annotated[datetime, Timestamp]
 

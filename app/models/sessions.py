@@ -31,7 +31,7 @@ from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
-TURNS_AT_ONCE = 2_000
+TURNS_PER_QUERY = 2_000
 """The number of turns with facts in memory at the same time."""
 # Default values for rows that an earlier release stores while it still runs.
 _ZERO, _UNCOUNTED = DefaultClause("0"), DefaultClause("1")
@@ -88,9 +88,9 @@ sessions = new_table(
 
 
 _C = sessions.c
-COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id")
+SESSION_COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name != "id")
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
-_values = attrgetter(*COLUMNS)
+_values = attrgetter(*SESSION_COLUMNS)
 _SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
 _ADD: dict[str, queries.Rule] = {
     "duration_ns": "extent",
@@ -121,7 +121,7 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
 def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> bool:
     """Return whether all rows are known to be new: stored rows have changed, at least their `uncounted`."""
     values = [_values(row) for row in rows]
-    return queries.upsert(connection, "sessions", COLUMNS, values, key=("session_key",), update=update)
+    return queries.upsert(connection, "sessions", SESSION_COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
@@ -156,8 +156,8 @@ def _remove(connection: Connection, project_id: int, session_keys: Sequence[byte
 
 
 def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
-    """Return, by session key, the facts of the sessions with the fewest turns, up to `TURNS_AT_ONCE` turns."""
-    keys, left = [], TURNS_AT_ONCE
+    """Return, by session key, the facts of the sessions with the fewest turns, up to `TURNS_PER_QUERY` turns."""
+    keys, left = [], TURNS_PER_QUERY
     for key in sorted(found, key=lambda key: found[key].turns):
         left -= found[key].turns
         if left >= 0:

@@ -66,7 +66,7 @@ def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     Other transactions must not change the rows before the commit. A row that holds bodies of spans not among `ids` does
     not change, and neither do the rows of its spans. A turn with a damaged body does not change.
     """
-    columns = select(*(_C[name] for name in spans.COLUMNS))
+    columns = select(*(_C[name] for name in spans.SPAN_COLUMNS))
     rows: list[spans.NewSpan] = []
     for some in pieces(sorted(ids)):
         locked = columns.where(_C.id.in_(some)).order_by(_C.id).with_for_update()

@@ -50,7 +50,7 @@ _FORMAT: ColumnElement[bytes] = func.substr(spans.c.body, 1, 1, type_=LargeBinar
 IS_HOLDER = type_coerce(span_bodies.TOGETHER, LargeBinary) == _FORMAT
 """The condition that a row has the bodies of other spans, too."""
 
-COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
+SPAN_COLUMNS = ("project_id", "trace_id", "span_id", "prompt_id", "batch_id", "scope", "body")
 NewSpan = tuple[int, bytes, bytes, int, int, str, bytes | memoryview]
 """A row in the order of COLUMNS, with its own scope and the stored form of its body."""
 
@@ -81,13 +81,13 @@ def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
 
     If some were not stored, bodies of the others may be in their rows: see `replace_bodies`.
     """
-    return queries.insert_new(connection, "spans", COLUMNS, rows)
+    return queries.insert_new(connection, "spans", SPAN_COLUMNS, rows)
 
 
 def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
     """Write the scopes and bodies of `rows` (in key order), which this transaction stored or has locked."""
     key = ("project_id", "trace_id", "span_id")
-    queries.upsert(connection, "spans", COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})
+    queries.upsert(connection, "spans", SPAN_COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})
 
 
 def stored_keys(

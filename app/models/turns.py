@@ -45,10 +45,10 @@ turns = new_table(
 )
 
 
-COLUMNS = tuple(TurnRow.__dataclass_fields__)
+TURN_COLUMNS = tuple(TurnRow.__dataclass_fields__)
 _SELECT = select(*queries.columns_of(TurnRow, turns))
 _KEY = ("prompt_id", "trace_id")
-_before_facts = attrgetter(*COLUMNS[: COLUMNS.index("facts")])
+_before_facts = attrgetter(*TURN_COLUMNS[: TURN_COLUMNS.index("facts")])
 
 
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
@@ -59,14 +59,14 @@ def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Val
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store the new ones of `rows` (in key order); returns their number."""
-    return queries.insert_new(connection, "turns", COLUMNS, _values(connection, rows))
+    return queries.insert_new(connection, "turns", TURN_COLUMNS, _values(connection, rows))
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are stored and that this transaction has locked."""
-    changed = [name for name in COLUMNS if name not in ("project_id", *_KEY)]
+    changed = [name for name in TURN_COLUMNS if name not in ("project_id", *_KEY)]
     queries.upsert(
-        connection, "turns", COLUMNS, _values(connection, rows), key=_KEY, update=dict.fromkeys(changed, "new")
+        connection, "turns", TURN_COLUMNS, _values(connection, rows), key=_KEY, update=dict.fromkeys(changed, "new")
     )
 
 

@@ -14,7 +14,7 @@ from app.otlp.values import attributes, time_ns
 EVALUATION = "gen_ai.evaluation.result"
 MARK = EVALUATION.encode()
 """Bytes that a span with an evaluation has, and a batch with such a span."""
-NAME_MAX = 255
+EVALUATION_NAME_MAX = 255
 """Characters kept of an evaluation's name, and of its label."""
 SPAN_MAX = 1000
 """Events of a span that are read as evaluations."""
@@ -32,9 +32,9 @@ class Evaluation:
 
 def evaluation_of(named: Mapping[str, Any]) -> Evaluation | None:
     """Return the evaluation in these attributes; None if they have no name, or nothing else."""
-    name = text_of(named.get("gen_ai.evaluation.name"))[:NAME_MAX]
+    name = text_of(named.get("gen_ai.evaluation.name"))[:EVALUATION_NAME_MAX]
     value = _number(named.get("gen_ai.evaluation.score.value"))
-    label = text_of(named.get("gen_ai.evaluation.score.label"))[:NAME_MAX] or None
+    label = text_of(named.get("gen_ai.evaluation.score.label"))[:EVALUATION_NAME_MAX] or None
     comment = text_of(named.get("gen_ai.evaluation.explanation")) or None
     if not name or (value, label, comment) == (None, None, None):
         return None

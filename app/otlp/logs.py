@@ -28,7 +28,7 @@ from app.otlp.normalise.messages import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
 from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, integer_of, time_ns
-from app.otlp.wire import FIELDS_MAX
+from app.otlp.wire import WIRE_FIELDS_MAX
 from app.values.json import Body, parse_json, valid_utf8, without_bom
 from app.values.structs import decoder
 
@@ -91,8 +91,8 @@ def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int
     found = DecodedLogs()
     for read in _of_protobuf(body) if protobuf else _of_json(body):
         found.received += 1
-        if found.received > FIELDS_MAX:
-            raise Invalid(f"The export has more than {FIELDS_MAX} log records; send smaller batches.")
+        if found.received > WIRE_FIELDS_MAX:
+            raise Invalid(f"The export has more than {WIRE_FIELDS_MAX} log records; send smaller batches.")
         try:
             record = _record(read(), prompt_id)
             if record and len(record.raw) > limit:

@@ -20,7 +20,7 @@ from app.values.json import parse_json
 
 ITEM_ELEMENTS_MAX = 200_000
 """Attributes, events, links and members of lists that a span or a log record may have."""
-ELEMENTS_MAX = 1_000_000
+MESSAGE_ELEMENTS_MAX = 1_000_000
 """The elements of all spans in a batch. Counting an element costs two microseconds at most."""
 ELEMENT_BYTES_MIN = 2
 # JSON has at least one of these for each member of a list; texts may have them, too.
@@ -31,7 +31,7 @@ _OF_MEMBERS = (b"{", b"[", b",")
 class Elements:
     """The remaining elements of a batch, and of the span or log record that is being read."""
 
-    batch: int = ELEMENTS_MAX
+    batch: int = MESSAGE_ELEMENTS_MAX
     item: int = ITEM_ELEMENTS_MAX
 
     def take(self, count: int) -> None:
@@ -41,7 +41,9 @@ class Elements:
         if self.item < 0:
             raise OverflowError
         if self.batch < 0:
-            raise TooLarge(f"The batch has more than {ELEMENTS_MAX} attributes and values; send smaller batches.")
+            raise TooLarge(
+                f"The batch has more than {MESSAGE_ELEMENTS_MAX} attributes and values; send smaller batches."
+            )
 
 
 TOO_MANY = f"more than {ITEM_ELEMENTS_MAX} attributes and values"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.errors import Invalid
 
-FIELDS_MAX = 500_000
+WIRE_FIELDS_MAX = 500_000
 """Fields of an export outside of its spans: its groups, and the spans themselves. Each costs about a microsecond."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -23,7 +23,7 @@ _VARINT_BYTES = 10
 class WireWalk:
     """The walk through one body, with the fields that are left to it."""
 
-    left: int = FIELDS_MAX
+    left: int = WIRE_FIELDS_MAX
 
     def messages(self, data: memoryview, number: int) -> Iterator[memoryview]:
         """Return the bytes of each field `number` of the message in `data`, in order; `Invalid` where it is none."""
@@ -35,7 +35,7 @@ class WireWalk:
         while at < end:
             self.left -= 1
             if self.left < 0:
-                raise Invalid(f"The export has more than {FIELDS_MAX} spans and groups; send smaller batches.")
+                raise Invalid(f"The export has more than {WIRE_FIELDS_MAX} spans and groups; send smaller batches.")
             tag, at = _varint(data, at)
             kind = tag & 7
             size, at = _varint(data, at) if kind in (_BYTES, _VARINT) else (_SIZES.get(kind, end), at)

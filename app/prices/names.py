@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-NAME_MAX = 255
+PRICED_NAME_MAX = 255
 """Characters of a name that are compared."""
-LONGEST = 2 * NAME_MAX
+LONGEST = 2 * PRICED_NAME_MAX
 """Characters of a name that are cached: there may be blanks before the compared characters."""
 
 _OTHER = re.compile(r"[^a-z0-9]+")
@@ -36,12 +36,12 @@ _CLAUDE = (
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a provider's name: `azure.ai.openai` has three."""
-    return frozenset(_OTHER.split(text[:NAME_MAX].lower())) - {""}
+    return frozenset(_OTHER.split(text[:PRICED_NAME_MAX].lower())) - {""}
 
 
 def key_of(name: str) -> str:
     """Return the key of a name, without its path, its region and what a host adds."""
-    text = name.strip().lower()[:NAME_MAX]
+    text = name.strip().lower()[:PRICED_NAME_MAX]
     if not text.startswith("ft:"):
         text = text.rsplit("/", 1)[-1].split("@", 1)[0]
         text = _VENDOR.sub("", _REGION.sub("", text))

@@ -11,7 +11,7 @@ from app.api.authentication import Authentication
 from app.concurrency.quotas import Quota
 from app.http import errors
 from app.http.compression import Compression
-from app.http.exports import AT_ONCE
+from app.http.exports import EXPORTS_PER_ORGANIZATION
 from app.http.middleware import (
     Bulkhead,
     Deadlines,
@@ -79,7 +79,7 @@ def bulkheads(container: Container) -> list[Bulkhead]:
         Bulkhead(batches, kind="stores", noun="batches", on_refused=lambda: count(SHARE_REFUSED, "batches")),
         Bulkhead(followed, kind="follows", noun="followers", on_refused=lambda: count(SHARE_REFUSED, "follows")),
         Bulkhead(
-            Quota.of(AT_ONCE, percent),
+            Quota.of(EXPORTS_PER_ORGANIZATION, percent),
             kind="exports",
             noun="exports",
             on_refused=lambda: count(SHARE_REFUSED, "exports"),

@@ -31,7 +31,7 @@ STOP_S = 45.0
 TICK_S = 0.2
 # A child that ends earlier than this is restarted after a pause, which doubles each time.
 STABLE_S = 10.0
-PAUSE_S = (0.5, 30.0)
+PAUSES_BEFORE_RESTART_S = (0.5, 30.0)
 
 
 def procfile(path: Path = PROCFILE) -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ class Child:
     copied: bool = False
     process: BaseProcess | None = None
     started: float = 0.0
-    pause: float = field(default=PAUSE_S[0])
+    pause: float = field(default=PAUSES_BEFORE_RESTART_S[0])
     start_at: float = 0.0
 
     @property
@@ -78,7 +78,9 @@ class Child:
             return
         if self.process is not None:
             lived = now - self.started
-            self.pause = PAUSE_S[0] if lived > STABLE_S else min(self.pause * 2, PAUSE_S[1])
+            self.pause = (
+                PAUSES_BEFORE_RESTART_S[0] if lived > STABLE_S else min(self.pause * 2, PAUSES_BEFORE_RESTART_S[1])
+            )
             log.error("process_died", name=self.name, status=self.process.exitcode, again_in_s=self.pause)
             self.process, self.start_at = None, now + self.pause
         if now >= self.start_at:

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 PROCESSES = min(2, os.cpu_count() or 1)
 """While one process reads a batch, the other one writes; more processes would wait for SQLite's single writer."""
 # Between the end of a process and the start of the next one.
-PAUSE_S = 0.5
+PAUSE_BEFORE_RESTART_S = 0.5
 # A process that is not ready after this long hangs.
 START_S = 60.0
 # A process that has a batch for longer hangs: even on a slow machine the largest batch needs only some seconds.
@@ -147,11 +147,11 @@ class StoringProcess:
                 self._child.end()
             self._child.keep_metrics(self._store)
             status = self._child.wait()
-            if self._stop.wait(PAUSE_S):
+            if self._stop.wait(PAUSE_BEFORE_RESTART_S):
                 return
             log.error("process_died", name="storing", status=status)
             while not self._start_next():
-                if self._stop.wait(PAUSE_S):
+                if self._stop.wait(PAUSE_BEFORE_RESTART_S):
                     return
 
     def _start_next(self) -> bool:

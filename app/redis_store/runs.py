@@ -36,7 +36,7 @@ TTL_ENDED_S = 600
 KIND, DATA, SEALED, END = "kind", "data", "sealed", "end"
 # A run may end before its caller begins to wait. This many ids cover some seconds, even at the highest possible rate.
 REMEMBERED = 10_000
-PAUSE_S = 1.0
+LISTENING_STEP_S = 1.0
 SUBSCRIBE_S = 2.0
 
 
@@ -236,12 +236,12 @@ class RunCompletions:
                     channel.subscribe(keys.RUNS_ENDED)
                     self._listening.set()
                     while not self._closed:
-                        message = channel.get_message(timeout=PAUSE_S)
+                        message = channel.get_message(timeout=LISTENING_STEP_S)
                         if message is not None:
                             self._note(starmap(Announcement, msgspec.msgpack.decode(message["data"])))
             except redis.RedisError as error:
                 log.warning("run_ends_not_heard", error=str(error))
-                time.sleep(PAUSE_S)
+                time.sleep(LISTENING_STEP_S)
 
     def _note(self, ends: Iterable[Announcement]) -> None:
         with self._lock:

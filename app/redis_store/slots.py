@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 # A slot expires this long after the deadline of its call; its holder must be dead by then.
 GRACE_S = 10.0
-PAUSE_S = 0.05
+FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
 # KEYS: for each caller the used slots of its model, then its organization's part of them; ARGV: for each caller its
@@ -156,7 +156,7 @@ class ModelSlots:
 
     def _wait(self, slot: _Slot, name: str, timeout_s: float) -> None:
         deadline = self._monotonic() + timeout_s
-        pause_s = PAUSE_S
+        pause_s = FIRST_PAUSE_S
         while not self._taken(slot):
             if self._monotonic() + pause_s >= deadline:
                 raise ProviderTimeout(

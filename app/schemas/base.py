@@ -21,7 +21,7 @@ PAGE_MAX = 200
 MESSAGES = 10
 MESSAGE_LENGTH = 500
 # Each unknown field costs a message. Objects with more fields than any schema has are refused unread.
-FIELDS_MAX = 100
+OBJECT_FIELDS_MAX = 100
 
 
 class StrictSchema(Schema, metaclass=CamelCaseMeta):
@@ -40,8 +40,8 @@ class StrictSchema(Schema, metaclass=CamelCaseMeta):
     error_messages = {"unknown": "Unknown field.", "type": "Must be a JSON object."}  # noqa: RUF012 - marshmallow's way
 
     def load(self, data: Any, **kwargs: Any) -> Any:
-        if isinstance(data, Mapping) and len(data) > FIELDS_MAX:
-            raise ValidationError(f"Must have at most {FIELDS_MAX} fields.")
+        if isinstance(data, Mapping) and len(data) > OBJECT_FIELDS_MAX:
+            raise ValidationError(f"Must have at most {OBJECT_FIELDS_MAX} fields.")
         return super().load(data, **kwargs)
 
     @post_load

@@ -14,7 +14,7 @@ MAX_DEPTH = 64
 # Counts objects, arrays, keys and scalars. Vendors accept far fewer: OpenAI 5,000 properties, Anthropic less.
 MAX_VALUES = 20_000
 # Twice the steps that checking a valid schema of this size needs.
-STEPS_MAX = 200_000
+SCHEMA_STEPS_MAX = 200_000
 
 
 class JsonSchemaObject(fields.Field[dict[str, Any]]):
@@ -40,7 +40,7 @@ class JsonSchemaObject(fields.Field[dict[str, Any]]):
 
 def _check_schema(value: dict[str, Any]) -> None:
     try:
-        breach = schema_breach(value, WorkBudget(STEPS_MAX))
+        breach = schema_breach(value, WorkBudget(SCHEMA_STEPS_MAX))
     except OverBudget:
         raise ValidationError("Needs too many steps to check.") from None
     if breach:

@@ -26,8 +26,8 @@ class LabelName(fields.String):
     documented: ClassVar = {"not": {"enum": [*RESERVED]}}
 
     def __init__(self, **options: Any) -> None:
-        pattern = rf"[A-Za-z0-9._-]{{1,{labels.NAME_MAX}}}\Z"
-        error = f"Must be 1 to {labels.NAME_MAX} letters, digits, dots, underscores or hyphens."
+        pattern = rf"[A-Za-z0-9._-]{{1,{labels.LABEL_NAME_MAX}}}\Z"
+        error = f"Must be 1 to {labels.LABEL_NAME_MAX} letters, digits, dots, underscores or hyphens."
         super().__init__(validate=[validate.Regexp(pattern, error=error), _not_reserved], **options)
 
 

@@ -15,13 +15,13 @@ from app.schemas.json_schemas import JsonSchemaObject, check_size
 from app.schemas.placeholders import repeated
 from app.services.language_models import credentials
 from app.services.language_models.credentials import BASE_URL_MAX
-from app.services.language_models.service import NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
+from app.services.language_models.service import MODEL_NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
 
 
 class OwnModelSchema(StrictSchema):
     """A model with OpenAI's API. Prices are in USD per million tokens. For "" the credential's base URL is used."""
 
-    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    name = Text(required=True, minimum=1, maximum=MODEL_NAME_MAX, trim=True)
     base_url = Text(maximum=BASE_URL_MAX, trim=True, load_default="")
     prompt_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)
     completion_price = JsonNumber(validate=validate.Range(0, PRICE_MAX), load_default=0)

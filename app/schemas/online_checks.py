@@ -8,7 +8,7 @@ from marshmallow import fields, validate
 
 from app.models import online_checks
 from app.models.online_checks import Kind
-from app.otlp.evaluations import NAME_MAX
+from app.otlp.evaluations import EVALUATION_NAME_MAX
 from app.schemas.answer import AnswerSchema, choice, fields_of
 from app.schemas.base import JsonNumber, StrictBoolean, StrictSchema, Text
 from app.services.scores.online_checks import NewCheck
@@ -19,7 +19,7 @@ COST_MAX = 1_000_000
 
 
 class _OnlineCheckFields(StrictSchema):
-    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    name = Text(required=True, minimum=1, maximum=EVALUATION_NAME_MAX, trim=True)
     kind = fields.String(required=True, validate=validate.OneOf(get_args(Kind)))
     value = Text(required=True, minimum=1, maximum=VALUE_MAX)
     share = JsonNumber(validate=validate.Range(0, 1))

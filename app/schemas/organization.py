@@ -25,13 +25,13 @@ from app.schemas.answer import (
 )
 from app.schemas.base import BoundedList, Moment, StrictSchema, Text
 from app.services.accounts.keys import SCOPES
-from app.services.accounts.projects import NAME_MAX
+from app.services.accounts.projects import PROJECT_NAME_MAX
 from app.services.accounts.service import EMAIL_MAX
 from app.values.regex import LONGEST_PATTERN
 
 
 class ProjectSchema(StrictSchema):
-    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    name = Text(required=True, minimum=1, maximum=PROJECT_NAME_MAX, trim=True)
 
 
 class RoleSchema(StrictSchema):
@@ -90,7 +90,7 @@ AuditLog = listing("entries", AuditEntrySchema, name="AuditLog", paged=True)
 class NewKeySchema(StrictSchema):
     """Without `scopes` the new key gets the scopes of the key that makes it, except `admin`."""
 
-    name = Text(required=True, minimum=1, maximum=NAME_MAX, trim=True)
+    name = Text(required=True, minimum=1, maximum=PROJECT_NAME_MAX, trim=True)
     scopes = BoundedList(
         fields.String(validate=validate.OneOf(sorted(SCOPES))), minimum=1, maximum=len(SCOPES), into=frozenset
     )

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from marshmallow import fields, post_load, validate
 
 from app.models import run_log
-from app.otlp.evaluations import NAME_MAX
+from app.otlp.evaluations import EVALUATION_NAME_MAX
 from app.schemas.answer import AnswerSchema, choice, either, fields_of, integer, many, number, one, part, text, time
 from app.schemas.base import Moment, PageQuerySchema, QueryBoolean, StrictSchema, Text
 from app.schemas.lists import SortedEntries, with_ranges
@@ -39,7 +39,7 @@ class LogFilters(StrictSchema):
     search = Text(maximum=200)
     version = Text(maximum=MAX_NAME)
     model = Text(maximum=MAX_NAME)
-    score = Text(minimum=1, maximum=NAME_MAX)
+    score = Text(minimum=1, maximum=EVALUATION_NAME_MAX)
     min_score = fields.Float()
     max_score = fields.Float()
     min_cost = fields.Float(validate=validate.Range(0))

@@ -33,7 +33,7 @@ from app.schemas.answer import (
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer, CandidateField
 from app.schemas.runs import Cost, Tokens
-from app.services.replays.acceptance import STEPS_MAX
+from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
 from app.services.replays.candidates import DRAFT
 from app.services.replays.frozen import AT_ONCE
 from app.services.replays.service import ReplayView
@@ -73,7 +73,7 @@ class VerdictSchema(StrictSchema):
 class AcceptBatchSchema(StrictSchema):
     """`steps` are keys of acceptable steps. If they are omitted, all acceptable steps are accepted."""
 
-    keys = BoundedList(Text(minimum=1, maximum=64), data_key="steps", maximum=STEPS_MAX, load_default=None)
+    keys = BoundedList(Text(minimum=1, maximum=64), data_key="steps", maximum=ACCEPTED_STEPS_MAX, load_default=None)
 
 
 class ReplayQuerySchema(PageQuerySchema):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, get_args
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from app.models.scores import ScoreRow, Source
-from app.otlp.evaluations import NAME_MAX
+from app.otlp.evaluations import EVALUATION_NAME_MAX
 from app.otlp.names import MAX_CONVERSATION_ID
 from app.schemas.answer import AnswerSchema, Json, choice, fields_of, integer, itself, listing, one, text, time
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
@@ -31,8 +31,8 @@ TARGETS = (
 class ScoreValue(fields.Field[Any]):
     """A number, true or false, or the name of a category."""
 
-    documented: ClassVar = {"type": ["number", "boolean", "string"], "minLength": 1, "maxLength": NAME_MAX}
-    category = Text(minimum=1, maximum=NAME_MAX)
+    documented: ClassVar = {"type": ["number", "boolean", "string"], "minLength": 1, "maxLength": EVALUATION_NAME_MAX}
+    category = Text(minimum=1, maximum=EVALUATION_NAME_MAX)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float | bool | str:
         if isinstance(value, bool):
@@ -98,7 +98,7 @@ class ScoreSchema(StrictSchema):
     command: ClassVar = GivenScore
 
     id = fields.String(validate=validate.Regexp(r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}\Z"))
-    name = Text(required=True, minimum=1, maximum=NAME_MAX)
+    name = Text(required=True, minimum=1, maximum=EVALUATION_NAME_MAX)
     value = ScoreValue(required=True)
     comment = Text(maximum=COMMENT_MAX, allow_none=True)
     target = fields.Nested(ScoredSchema, required=True)
@@ -137,7 +137,7 @@ class GivenScoresSchema(ScoreSchema):
 class ScoreQuerySchema(PageQuerySchema):
     """The scores with a name, or of a run."""
 
-    name = Text(minimum=1, maximum=NAME_MAX)
+    name = Text(minimum=1, maximum=EVALUATION_NAME_MAX)
     run_id = Identifier()
 
 

@@ -37,7 +37,7 @@ class SavedFilterSchema(StrictSchema):
 
     command: ClassVar = NewFilter
 
-    name = Text(required=True, minimum=1, maximum=session_filters.NAME_MAX, trim=True)
+    name = Text(required=True, minimum=1, maximum=session_filters.FILTER_NAME_MAX, trim=True)
     filters = fields.Nested(ChosenFilters, required=True)
 
 

@@ -179,10 +179,10 @@ def session_lines(found: Iterable[session_list.ListedSession]) -> Iterator[bytes
 
 def session_csv(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as CSV."""
-    return (line.encode() for line in csv_lines((dump(ListedSessionSchema, one) for one in found), COLUMNS))
+    return (line.encode() for line in csv_lines((dump(ListedSessionSchema, one) for one in found), CSV_COLUMNS))
 
 
-COLUMNS = [
+CSV_COLUMNS = [
     name
     for key, field in ListedSessionSchema._declared_fields.items()
     for name in (

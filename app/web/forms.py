@@ -20,7 +20,7 @@ from app.http.bodies import read_capped
 
 FIELD = "csrf"
 PROOF_BYTES = 32
-FIELDS_MAX = 1000
+FORM_FIELDS_MAX = 1000
 # Room for a hundred placeholders with a hundred values each, and two fields per value.
 PARTS_MAX = 25_000
 
@@ -93,7 +93,7 @@ def read_form(req: falcon.Request, limit: int, *, with_files: bool = False) -> F
         raise UnsupportedMediaType("Pages accept only URL-encoded forms.")
     try:
         body = read_capped(req, limit).decode()
-        fields = parse_qs(body, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+        fields = parse_qs(body, keep_blank_values=True, errors="strict", max_num_fields=FORM_FIELDS_MAX)
     except ValueError as error:
         raise Invalid("The form can't be read.") from error
     return Form(_texts(fields))

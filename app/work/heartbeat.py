@@ -73,7 +73,7 @@ class Heartbeat:
 
 
 PATIENCE_S = 60.0
-PAUSE_S = 1.0
+PAUSE_BEFORE_RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +90,4 @@ class Patience:
             except Unavailable:
                 if time.monotonic() >= deadline:
                     raise
-            self.sleep(PAUSE_S)
+            self.sleep(PAUSE_BEFORE_RETRY_S)

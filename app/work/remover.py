@@ -13,8 +13,8 @@ from app.database.transactions import Database
 from app.work.round_robin import RoundRobin
 
 # Rows per transaction, which lasts some tens of milliseconds.
-AT_ONCE = 500
-PAUSE_S = 0.02
+ROWS_PER_TRANSACTION = 500
+PAUSE_BETWEEN_TRANSACTIONS_S = 0.02
 # How long a job of the clock removes rows before it pauses.
 SWEEP_S = 3.0
 
@@ -28,8 +28,8 @@ class RemovalStep(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remover:
     database: Database
-    at_once: int = AT_ONCE
-    pause_s: float = PAUSE_S
+    at_once: int = ROWS_PER_TRANSACTION
+    pause_s: float = PAUSE_BETWEEN_TRANSACTIONS_S
     monotonic: Callable[[], float] = time.monotonic
 
     def exhaust(self, step: RemovalStep) -> int:

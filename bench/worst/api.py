@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.api.operation import operation_of
-from app.http.bodies import ELEMENTS_MAX
+from app.http.bodies import BODY_ELEMENTS_MAX
 from app.http.route_table import RoutedApp
 from app.schemas.prompts import VALUE
 from bench.worst import texts
@@ -139,18 +139,20 @@ def numbers_for_files(stage: Stage) -> Ask:
 @worst(RUN, "as many lists as are read")
 def nested_lists(stage: Stage) -> Ask:
     deep = b"[" * 900 + b"]" * 900
-    lists = b",".join([deep] * (ELEMENTS_MAX // 901))
+    lists = b",".join([deep] * (BODY_ELEMENTS_MAX // 901))
     return Ask(body=b'{"id": %d, "question": "x", "commitHash": [%b]}' % (stage.ids["prompt_id"], lists))
 
 
 @worst(RUN, "as many unknown fields as are read")
 def unknown_fields(_stage: Stage) -> Ask:
-    return sends({f"f{number}": 1 for number in range(ELEMENTS_MAX - 10)})
+    return sends({f"f{number}": 1 for number in range(BODY_ELEMENTS_MAX - 10)})
 
 
 @worst(RUN, "as many selections as are read")
 def selections(stage: Stage) -> Ask:
-    return sends({"id": stage.ids["prompt_id"], "question": "x", "placeholders": _members(14 * (ELEMENTS_MAX - 10))})
+    return sends(
+        {"id": stage.ids["prompt_id"], "question": "x", "placeholders": _members(14 * (BODY_ELEMENTS_MAX - 10))}
+    )
 
 
 @worst(f"POST {PROMPT}/render", "2 MB of selections")

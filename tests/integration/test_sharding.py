@@ -20,7 +20,7 @@ from app.models.log_records import log_records
 from app.models.schema import exclusive
 from app.models.turns import turns
 from app.process import clock
-from app.services.data.compression import COLUMNS
+from app.services.data.compression import COMPRESSED_COLUMNS
 from app.wiring.container import Container
 from tests.integration.ingest.test_log_records import chat, record
 from tests.integration.test_tenancy import BODIES, PUBLIC
@@ -80,7 +80,7 @@ def tend(world: World) -> None:
     services = world.container.services
     for job in clock.jobs(world.container):
         job.run()
-    for column in COLUMNS:
+    for column in COMPRESSED_COLUMNS:
         for _ in services.compression.compress(column, until_id=services.compression.last_id(column)):
             pass
 

@@ -10,8 +10,8 @@ from sqlalchemy import Column, select
 
 from app.models.compression import store_texts
 from app.models.span_bodies import scope_of
-from app.models.spans import COLUMNS, replace_bodies, spans
-from app.services.data.compression import COLUMNS as COMPRESSED
+from app.models.spans import SPAN_COLUMNS, replace_bodies, spans
+from app.services.data.compression import COMPRESSED_COLUMNS as COMPRESSED
 from app.wiring.container import Container
 from tests.support.readable import bodies_of
 from tests.support.world import World
@@ -39,7 +39,7 @@ def compress_all(container: Container, *columns: Column[Any]) -> None:
 def store_spans_plain(world: World) -> int:
     """Store all spans of a project again as they were sent; returns their number."""
     bodies, c = bodies_of(world, world.project_id), spans.c
-    listed = select(*(c[name] for name in COLUMNS)).where(c.project_id == world.project_id)
+    listed = select(*(c[name] for name in SPAN_COLUMNS)).where(c.project_id == world.project_id)
     with world.container.database.write() as connection:
         rows = connection.execute(listed.order_by(c.trace_id, c.span_id)).all()
         scopes = {row[1:3]: row.scope for row in rows}

@@ -21,7 +21,7 @@ from app.models.runs import runs
 from app.pagination import ListPage, page_by_id
 from app.timestamps import Now
 
-NAME_MAX = 128
+PROJECT_NAME_MAX = 128
 PROJECTS_OF_ORGANIZATION = 200
 """Projects of one organization; if it already has more, they are kept."""
 
@@ -85,8 +85,8 @@ class ProjectService:
 
 def checked_name(name: str) -> str:
     name = name.strip()
-    if not 1 <= len(name) <= NAME_MAX or "\0" in name:
-        raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
+    if not 1 <= len(name) <= PROJECT_NAME_MAX or "\0" in name:
+        raise Invalid(f"name: Use 1 to {PROJECT_NAME_MAX} characters.")
     return name
 
 

@@ -21,7 +21,7 @@ from app.models.runs import runs
 from app.models.spans import spans
 from app.models.turns import turns
 
-COLUMNS: tuple[Column[Any], ...] = (
+COMPRESSED_COLUMNS: tuple[Column[Any], ...] = (
     spans.c.body,
     log_records.c.body,
     turns.c.facts,

@@ -23,7 +23,7 @@ from app.sessions.facts import ModelCalls, summed
 from app.sessions.types import Usage
 from app.timestamps import Now, of_unix_ns
 
-ROWS_MAX = 10_000
+OBSERVED_ROWS_MAX = 10_000
 """Sums that one request may read; a sum is of one group, model and size."""
 UNPRICED_DAYS, UNPRICED_MAX = 30, 100
 
@@ -74,10 +74,10 @@ class ObservedService:
         return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
-        """Return the groups in order; raises `Invalid` if more than `ROWS_MAX` sums have to be added up."""
+        """Return the groups in order; raises `Invalid` if more than `OBSERVED_ROWS_MAX` sums have to be added up."""
         rows, book = self._rows(project_id, filters, group_by)
-        if len(rows) > ROWS_MAX:
-            raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
+        if len(rows) > OBSERVED_ROWS_MAX:
+            raise Invalid(f"groupBy: More than {OBSERVED_ROWS_MAX} rows; ask for fewer days or groups.")
         return _grouped(rows, book, group_by)
 
     def _rows(
@@ -86,7 +86,7 @@ class ObservedService:
         with self.database.read() as connection:
             book = self.prices.book(connection, project_id=project_id)
             which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by}
-            return observed.sum_observed(connection, **which, limit=ROWS_MAX + 1), book
+            return observed.sum_observed(connection, **which, limit=OBSERVED_ROWS_MAX + 1), book
 
 
 def observed_total(groups: Iterable[ObservedGroup]) -> ObservedSums:

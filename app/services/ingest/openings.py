@@ -17,7 +17,7 @@ from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
 from app.sessions.facts import Opening, opening_of
 
-AT_ONCE = 100
+SPANS_IN_MEMORY = 100
 """Spans that are in memory together with their records."""
 
 
@@ -43,8 +43,8 @@ class OpeningService:
         for id_, key in rows.items():
             logged[key].append(id_)
         named = sorted(logged)
-        for start in range(0, len(named), AT_ONCE):
-            self._add(project_id, {key: logged[key] for key in named[start : start + AT_ONCE]})
+        for start in range(0, len(named), SPANS_IN_MEMORY):
+            self._add(project_id, {key: logged[key] for key in named[start : start + SPANS_IN_MEMORY]})
 
     def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
         """Add the openings of the spans `logged`, given with the row ids of their log records."""

@@ -26,7 +26,7 @@ from app.timestamps import of_unix_ns
 Row = TypeVar("Row")
 GroupBy = Literal["version", "label", "model", "day"]
 GROUPS: tuple[GroupBy, ...] = ("version", "label", "model", "day")
-ROWS_MAX = 10_000
+INSIGHT_ROWS_MAX = 10_000
 """Sums that one request may read."""
 RECENT_MAX = 2_000
 """Latencies and mean scores are computed from at most this many of the newest runs and scores."""
@@ -97,7 +97,7 @@ class InsightService:
     ) -> list[Insight]:
         """Return the groups: the latest days first, other groups by their number of sessions and runs.
 
-        Raises `Invalid` if more than `ROWS_MAX` sums have to be added up.
+        Raises `Invalid` if more than `INSIGHT_ROWS_MAX` sums have to be added up.
         """
         groups = self._groups(project_id, prompt_id, filters, group_by)
         groups.sort(key=lambda group: (group.key if group_by == "day" else group.size, str(group.key)), reverse=True)
@@ -173,7 +173,7 @@ def _add(group: Insight, part: Spent | RecentRun | RecentScore | ReplayCount) ->
 def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> Iterator[tuple[_Place, Part]]:
     which: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
     days: dict[str, Any] = {"since": filters.since, "until": filters.until}
-    for key, sums in _bounded(insight.list_figures(connection, **which, **days, limit=ROWS_MAX + 1)):
+    for key, sums in _bounded(insight.list_figures(connection, **which, **days, limit=INSIGHT_ROWS_MAX + 1)):
         yield _Place(key.version, key.model, key.day), sums
     for row in _spent(connection, head, filters):
         yield _Place(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)
@@ -198,7 +198,7 @@ def _spent(connection: Connection, head: PromptHead, filters: InsightFilter) -> 
             project_id=head.project_id,
             filters=UsageFilter(filters.since, filters.until, head.id),
             group_by=("version", "model", "day"),
-            limit=ROWS_MAX + 1,
+            limit=INSIGHT_ROWS_MAX + 1,
         )
     )
 
@@ -219,6 +219,6 @@ def _replays(
 
 
 def _bounded(rows: Sequence[Row]) -> Sequence[Row]:
-    if len(rows) > ROWS_MAX:
-        raise Invalid(f"from: More than {ROWS_MAX} sums; ask for fewer days.")
+    if len(rows) > INSIGHT_ROWS_MAX:
+        raise Invalid(f"from: More than {INSIGHT_ROWS_MAX} sums; ask for fewer days.")
     return rows

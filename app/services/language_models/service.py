@@ -147,7 +147,7 @@ def _columns(entry: ModelEntry) -> dict[str, Any]:
     }
 
 
-NAME_MAX = 128
+MODEL_NAME_MAX = 128
 TOKENS_MAX = 2**31 - 1
 PRICE_MAX = 1_000_000
 
@@ -200,6 +200,6 @@ class OwnModelService:
 
 
 def _check(model: OwnModel) -> None:
-    if not 1 <= len(model.name) <= NAME_MAX or not model.name.isprintable() or model.name != model.name.strip():
-        raise Invalid(f"name: Use 1 to {NAME_MAX} characters, as the endpoint spells it.")
+    if not 1 <= len(model.name) <= MODEL_NAME_MAX or not model.name.isprintable() or model.name != model.name.strip():
+        raise Invalid(f"name: Use 1 to {MODEL_NAME_MAX} characters, as the endpoint spells it.")
     check_base_url(model.base_url)

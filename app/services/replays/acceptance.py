@@ -18,7 +18,7 @@ from app.services.replays.history import BatchEntry, ReplayHistory
 from app.services.replays.service import ReplayService
 
 # Steps that one request accepts; the steps of each test case are one transaction.
-STEPS_MAX = 100
+ACCEPTED_STEPS_MAX = 100
 # Bytes of test cases and results that are read for one list of steps, and while no step has been found: about a
 # second's work.
 READ_BYTES, SEARCHED_BYTES = 16 * 1024 * 1024, 48 * 1024 * 1024
@@ -51,7 +51,7 @@ class AcceptanceService:
     test_cases: TestCaseService
 
     def of_batch(self, *, project_id: int, replay_id: int) -> list[AcceptableStep]:
-        """List the failed steps of the batch that accepting would change, `STEPS_MAX` at most.
+        """List the failed steps of the batch that accepting would change, `ACCEPTED_STEPS_MAX` at most.
 
         Only the last replay of each test case counts. Accepted steps are left out. The list ends early if test cases
         and results are large. Raises `Invalid` if `SEARCHED_BYTES` of them contain no such step.
@@ -64,9 +64,9 @@ class AcceptanceService:
             if read > (READ_BYTES if steps else SEARCHED_BYTES):
                 break
             of_replay, size = self._of_replay(project_id, entry)
-            steps += islice(of_replay, STEPS_MAX - len(steps))
+            steps += islice(of_replay, ACCEPTED_STEPS_MAX - len(steps))
             read += size
-            if len(steps) == STEPS_MAX:
+            if len(steps) == ACCEPTED_STEPS_MAX:
                 break
         if read > SEARCHED_BYTES and not steps:
             raise Invalid(

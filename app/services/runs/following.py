@@ -19,9 +19,9 @@ from app.services.runs.masking import RunMasking
 log = structlog.get_logger(__name__)
 
 # After this many seconds without a piece a keep-alive is sent and the row is read: the worker may have died.
-LOOK_S = 10.0
-PAUSE_S = 1.0
-AT_ONCE = 500
+KEEP_ALIVE_S = 10.0
+PAUSE_AFTER_ERROR_S = 1.0
+PIECES_PER_READ = 500
 BEGINNING = "0-0"
 
 
@@ -55,8 +55,8 @@ class AnswerFollower:
     masking: RunMasking
     read_run: Callable[[int, int], RunRow]
     wait_s: float
-    look_s: float = LOOK_S
-    pause_s: float = PAUSE_S
+    look_s: float = KEEP_ALIVE_S
+    pause_s: float = PAUSE_AFTER_ERROR_S
 
     def follow(
         self, *, project_id: int, run_id: int, after: str = BEGINNING, api_key_id: int | None = None
@@ -89,7 +89,7 @@ class AnswerFollower:
         """Return the pieces after `after`; waits at most `wait_s` for the first one."""
         key = keys.run_events(run_id)
         try:
-            found = self.client.xread({key: after}, count=AT_ONCE, block=max(1, round(wait_s * 1000)))
+            found = self.client.xread({key: after}, count=PIECES_PER_READ, block=max(1, round(wait_s * 1000)))
         except redis.RedisError as error:
             log.debug("live_run_unreadable", run_id=run_id, error=str(error))
             time.sleep(min(self.pause_s, wait_s))

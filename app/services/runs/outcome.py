@@ -9,7 +9,7 @@ import orjson
 
 from app.chat import TOKEN_COUNTS, Answer, Tokens
 from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, ServiceError, Unavailable
-from app.json_schema.check import STEPS_MAX, breach_of, schema_breach
+from app.json_schema.check import CHECK_STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow, RunStatus, StoredCost, StoredOutcome, StoredRequest, StoredToolCall
@@ -119,7 +119,7 @@ def _reason(answer: Answer, config: ModelConfig) -> str | None:
 
 def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
     """Return how the value violates the schema, None if it doesn't; one budget covers the schema and the value."""
-    budget = WorkBudget(STEPS_MAX)
+    budget = WorkBudget(CHECK_STEPS_MAX)
     try:
         if wrong := schema_breach(schema or {}, budget):
             return f"json_schema is not a valid JSON Schema: {wrong.message()[:MESSAGE_MAX]}"

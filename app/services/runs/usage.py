@@ -14,7 +14,7 @@ from app.errors import Invalid
 from app.models import usage
 from app.models.usage import GROUPS, SUMS, Spent, UsageFilter
 
-ROWS_MAX = 10_000
+USAGE_ROWS_MAX = 10_000
 # Values of the columns that replays lack: a replay plays the draft, and without an API key.
 _OF_REPLAYS = {"commit_hash": "", "api_key_id": 0, "source": "replay"}
 
@@ -32,7 +32,7 @@ class UsageService:
     database: Database
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Sequence[str]) -> list[UsageRow]:
-        """Return the rows in the order of their groups; raises `Invalid` for more than `ROWS_MAX`.
+        """Return the rows in the order of their groups; raises `Invalid` for more than `USAGE_ROWS_MAX`.
 
         A run counts on the day it ended. A replay counts on the day it was started, with the source `replay`.
         """
@@ -42,8 +42,8 @@ class UsageService:
             for row in _rows(connection, project_id, filters, group_by):
                 key = tuple(row[name] for name in names)
                 sums[key] = sums.get(key, Spent(runs=0)) + _spent(row)
-        if len(sums) > ROWS_MAX:
-            raise Invalid(f"groupBy: More than {ROWS_MAX} rows; ask for fewer days or groups.")
+        if len(sums) > USAGE_ROWS_MAX:
+            raise Invalid(f"groupBy: More than {USAGE_ROWS_MAX} rows; ask for fewer days or groups.")
         ordered = sorted(sums.items(), key=lambda item: tuple(map(_order, item[0])))
         return [UsageRow(dict(zip(names, key, strict=True)), spent) for key, spent in ordered]
 
@@ -55,7 +55,12 @@ def total(rows: Sequence[UsageRow]) -> Spent:
 def _rows(
     connection: Connection, project_id: int, filters: UsageFilter, group_by: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by, "limit": ROWS_MAX + 1}
+    which: dict[str, Any] = {
+        "project_id": project_id,
+        "filters": filters,
+        "group_by": group_by,
+        "limit": USAGE_ROWS_MAX + 1,
+    }
     yield from usage.sum_usage(connection, **which)
     for row in usage.sum_replays(connection, **which):
         day = {"day": _day(row["day"])} if "day" in row else {}

@@ -49,7 +49,7 @@ HELD = timedelta(minutes=20)
 PAUSE = timedelta(minutes=5)
 """A check pauses for this time after its judge model has failed."""
 WORK_S = 60.0
-TURNS_AT_ONCE = 100
+TURNS_PER_CHECKING = 100
 DUE_MAX = 200
 COMMENT_MAX = 10_000
 PROBLEM_MAX = 1_000
@@ -151,9 +151,9 @@ class OnlineCheckRunner:
                 if self._is_over(end):
                     break
             else:
-                if len(turns) < TURNS_AT_ONCE:
+                if len(turns) < TURNS_PER_CHECKING:
                     check = replace(check, position=max(before, check.position), position_id=0)
-            if not self._store(check) or len(turns) < TURNS_AT_ONCE:
+            if not self._store(check) or len(turns) < TURNS_PER_CHECKING:
                 return False
         return False
 
@@ -162,7 +162,7 @@ class OnlineCheckRunner:
 
     def _turns(self, check: OnlineCheck, before: int) -> list[tuple[int, TurnRow]]:
         with self.database.read() as connection:
-            return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_AT_ONCE)
+            return online_checks.turns_after(connection, check, before_batch=before, limit=TURNS_PER_CHECKING)
 
     def _checked(self, check: OnlineCheck, row: TurnRow) -> tuple[OnlineCheck, CheckOutcome | None]:
         """Return the check with its updated cost, and the outcome; None for a turn that is skipped."""

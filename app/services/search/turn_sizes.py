@@ -15,7 +15,7 @@ TURN_BYTES = 8 * 1024 * 1024
 """What is read of the spans of a turn for the search, and of its log records. The first span may have as much."""
 CHECK_BYTES = 4 * 1024 * 1024
 """What a turn may have that an online check reads."""
-ELEMENTS_MAX = 500_000
+TURN_ELEMENTS_MAX = 500_000
 """Brackets and commas of the spans of a turn that are read: an empty list of two bytes takes 64 bytes in memory."""
 
 
@@ -38,7 +38,7 @@ def last_rows(connection: Connection, *, project_id: int, key: TurnKey) -> tuple
 
 def first_spans(spans: Iterable[StoredSpanRow]) -> list[StoredSpanRow]:
     """Return the spans of a turn until they have ELEMENTS_MAX brackets and commas."""
-    left, read = ELEMENTS_MAX, list[StoredSpanRow]()
+    left, read = TURN_ELEMENTS_MAX, list[StoredSpanRow]()
     for span in spans:
         left -= sum(map(span.raw.count, (b"[", b"{", b",")))
         if left >= 0:

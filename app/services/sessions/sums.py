@@ -19,7 +19,7 @@ from app.work.remover import SWEEP_S
 from app.work.round_robin import RoundRobin
 
 # Turns with their spans that are in memory at once.
-TURNS_AT_ONCE = 10
+TURNS_IN_MEMORY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class SessionSumService:
         with database.read() as connection:
             listed = turns.turns_in_pieces(connection, project_id=project_id, session_key=key)
             outdated = [turn.key for piece in listed for turn in piece if _is_outdated(turn)]
-        for start in range(0, len(outdated), TURNS_AT_ONCE):
-            piece = outdated[start : start + TURNS_AT_ONCE]
+        for start in range(0, len(outdated), TURNS_IN_MEMORY):
+            piece = outdated[start : start + TURNS_IN_MEMORY]
             database.retrying(partial(_complete, project_id=project_id, keys=piece))
         database.retrying(partial(sessions.add_up, project_id=project_id, session_key=key))
 

@@ -40,7 +40,7 @@ RESERVED_FOR = timedelta(minutes=3)
 # All deliveries to a receiver pause for this time after it failed.
 REST_AFTER_FAILURE = timedelta(seconds=5)
 KEPT_FOR = timedelta(days=30)
-AT_ONCE = 500
+WEBHOOKS_PER_SWEEP = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class WebhookDeliverer:
         """Return webhooks with due deliveries, each reserved for the message that the caller must send."""
         now = self.now()
         with self.database.read() as connection:
-            due = webhook_deliveries.due_webhooks(connection, now=now, limit=AT_ONCE)
+            due = webhook_deliveries.due_webhooks(connection, now=now, limit=WEBHOOKS_PER_SWEEP)
         reserved = []
         for webhook in due:
             reserve = partial(webhooks.reserve, webhook_id=webhook.webhook_id, now=now, until=now + RESERVED_FOR)

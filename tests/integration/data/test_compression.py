@@ -33,7 +33,7 @@ from tests.support.world import World
 
 CALLS = (RecordedCall("look_up", {}, "here"),)
 TURNS = [RecordedTurn(f"What is {number}?" + " And why?" * 50, "A number.", CALLS) for number in range(5)]
-TEXTS = [column for column in compression.COLUMNS if isinstance(column.type, StoredText)]
+TEXTS = [column for column in compression.COMPRESSED_COLUMNS if isinstance(column.type, StoredText)]
 JOINED = {TOGETHER, ELSEWHERE}
 BEGAN_NS = 1_760_000_000_000_000_000
 

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from app.errors import Unavailable
-from app.http.exports import AT_ONCE, PIECE, STALLED_S
+from app.http.exports import EXPORTS_PER_ORGANIZATION, PIECE, STALLED_S
 from app.services.data import export as service
 from app.services.sessions.service import SessionService
 from app.timestamps import iso
@@ -182,7 +182,7 @@ def test_it_counts_as_one_request(world: World) -> None:
 
 def test_more_at_once_than_there_are_places_are_told_to_come_back(world: World) -> None:
     path = path_of("sessions", seven_sessions(world))
-    under_way = [begun(world, path) for _ in range(AT_ONCE)]
+    under_way = [begun(world, path) for _ in range(EXPORTS_PER_ORGANIZATION)]
 
     refused = world.get(path)
     for body in under_way:
@@ -202,7 +202,7 @@ def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer) -> Non
         assert answer.status == 200, answer.body
     path = path_of("runs", prompt_id)
 
-    for _ in range(4 * AT_ONCE):
+    for _ in range(4 * EXPORTS_PER_ORGANIZATION):
         wait_until(lambda: go_midway(client.base_url, path, client.api_key) == 200, "a place for an export")
 
     wait_until(lambda: client.get(path).status == 200, "all places are free again")

@@ -13,7 +13,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX
-from app.otlp.wire import FIELDS_MAX
+from app.otlp.wire import WIRE_FIELDS_MAX
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
 from tests.support.protobuf import traces
@@ -192,7 +192,7 @@ def test_bombs_are_refused_or_rejected_alone(world: World) -> None:
     groups = field(1, b"") * (limit // 2)
     answer = world.send_to(prompt_id, gzip.compress(groups, 1), Content_Encoding="gzip")
     assert (answer.status_code, status_of(answer).code) == (400, 3)
-    assert str(FIELDS_MAX) in status_of(answer).message
+    assert str(WIRE_FIELDS_MAX) in status_of(answer).message
 
     empty = field(9, b"") * (ITEM_ELEMENTS_MAX + 1)
     answer = world.send_to(prompt_id, gzip.compress(field(1, field(2, field(2, empty))), 1), Content_Encoding="gzip")

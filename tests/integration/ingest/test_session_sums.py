@@ -136,7 +136,7 @@ def test_an_old_session_that_goes_on_before_it_was_added_up_counts_every_turn_on
 def test_a_session_too_long_to_be_added_up_at_once_is_added_up_by_the_clock(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "TURNS_AT_ONCE", 2)
+    monkeypatch.setattr(sessions, "TURNS_PER_QUERY", 2)
     prompt_id, moving = world.prompt(), secrets.token_hex(16)
     traces = [moving, *(secrets.token_hex(16) for _ in range(3))]
     world.send(export(*(chat(prompt_id, trace_id, **{"session.id": "many"}) for trace_id in traces)))

@@ -10,7 +10,7 @@ import pytest
 from falcon.testing import Result
 
 from app.http import bodies
-from app.http.bodies import ELEMENTS_MAX
+from app.http.bodies import BODY_ELEMENTS_MAX
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import calls_of
 from tests.support.world import World
@@ -51,7 +51,7 @@ def test_a_hundred_thousand_unknown_fields_are_refused_without_naming_each(world
 
 @pytest.mark.parametrize("path", [RUN, "/api/v1/prompts", "/api/v1/data-policy"])
 @pytest.mark.parametrize(
-    "dear", [[0] * (ELEMENTS_MAX + 1), [[]] * ELEMENTS_MAX, {str(n): 1 for n in range(ELEMENTS_MAX)}]
+    "dear", [[0] * (BODY_ELEMENTS_MAX + 1), [[]] * BODY_ELEMENTS_MAX, {str(n): 1 for n in range(BODY_ELEMENTS_MAX)}]
 )
 def test_a_body_of_too_many_elements_is_not_parsed(
     world: World, monkeypatch: pytest.MonkeyPatch, path: str, dear: Any
@@ -63,7 +63,7 @@ def test_a_body_of_too_many_elements_is_not_parsed(
 
     assert refused.status_code in (400, 413)
     if refused.status_code == 400:
-        assert refused.json["error"] == f"The body has more than {ELEMENTS_MAX} lists, objects and members."
+        assert refused.json["error"] == f"The body has more than {BODY_ELEMENTS_MAX} lists, objects and members."
 
 
 def test_a_question_may_have_any_number_of_commas_and_brackets(world: World) -> None:

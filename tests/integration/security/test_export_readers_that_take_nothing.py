@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from falcon.testing import create_environ
 
-from app.http.exports import AT_ONCE
+from app.http.exports import EXPORTS_PER_ORGANIZATION
 from app.wiring.container import Container
 from tests.support.world import World, new_world
 
@@ -32,9 +32,9 @@ def test_export_readers_that_take_nothing_refuse_their_own_organization_alone(co
     other = replace(new_world(container), client=greedy.client)
     prompt_id = greedy.prompt()
     with ExitStack() as readers:
-        begun = [readers.enter_context(reader(greedy, prompt_id)) for _ in range(3 * AT_ONCE)]
-        assert begun[:AT_ONCE] == ["200 OK"] * AT_ONCE
-        assert {status[:3] for status in begun[AT_ONCE:]} == {"503"}
+        begun = [readers.enter_context(reader(greedy, prompt_id)) for _ in range(3 * EXPORTS_PER_ORGANIZATION)]
+        assert begun[:EXPORTS_PER_ORGANIZATION] == ["200 OK"] * EXPORTS_PER_ORGANIZATION
+        assert {status[:3] for status in begun[EXPORTS_PER_ORGANIZATION:]} == {"503"}
 
         answer = other.get(f"/api/v1/prompts/{other.prompt()}/exports/runs")
 

@@ -197,7 +197,7 @@ def test_a_short_stored_turn_that_expands_is_read_until_its_bytes_are_many(
 
 
 def test_lists_that_take_far_more_memory_than_bytes_are_not_read(world: World) -> None:
-    prompt_id, lists = world.prompt(), "[" + "[]," * (turn_sizes.ELEMENTS_MAX // 2) + '"hidden"]'
+    prompt_id, lists = world.prompt(), "[" + "[]," * (turn_sizes.TURN_ELEMENTS_MAX // 2) + '"hidden"]'
     trace_id = say(world, prompt_id, "plain")
     say(world, prompt_id, lists, trace_id=trace_id, span_id="f" * 16)
     index(world)
@@ -230,4 +230,4 @@ def test_a_row_that_does_not_fit_its_table_is_refused_and_not_cut(world: World) 
         pytest.skip("SQLite cuts nothing")
     row = (world.project_id, b"t" * 16, b"s" * 8, 1, 1, "s" * 100_000, b"{}")
     with world.container.database.write() as connection, pytest.raises(ValueError, match="does not fit"):
-        queries.insert_new(connection, "spans", spans.COLUMNS, [row])
+        queries.insert_new(connection, "spans", spans.SPAN_COLUMNS, [row])

@@ -114,7 +114,7 @@ def test_threads_compress_and_decompress_side_by_side() -> None:
 
 
 def test_bodies_of_several_calls_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "AT_ONCE", 2)
+    monkeypatch.setattr(compression, "BODIES_PER_CALL", 2)
     large, larger = (
         b'"' + letter * (compression.SMALL_BYTES + number) + b'"' for number, letter in enumerate((b"c", b"d"))
     )

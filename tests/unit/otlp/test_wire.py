@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import Invalid
-from app.otlp.wire import FIELDS_MAX, WireWalk
+from app.otlp.wire import WIRE_FIELDS_MAX, WireWalk
 
 
 def varint(number: int) -> bytes:
@@ -66,6 +66,6 @@ def test_what_is_no_message_is_refused(body: bytes) -> None:
 
 @pytest.mark.slow
 def test_no_more_fields_are_walked_than_a_body_may_have() -> None:
-    assert len(walked(field(1, b"") * FIELDS_MAX)) == FIELDS_MAX
-    with pytest.raises(Invalid, match=f"more than {FIELDS_MAX}"):
-        walked(field(1, b"") * (FIELDS_MAX + 1))
+    assert len(walked(field(1, b"") * WIRE_FIELDS_MAX)) == WIRE_FIELDS_MAX
+    with pytest.raises(Invalid, match=f"more than {WIRE_FIELDS_MAX}"):
+        walked(field(1, b"") * (WIRE_FIELDS_MAX + 1))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.process.copies import COPIES
-from app.process.serve import PAUSE_S, Child, answers, environment, procfile
+from app.process.serve import PAUSES_BEFORE_RESTART_S, Child, answers, environment, procfile
 from tests.support.process import ChildProcess, children_of, is_alive
 from tests.support.waiting import wait_until
 
@@ -97,16 +97,16 @@ def test_a_child_that_dies_at_once_is_started_again_after_growing_pauses(failing
         pauses.append(failing.start_at - now)
         now = failing.start_at
     assert pauses[:3] == [1.0, 2.0, 4.0]
-    assert pauses[-1] == PAUSE_S[1]
+    assert pauses[-1] == PAUSES_BEFORE_RESTART_S[1]
 
 
 def test_a_child_that_lived_long_is_started_again_soon(failing: Child) -> None:
     failing.tend(0)
     assert failing.process is not None
     failing.process.join()
-    failing.pause = PAUSE_S[1]
+    failing.pause = PAUSES_BEFORE_RESTART_S[1]
     failing.tend(3600)
-    assert failing.start_at == 3600 + PAUSE_S[0]
+    assert failing.start_at == 3600 + PAUSES_BEFORE_RESTART_S[0]
 
 
 def test_nobody_answers_where_nobody_listens() -> None:

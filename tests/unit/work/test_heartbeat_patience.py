@@ -22,7 +22,7 @@ def test_it_tries_again_every_second_until_the_database_is_back() -> None:
     pauses: list[float] = []
 
     assert Patience(pauses.append)(failing(3, Unavailable("away"))) == "stored"
-    assert pauses == [heartbeat.PAUSE_S] * 3
+    assert pauses == [heartbeat.PAUSE_BEFORE_RETRY_S] * 3
 
 
 def test_its_patience_ends(monkeypatch) -> None:

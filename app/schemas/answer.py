@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
@@ -177,44 +178,55 @@ def dump(schema: type[Schema], value: Any) -> Json:
 
 @cache
 def dumper(schema: type[Schema]) -> Dump:
-    """Compile the function that dumps objects by `schema`: one expression, as fast as a dict written by hand."""
-    names: Json = {}
-    entries, optional = [], []
-    for number, (name, field) in enumerate(schema._declared_fields.items()):
-        key = field.data_key or name
-        entries.append(f"{key!r}: {_expression(name, field, names, number)}")
-        if not field.required and issubclass(schema, AnswerSchema):
-            optional.append((key, (missing,) if field.allow_none else (missing, None)))
-    names["without"] = _without(optional)
-    source = "{" + ", ".join(entries) + "}"
-    source = f"without({source})" if optional else source
-    # The source contains only names from our schemas.
-    found: Dump = eval(f"lambda one: one if one.__class__ is dict else {source}", names)  # noqa: S307
-    return found
+    """Return the function that dumps objects by `schema`."""
+    declared = schema._declared_fields.items()
+    reads = [(field.data_key or name, _read(name, field)) for name, field in declared]
+    optional = (
+        {}
+        if not issubclass(schema, AnswerSchema)
+        else {
+            field.data_key or name: (missing,) if field.allow_none else (missing, None)
+            for name, field in declared
+            if not field.required
+        }
+    )
+
+    def dump_fields(value: Any) -> Any:
+        if value.__class__ is dict:
+            return value
+        dumped = {key: read(value) for key, read in reads}
+        for key, absent in optional.items():
+            if dumped[key] in absent:
+                del dumped[key]
+        return dumped
+
+    return dump_fields
 
 
-def _expression(name: str, field: Field, names: Json, number: int) -> str:
-    """Return the source that reads a field of the object `one`. Add the functions that it calls to `names`."""
-    owner = ".".join(filter(None, ("one", field.metadata.get("of"))))
-    value = f"{owner}.{field.attribute or name}"
+def _read(name: str, field: Field) -> Dump:
+    """Return the function that reads a field's JSON from an object."""
+    of, get = field.metadata.get("of"), field.metadata.get("get")
+    owner = attrgetter(of) if of else itself
     if field.metadata.get("stored"):
-        return f"{owner}[{field.data_key!r}]"
-    if get := field.metadata.get("get"):
-        names[f"get{number}"] = get
-        value = f"get{number}({owner})"
-    inner = field.inner if isinstance(field, fields.List) else field
-    convert = _converter(inner)
+        key = field.data_key
+        return lambda value: owner(value)[key]
+    if get is None:
+        read: Dump = attrgetter(".".join(filter(None, (of, field.attribute or name))))
+    elif of:
+        read = lambda value: get(owner(value))  # noqa: E731
+    else:
+        read = get
+    convert = _converter(field)
     if convert is None:
-        return value
-    names[f"to{number}"] = convert
-    nullable = field.allow_none or not field.required
-    found = "found" if nullable else value
-    converted = f"to{number}({found})" if inner is field else f"[to{number}(each) for each in {found}]"
-    return f"(None if (found := {value}) is None else {converted})" if nullable else converted
+        return read
+    return lambda value: None if (inner := read(value)) is None else convert(inner)
 
 
 def _converter(field: Field) -> Dump | None:
     """Return the function that converts a field's value to JSON; None where the value is already JSON."""
+    if isinstance(field, fields.List):
+        convert = _converter(field.inner)
+        return convert and (lambda values: [convert(value) for value in values])
     if isinstance(field, fields.DateTime):
         return iso
     if isinstance(field, fields.Nested):
@@ -223,18 +235,6 @@ def _converter(field: Field) -> Dump | None:
         dumpers = {kind: dumper(schema) for kind, schema in field.types.items()}
         return lambda value: dumpers[type(value)](value)
     return None
-
-
-def _without(optional: Sequence[tuple[str, tuple[Any, ...]]]) -> Dump:
-    """Return the function that removes absent optional fields from a dict."""
-
-    def without(dumped: Json) -> Json:
-        for key, absent in optional:
-            if dumped[key] in absent:
-                del dumped[key]
-        return dumped
-
-    return without
 
 
 _answers: dict[Any, type[Schema]] = {}

@@ -10,7 +10,7 @@ FOLDERS = ("app", "config", "bench", "clients/python/src")
 # Names of the Python client's public interface, which the server also uses for its own nouns.
 TWICE = {"File", "ToolCall"}
 # Names that exist twice until one of them is renamed.
-TO_RENAME = {"Language", "Part"}
+TO_RENAME = {"Language", "Part", "Passage"}
 
 # The outermost edges: an event stream's, a loop's, the vendors' HTTP's, and that of a process that stores spans.
 BROAD_EXCEPTS = Counter(

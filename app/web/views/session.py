@@ -87,7 +87,7 @@ def _path(visit: Visit, session_id: str) -> str:
     return f"{visit.base}/sessions/{session_id}"
 
 
-class TurnText(PromptPage):
+class TurnTextPage(PromptPage):
     """The whole of a text that is truncated on the page of its session."""
 
     def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:

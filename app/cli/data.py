@@ -9,6 +9,7 @@ from typing import IO
 
 import click
 from reprise_client.cli import terminal
+from reprise_formats.controls import visible
 
 from app.cli import context
 
@@ -128,7 +129,7 @@ def whole_project(project_id: int, yes: bool) -> None:
 
 def _confirm(what: str, yes: bool) -> None:
     if not yes:
-        click.confirm(f"Erase {what}? Nothing but a backup brings it back.", abort=True)
+        click.confirm(f"Erase {visible(what)}? Nothing but a backup brings it back.", abort=True)
 
 
 @click.command()

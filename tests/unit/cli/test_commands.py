@@ -34,6 +34,15 @@ def key_of(listing: str) -> list[list[str]]:
     return [line.split("\t") for line in listing.splitlines()]
 
 
+def test_the_question_before_erasing_shows_controls_of_an_id(reprise: Reprise) -> None:
+    reprise("init")
+
+    asked = reprise("erase", "session", "\x1b[2Jabc")
+
+    assert r"Erase session \u001b[2Jabc? " in asked.output
+    assert "\x1b" not in asked.output
+
+
 def test_help_loads_nothing_heavy() -> None:
     heavy = {"sqlalchemy", "dramatiq", "falcon", "gunicorn", "httpx", "redis", "alembic"}
     load = "from reprise_client.cli import with_extensions; with_extensions()"

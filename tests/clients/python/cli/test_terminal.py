@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,22 @@ def test_json_has_the_same_values_on_a_terminal_and_the_same_bytes_in_a_pipe(tmp
     assert json.loads(compared.stdout)["summary"] == text
     assert ("\x85\u202eevil\u2066 naïve" in exported.stdout) is not person
     assert ("\x85\u202eevil\u2066 naïve" in compared.stdout) is not person
+
+
+def test_a_document_that_ends_within_a_character_is_shown_to_its_end(capfdbinary: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    terminal.stream([b"na\xc3", b"\xafve \xe6\x9d"])
+
+    assert capfdbinary.readouterr().out == "naïve \ufffd".encode()
+
+
+@pytest.mark.parametrize("hidden_text", ["\xad", "\u200b", "\u200d", "\u2060", "\ufeff", "\U000e0041"])
+def test_a_character_that_nothing_shows_is_shown_as_json_spells_it(hidden_text: str) -> None:
+    shown = visible(f"pay{hidden_text}load")
+
+    assert shown.isascii()
+    assert json.loads(f'"{shown}"') == f"pay{hidden_text}load"
 
 
 def test_what_is_shown_can_be_told_from_what_was_sent(tmp_path: Path) -> None:

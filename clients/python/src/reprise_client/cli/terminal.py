@@ -21,11 +21,12 @@ def document(content: str) -> None:
 
 
 def stream(pieces: Iterable[bytes]) -> None:
-    """Print the pieces of a document in UTF-8 as they come."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    """Print the pieces of a document in UTF-8 as they come. On a terminal, what is no UTF-8 becomes U+FFFD."""
+    if sys.stdout.isatty():
+        texts = codecs.iterdecode(pieces, "utf-8", "replace")  # also shows a character that lacks its last bytes
+        pieces = (visible_lines(text).encode() for text in texts)
     for piece in pieces:
-        shown = visible_lines(decoder.decode(piece)).encode() if sys.stdout.isatty() else piece
-        sys.stdout.buffer.write(shown)
+        sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 
 

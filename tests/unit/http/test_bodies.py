@@ -14,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.concurrency import deadline
-from app.errors import TooLarge
+from app.errors import Invalid, TooLarge
 from app.http import bodies
-from app.http.bodies import CHUNK, has_more_elements, read_capped
+from app.http.bodies import CHUNK, ELEMENTS_MAX, has_more_elements, read_capped, read_json
+from tests.support.interpreter import held_s
+
+MOST_S = 0.05
 
 
 def chunked(body: bytes) -> tuple[falcon.Request, io.BytesIO]:
@@ -31,6 +34,20 @@ def chunked(body: bytes) -> tuple[falcon.Request, io.BytesIO]:
 def test_a_body_of_the_largest_size_is_read_to_its_end(size: int) -> None:
     request, _ = chunked(b"x" * size)
     assert read_capped(request, size) == b"x" * size
+
+
+@pytest.mark.parametrize("item", [b"[]", b"{}", b"[[[]]]", b'{"":0}', b"[" * 900 + b"]" * 900])
+def test_json_of_as_many_lists_and_objects_as_are_read_keeps_the_interpreter_less_than_50_ms(item: bytes) -> None:
+    marks = 1 + sum(map(item.count, (b",", b"[", b"{")))
+    most = ELEMENTS_MAX // marks
+
+    def read(count: int) -> None:
+        body = b"[" + b",".join([item] * count) + b"]"
+        read_json(falcon.Request(create_environ(method="POST", body=body)), len(body))
+
+    assert held_s(lambda: read(most), at_most=MOST_S) < MOST_S
+    with pytest.raises(Invalid, match=str(ELEMENTS_MAX)):
+        read(most + 2)
 
 
 @pytest.mark.parametrize("limit", [0, 100, CHUNK, CHUNK + 1])

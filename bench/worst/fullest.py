@@ -211,7 +211,7 @@ def _batches(stage: Stage, size: Size) -> None:
     small = stage.made(f"{prompt}/test-cases", {"question": "What is it?", "expectedAnswer": "It is so."})["id"]
     replay_id = _accepted(stage, f"/api/v1/test-cases/{small}/replays", {}, "/api/v1/replays/{}")
     copy_row(database, "replays", replay_id, size.of(REPLAYS_OF_BATCH))
-    copy_row(database, "test_cases", small, size.of(AT_ONCE))
+    copy_row(database, "test_cases", small, size.of(AT_ONCE - 1))
     calibrations = f"/api/v1/test-cases/{stage.ids['test_case_turns']}/calibrations"
     calibration_id = _accepted(stage, calibrations, {"repeats": 2}, "/api/v1/calibrations/{}")
     stage.ids |= {

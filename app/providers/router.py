@@ -16,7 +16,7 @@ from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
 from app.providers.failures import ProviderFailure
-from app.providers.types import Credential, ModelRef, ModelRequest, ProviderPort, RemoteModels
+from app.providers.types import Credential, ModelRef, ModelRequest, RemoteModels, VendorPort
 from app.providers.vendor_models import VendorModels
 from app.providers.wires import wire_of
 
@@ -82,7 +82,7 @@ class Providers:
     slot: Slot = lambda request: nullcontext()
     slots_held: Callable[[], AbstractContextManager[object]] = nullcontext
     observed: Observed = lambda model: nullcontext()
-    _builtin: ProviderPort = field(default_factory=BuiltinModels, init=False)
+    _builtin: VendorPort = field(default_factory=BuiltinModels, init=False)
 
     def check(self, request: ModelRequest) -> None:
         """Raise `Invalid` for what would be refused before anything is sent."""

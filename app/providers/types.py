@@ -67,7 +67,7 @@ class ModelRequest:
     background: bool = False
 
 
-class ProviderPort(Protocol):
+class VendorPort(Protocol):
     """A model that can be called from any thread, hundreds of times at once.
 
     Both methods raise `Invalid` for a request that the model does not accept, `ProviderError` when its vendor failed
@@ -81,7 +81,14 @@ class ProviderPort(Protocol):
         ...
 
 
-class RemoteModels(ProviderPort, Protocol):
+class ProviderPort(VendorPort, Protocol):
+    """All models of all vendors."""
+
+    def check(self, request: ModelRequest) -> None:
+        """Raise `Invalid` for what would be refused before anything is sent."""
+
+
+class RemoteModels(VendorPort, Protocol):
     """Models behind pooled connections."""
 
     def close(self) -> None: ...

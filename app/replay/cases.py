@@ -14,15 +14,18 @@ from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
+from app.replay.fidelity import recorded_files
 from app.replay.kinds import kinds_of
 from app.replay.types import (
     AnswerCheck,
     AssertionType,
+    CaseFile,
     CaseStep,
     CaseTurn,
     Check,
     CheckedAnswer,
     CheckedCall,
+    Fidelity,
     StringKind,
     TestCase,
     ToolRules,
@@ -58,7 +61,11 @@ def case_from_turns(
     `defined` are the tools of the prompt.
     """
     check = Check(answer=RECORDED[assertion])
-    case = TestCase(turns=tuple(_copy(turn, check) for turn in turns))
+    files, missing = recorded_files(turns, tools_defined=bool(defined))
+    case = TestCase(
+        turns=tuple(_copy(turn, check, files[number]) for number, turn in enumerate(turns)),
+        fidelity=Fidelity(missing=tuple(missing)) if missing else UNSET,
+    )
     return replace(case, tools=_with_kinds(case, defined))
 
 
@@ -86,7 +93,12 @@ def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str,
     rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
     for each in rules.values():
         del each["name"], each["schema"], each["extraSet"]
-    return dump(case) | {"tools": rules, "basis": case.basis or "recorded"}
+    return dump(case) | {
+        "tools": rules,
+        "basis": case.basis or "recorded",
+        "fidelity": dump(case.fidelity or Fidelity()),
+        "acceptPartial": bool(case.accept_partial),
+    }
 
 
 def needs_judge(case: TestCase) -> bool:
@@ -102,7 +114,7 @@ def needs_judge(case: TestCase) -> bool:
     return case.judge == "always" or simulated or judged
 
 
-def _copy(turn: Turn, check: Check) -> CaseTurn:
+def _copy(turn: Turn, check: Check, files: tuple[CaseFile, ...]) -> CaseTurn:
     last = max((index for index, step in enumerate(turn.steps) if step.kind == "answer"), default=-1)
     return CaseTurn(
         user=turn.user,
@@ -114,6 +126,7 @@ def _copy(turn: Turn, check: Check) -> CaseTurn:
         offered_tools=turn.offered_tools,
         prompt_version=turn.prompt_version,
         trace_id=turn.trace_id,
+        files=files or UNSET,
     )
 
 

@@ -1,8 +1,8 @@
 """Writes recorded turns as the messages that a model reads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from app.chat import Message, ToolCall
+from app.chat import File, Message, ToolCall
 from app.replay.types import CaseTurn, CheckedCall
 from app.sessions.build import json_text
 
@@ -12,9 +12,11 @@ def recorded_past(turns: Sequence[CaseTurn]) -> tuple[Message, ...]:
     return tuple(message for messages in messages_by_turn(turns) for message in messages)
 
 
-def messages_by_turn(turns: Sequence[CaseTurn]) -> list[tuple[Message, ...]]:
+def messages_by_turn(
+    turns: Sequence[CaseTurn], files_of: Callable[[CaseTurn], Sequence[File]] = lambda turn: ()
+) -> list[tuple[Message, ...]]:
     """Return the messages of each recorded turn; none for a turn that was recorded without content."""
-    return [tuple(_messages(index, turn)) if turn.user else () for index, turn in enumerate(turns)]
+    return [tuple(_messages(index, turn, files_of(turn))) if turn.user else () for index, turn in enumerate(turns)]
 
 
 def result_text(step: CheckedCall) -> str:
@@ -22,8 +24,8 @@ def result_text(step: CheckedCall) -> str:
     return json_text({"error": step.error} if step.error is not None else step.result)
 
 
-def _messages(index: int, turn: CaseTurn) -> Iterator[Message]:
-    yield Message("user", turn.user or "")
+def _messages(index: int, turn: CaseTurn, files: Sequence[File]) -> Iterator[Message]:
+    yield Message("user", turn.user or "", files=tuple(files))
     for n, step in enumerate(turn.steps):
         if step.kind == "tool_call" and step.hosted:
             continue  # the answer has what the vendor found

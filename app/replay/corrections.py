@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -193,9 +193,3 @@ def _removed(step: CaseStep) -> Iterator[RemovedCall]:
 def _require(holds: bool, path: str, problem: str) -> None:
     if not holds:
         raise Invalid(f"{path}: {problem}")
-
-
-def described(changes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the details of a change's corrections for the audit log, without their texts."""
-    count = len(changes.get("corrections") or ())
-    return {"corrections": str(count)} if count else {}

@@ -14,6 +14,7 @@ from app.replay.asking import decide
 from app.replay.checks import Checker
 from app.replay.conversation import messages_by_turn, result_text
 from app.replay.effects import Tool, tools_of
+from app.replay.fidelity import fidelity_of, files_to_send
 from app.replay.findings import (
     FROM_ELSEWHERE,
     AnsweredBy,
@@ -33,7 +34,7 @@ from app.replay.playing import Shared, Stop
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import Arguments, RecordedCalls, Recording, Reply, arguments_key, optional_steps
-from app.replay.results import Pairing, conclude, unplayed, verdicts
+from app.replay.results import Pairing, conclude, unplayed, verdicts, void
 from app.replay.texts.sources import Sources
 from app.replay.types import Ports, TestCase
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
@@ -58,6 +59,19 @@ def replay(
     Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool.
     `side_by_side` (for example the `map` of a thread pool) plays such turns, and calls the ports from its threads.
     """
+    fidelity = fidelity_of(case, ports)
+    if not (fidelity.complete or case.accept_partial):
+        return void(case, tools_of(case, ports.draft.tools), fidelity)
+    played = _played(case, ports, side_by_side, budget)
+    return replace(played, fidelity=fidelity, accepted_partial=not fidelity.complete)
+
+
+def _played(
+    case: TestCase,
+    ports: Ports,
+    side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]],
+    budget: WorkBudget | None,
+) -> ReplayResult:
     indexes = range(len(case.played))
     tools = tools_of(case, ports.draft.tools)
     reader = Reader(budget or WorkBudget(COMPARED_MAX))
@@ -65,7 +79,7 @@ def replay(
     shared = Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
-        past = messages_by_turn(case.turns)
+        past = messages_by_turn(case.turns, partial(files_to_send, ports=ports))
 
         def play(index: int) -> TurnResult:
             return _TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
@@ -151,7 +165,7 @@ class _TurnPlayer:
         self.instruction = rendered.instruction
         self.offer = offered_tools(self.turn, self.ports.draft)
         self.drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, self.offer.gone)
-        self.messages.append(Message("user", user))
+        self.messages.append(Message("user", user, files=files_to_send(self.turn, self.ports)))
         try:
             self._converse()
         except Stop as stop:

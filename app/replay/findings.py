@@ -11,13 +11,13 @@ from app.chat import Tokens
 from app.replay.effects import EffectFrom
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
-from app.replay.types import Effect
+from app.replay.types import Effect, Fidelity
 
 StepKind = Literal["tool_call", "answer"]
 ComparisonResult = Literal["passed", "failed", "needs_review"]
 StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
 ReplayStatus = Literal["passed", "failed", "needs_review", "void", "error", "cancelled"]
-StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled"]
+StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled", "void"]
 AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "none"]
 # What answers a call with something that the turn's own recording does not hold.
 FROM_ELSEWHERE: frozenset[AnsweredBy] = frozenset({"borrowed", "static", "simulate"})
@@ -134,7 +134,8 @@ class ReplayResult(_ResultDocument, frozen=True):
 
     `offered_from` is "recording" if the prompt never defined tools, so that the recorded definitions were offered;
     `no_tools_defined` is true if the recording has none either. `void` is the reason for which the replay shows nothing
-    of what the recorded model saw, None if it shows all of it.
+    of what the recorded model saw, None if it shows all of it. `accepted_partial` is true if it was played although
+    its `fidelity` is not complete.
     """
 
     status: ReplayStatus
@@ -149,3 +150,5 @@ class ReplayResult(_ResultDocument, frozen=True):
     offered_from: Literal["prompt", "recording"] = "prompt"
     no_tools_defined: bool = False
     void: str | None = None
+    fidelity: Fidelity = Fidelity()
+    accepted_partial: bool = False

@@ -19,6 +19,7 @@ from app.replay.checks import Checker
 from app.replay.compare import arguments_of
 from app.replay.comparison import Comparison
 from app.replay.effects import Tool
+from app.replay.fidelity import void_reason
 from app.replay.findings import (
     Drift,
     ProducedCall,
@@ -37,7 +38,7 @@ from app.replay.judging import OpenStep, OpenStepKind, StepEvidence, StepJudgeme
 from app.replay.matching import Pairs
 from app.replay.recording import Arguments, arguments_key
 from app.replay.texts.facts import Facts
-from app.replay.types import CaseStep, CaseTurn, TestCase
+from app.replay.types import CaseStep, CaseTurn, Fidelity, TestCase
 from app.replay.violations import first_of_each_tool
 from app.replay.wording import shown_json
 from app.values.budget import OverBudget
@@ -226,6 +227,13 @@ def conclude(
         tools={name: ToolEffect(tool.effect, tool.effect_from) for name, tool in tools.items()},
         void=void,
     )
+
+
+def void(case: TestCase, tools: Mapping[str, Tool], fidelity: Fidelity) -> ReplayResult:
+    """Return the result of a replay that can't show the model what the recorded one saw."""
+    turns = {index: unplayed(turn, "the replay is void") for index, turn in enumerate(case.played)}
+    result = conclude(case, turns, tools, void=void_reason(fidelity))
+    return structs.replace(result, stop_reason="void", fidelity=fidelity)
 
 
 def counts(turns: Sequence[TurnResult]) -> dict[StepResult, int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import force_setattr
 
-from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
+from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
 from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
 from app.replay.matchers import normalized
+from app.sessions.types import GapKind
 from app.values.json_pointer import parse_pointer
 from app.values.regex import compile_pattern
 from app.values.storable import decode_json
@@ -115,6 +118,40 @@ class CheckedAnswer(_CaseDocument, frozen=True, kw_only=True, tag_field="kind", 
 CaseStep = CheckedAnswer | CheckedCall
 
 
+class Missing(_CaseDocument, frozen=True, kw_only=True):
+    """Something that the recorded model saw in a turn, and that a replay can't show."""
+
+    kind: GapKind
+    turn: int
+    message: str
+
+
+class Fidelity(_CaseDocument, frozen=True, kw_only=True):
+    """Whether a replay shows a model all that the recorded one saw; `complete` follows from `missing`."""
+
+    complete: bool = True
+    missing: tuple[Missing, ...] = ()
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "complete", not self.missing)
+
+
+class CaseFile(_CaseDocument, frozen=True, kw_only=True):
+    """An image, audio or another file of the user's message; `data` is base64."""
+
+    kind: Literal["image", "audio", "file"]
+    name: str = ""
+    media_type: str
+    data: str
+
+    def __post_init__(self) -> None:
+        _require(partial(b64decode, validate=True), self.data, "data", "must be base64")
+
+    @property
+    def content(self) -> bytes:
+        return b64decode(self.data)
+
+
 class RemovedCall(_CaseDocument, frozen=True, kw_only=True):
     """A recorded call that was wrong: a person took it out of its turn."""
 
@@ -132,6 +169,7 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
     user: str | None
     steps: tuple[CaseStep, ...]
     removed: tuple[RemovedCall, ...] | UnsetType = UNSET
+    files: tuple[CaseFile, ...] | UnsetType = UNSET
 
 
 class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
@@ -161,6 +199,7 @@ class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
 class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
     """The settings of a test case.
 
+    With `accept_partial` a replay is played although it can't show all that the recorded model saw.
     `assertion_type` and `assertion_value` are the prompt's where they are None; the judge reads `assertion_value`, so
     the caller of a replay fills it in.
     """
@@ -172,6 +211,10 @@ class CaseSettings(_CaseDocument, frozen=True, kw_only=True):
     included_turns: int | None = None
     assertion_type: AssertionType | None = None
     assertion_value: str | None = None
+    accept_partial: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "accept_partial", self.accept_partial or UNSET)
 
 
 class TestCase(CaseSettings, frozen=True, kw_only=True):
@@ -180,6 +223,7 @@ class TestCase(CaseSettings, frozen=True, kw_only=True):
     tools: dict[str, ToolRules] = {}
     turns: tuple[CaseTurn, ...]
     basis: Basis | UnsetType = UNSET
+    fidelity: Fidelity | UnsetType = UNSET
 
     @property
     def played(self) -> tuple[CaseTurn, ...]:
@@ -285,4 +329,5 @@ class Ports:
     judge: JudgePort | None
     progress: Callable[[int, int, TurnResult | None], None] = lambda done, total, turn: None
     cancelled: Callable[[], bool] = lambda: False
+    reads: Callable[[File], bool] = lambda file: True
     known: KnownPort | None = None

@@ -25,7 +25,7 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import StrictSchema, Text
+from app.schemas.base import StrictBoolean, StrictSchema, Text
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
 from app.services.replays import doubts
@@ -134,6 +134,7 @@ class CaseChangeSchema(StrictSchema):
     included_turns = CaseField({"type": "integer", "minimum": 1}, attribute="includedTurns")
     assertion_type = CaseField({"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType")
     assertion_value = Text(attribute="assertionValue", allow_none=True)
+    accept_partial = StrictBoolean(attribute="acceptPartial")
 
 
 class WrittenCaseSchema(StrictSchema):
@@ -186,7 +187,9 @@ class ToolSettings(AnswerSchema):
 
 
 class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
+    accept_partial = boolean()
     basis = choice(*get_args(types.Basis))
+    fidelity = one(answer_of(types.Fidelity))
     tools = mapping(one(ToolSettings))
 
 

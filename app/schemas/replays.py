@@ -10,7 +10,7 @@ from marshmallow import fields, validate
 
 from app import chat
 from app.models.replays import STATUSES, ReplayRow
-from app.replay import findings
+from app.replay import findings, types
 from app.replay.findings import StepKind, StepResult, StopReason
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
@@ -39,6 +39,7 @@ from app.services.replays.frozen import AT_ONCE
 from app.services.replays.service import ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
+COMPLETE: dict[str, Any] = {"complete": True, "missing": []}
 NO_DRIFT: dict[str, Any] = {"placeholders": {}, "tools": []}
 NO_TOKENS = msgspec.to_builtins(chat.Tokens())
 
@@ -218,6 +219,7 @@ class Replay(ReplaySummary):
     """A whole replay. `turns` are present once it has ended. `tokens` include `judgeTokens`.
 
     `void` is the reason for which it shows nothing of what the recorded model saw, null if it shows all of it.
+    `fidelity` is what it can't show; `acceptedPartial` is true if it was played nevertheless.
     """
 
     turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
@@ -226,6 +228,8 @@ class Replay(ReplaySummary):
     tools = mapping(one(answer_of(findings.ToolEffect)), get=_found("tools", {}))
     offered_from = choice("prompt", "recording", get=_found("offeredFrom", "prompt"))
     void = text(allow_none=True, get=_found("void"))
+    fidelity = one(answer_of(types.Fidelity), get=_found("fidelity", COMPLETE))
+    accepted_partial = boolean(get=_found("acceptedPartial", False))
     judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
 from app.sessions.capture import capture_advice
 from app.sessions.facts import version_of
+from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
 from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
@@ -43,10 +45,14 @@ def build_session(
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_calls(in_order)))
-    return tuple(
-        _turn(trace_id.hex(), spans, steps[index], _user(spans, opens_session=index == 0), hashes, prices)
-        for index, (trace_id, spans) in enumerate(read)
-    )
+    response_ids = {name for _, spans in read for name in response_ids_of(spans)}
+    turns_of_session = []
+    for index, (trace_id, spans) in enumerate(read):
+        opens, cut = index == 0, sum(map(_has_cut_json, spans))
+        turn = _turn(trace_id.hex(), spans, steps[index], _user(spans, opens_session=opens), hashes, prices, cut)
+        files, gaps = files_of(spans, opens_session=opens), gaps_of(spans, response_ids, cut, opens_session=opens)
+        turns_of_session.append(replace(turn, files=files, gaps=gaps, instruction=instruction_of(spans)))
+    return tuple(turns_of_session)
 
 
 def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxyType({})) -> LoneTurn:
@@ -75,6 +81,7 @@ def _turn(
     user: str | None,
     hashes: Container[str],
     prices: PriceBook,
+    cut: int,
 ) -> Turn:
     named = (version_of(span.full.attributes, hashes) for span in spans)
     versions = list(dict.fromkeys(filter(None, named)))
@@ -93,7 +100,7 @@ def _turn(
         user_id=next(iter(_names(spans, USER_KEYS)), None),
         usage=sum((span.usage for span in listed), Usage()),
         bill=total(span.bill for span in listed),
-        warnings=tuple(warnings_of(spans, user, versions, conversations)),
+        warnings=tuple(warnings_of(spans, user, versions, conversations, cut)),
         spans=listed,
     )
 
@@ -205,10 +212,10 @@ _CUT_KEYS = (
 
 
 def warnings_of(
-    spans: list[TurnSpan], user: str | None, versions: list[str], conversations: list[str]
+    spans: list[TurnSpan], user: str | None, versions: list[str], conversations: list[str], cut: int
 ) -> Iterator[str]:
+    """Yield what a person should know about the recording; `cut` is the number of spans with JSON that is cut off."""
     chats = [span for span in spans if span.is_chat]
-    cut = sum(any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS) for span in spans)
     if cut:
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
     elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
@@ -219,6 +226,10 @@ def warnings_of(
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:
         yield f"Spans name several conversations: {_listed(conversations)}."
+
+
+def _has_cut_json(span: TurnSpan) -> bool:
+    return any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS)
 
 
 def _is_cut(value: Any) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from app.chat import Tokens
+from app.otlp.normalise.media import Media
 from app.prices.types import NOTHING, Bill
 
 
@@ -122,12 +123,33 @@ class TimedStep:
         return self.span.bill if self.span else NOTHING
 
 
+GapKind = Literal[
+    "image",
+    "audio",
+    "file",
+    "unknown_part",
+    "instruction",
+    "history",
+    "tool_definitions",
+    "content_elsewhere",
+    "cut",
+]
+
+
+class Gap(NamedTuple):
+    """Something that the model saw and that a replay can't show it."""
+
+    kind: GapKind
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One trace of one prompt.
 
     `user` is None where no content was recorded. `offered_tools` is None when nothing was recorded,
-    a list of names, or a list of definitions `{name, description?, parameters?}`.
+    a list of names, or a list of definitions `{name, description?, parameters?}`. `files` are those of the user's
+    message, `gaps` what else the recording lacks, and `instruction` is the recorded one of the system.
     """
 
     trace_id: str
@@ -143,6 +165,9 @@ class Turn:
     usage: Usage = Usage()
     bill: Bill = NOTHING
     warnings: tuple[str, ...] = ()
+    files: tuple[Media, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    instruction: str | None = None
     spans: tuple[ShownSpan, ...] = field(default=(), repr=False)
 
     @property

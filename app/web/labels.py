@@ -146,6 +146,7 @@ AUDIT_DETAILS = {
     "baseUrl": "base URL",
     "lastFour": "ends in",
     "is_default": "default",
+    "acceptPartial": "replays without all that the model saw",
     "corrections": "corrected steps",
     "old": "before",
     "new": "now",

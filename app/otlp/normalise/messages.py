@@ -10,6 +10,7 @@ import msgspec
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
+from app.otlp.normalise.media import Media, read_media, unknown_part
 from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
 from app.values.json import json_container, json_or_text
 from app.values.structs import decoder
@@ -22,13 +23,17 @@ _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs"
 
 @dataclass(frozen=True, slots=True)
 class NormalisedMessage:
-    """One message of a conversation. `text` is None where no part of it has any text."""
+    """One message of a conversation. `text` is None where no part of it has any text.
+
+    `media` are its images, audio and files, those of its tools' responses among them, and parts of unknown types.
+    """
 
     role: str
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
     responses: tuple[ToolResponse, ...] = ()
+    media: tuple[Media, ...] = ()
 
 
 Messages = tuple[NormalisedMessage, ...]
@@ -100,7 +105,7 @@ def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> Norma
     # Parts of an answer continue each other; parts of a question are on separate lines.
     text = ("" if role == "assistant" else "\n").join(parts.texts) or None
     reasoning = "\n".join(parts.reasoning) or None
-    return NormalisedMessage(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses))
+    return NormalisedMessage(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses), tuple(parts.media))
 
 
 def _list_in(found: dict[str, Any]) -> list[Any] | None:
@@ -159,7 +164,8 @@ def _read_message(item: dict[str, Any], role: str) -> NormalisedMessage:
     message = message_of(_role(item, role), content, _new(calls, content))
     if not message.responses and (message.role == "tool" or answers_a_call(item)):
         # Its content is the tool's: an object with a name in it is no call.
-        return NormalisedMessage(message.role, message.text, responses=_those(read_tool_message(item)))
+        responses = _those(read_tool_message(item))
+        return NormalisedMessage(message.role, message.text, responses=responses, media=message.media)
     reasoning = item.get("reasoning_content") or item.get("reasoning")
     if message.reasoning is None and isinstance(reasoning, str):
         return replace(message, reasoning=reasoning)
@@ -229,6 +235,7 @@ class ContentParts:
     calls: list[ToolCall] = field(default_factory=list)
     responses: list[ToolResponse] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    media: list[Media] = field(default_factory=list)
 
 
 def read_parts(content: Any) -> ContentParts:
@@ -264,8 +271,18 @@ def _read_part(part: Any, parts: ContentParts) -> None:
         _keep(parts.texts, _text_in(part))
     elif (response := read_response(part)) is not None:
         parts.responses.append(response)
+        parts.media += _media_in(response.result)
     elif (call := read_call(part)) is not None:
         parts.calls.append(call)
+    elif (media := read_media(part) or unknown_part(part)) is not None:
+        parts.media.append(media)
+
+
+def _media_in(result: Any) -> Iterator[Media]:
+    """Yield the media in a tool's response that is a list of parts."""
+    for part in result if isinstance(result, list) else ():
+        if isinstance(part, dict) and part.get("type") and (media := read_media(part)) is not None:
+            yield media
 
 
 def _is_reasoning(part: dict[str, Any]) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.replay.corrections import described
-
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
@@ -22,8 +20,12 @@ class CaseChange:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the audit log has of the change."""
-        return described(self.changes)
+        """What the audit log has of the change: no text of the recording."""
+        corrections, partial = self.changes.get("corrections"), self.changes.get("acceptPartial")
+        return {
+            **({"corrections": str(len(corrections))} if corrections else {}),
+            **({"acceptPartial": partial} if partial is not None else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
 from app.database.transactions import Database, retried
-from app.errors import NotFound
+from app.errors import Invalid, NotFound
 from app.models import cases as test_cases
 from app.models import prompts
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -22,6 +22,7 @@ from app.models.known_verdicts import known_verdicts
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
 from app.pagination import ListPage, json_size, page_by_size
+from app.rendering.render import render
 from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
 from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
@@ -35,7 +36,7 @@ from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.case_store import CaseStore
 from app.services.replays.doubts import doubts_of
-from app.services.replays.proposals import CaseProposal, chosen_turns
+from app.services.replays.proposals import CaseProposal, chosen_turns, with_instruction_gaps
 from app.services.replays.stored_cases import NAME_MAX, columns, title
 from app.services.sessions.service import SessionService
 from app.sessions.types import Turn
@@ -85,8 +86,18 @@ class TestCaseService:
             opening = next((turn.user for turn in session.turns if turn.user), None)
             chosen = choose(session.turns, count)
             case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
+            case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
             return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
+
+    def _rendered(self, head: PromptHead, commit_hash: str, placeholders: Mapping[str, str]) -> str | None:
+        """Return the instruction that a version renders; None if the prompt has no such version."""
+        try:
+            with self.database.read() as connection:
+                content = self.reader.content_of(connection, head, self.reader.pinned(connection, head, commit_hash))
+        except (NotFound, Invalid):
+            return None
+        return render(content.value, content.instruction_format, content.placeholders, placeholders).instruction
 
     def beginning(self, *, project_id: int, session_id: str) -> CaseProposal:
         """Return the test case of all turns of a session, or of as many of the first ones as fit into a test case."""

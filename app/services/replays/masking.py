@@ -28,6 +28,8 @@ def masked_replay(values: Json, masked: MessageMasking) -> Json:
         "drift": masked.other(result["drift"]),
         "error": masked.other(result["error"]),
         "violations": [_violation(violation, masked, wordings) for violation in result["violations"]],
+        "void": masked.other(result["void"]),
+        "fidelity": masked.other(result["fidelity"]),
     }
     return kept | {"result": result | whole, "violations": whole["violations"]}
 

@@ -141,13 +141,15 @@ class ReplayPlayer:
         known: KnownVerdicts,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
+        model = self._metered(organization_id, content.model, content.config, progress, budget)
         return Ports(
-            model=self._metered(organization_id, content.model, content.config, progress, budget),
+            model=model,
             draft=prepared.draft,
             judge=self._judge(organization_id, prepared.judge, progress, budget),
             progress=progress.note,
             cancelled=lambda: self._interrupted(heartbeat),
             known=known,
+            reads=model.reads,
         )
 
     def _judge(

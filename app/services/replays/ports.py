@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from app.chat import TOKEN_COUNTS, Answer, Message, Tokens, ToolDefinition
+from app.chat import TOKEN_COUNTS, Answer, File, Message, Tokens, ToolDefinition
 from app.errors import Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
@@ -100,6 +100,15 @@ class MeteredModel:
             if not failure.unaccepted:
                 raise
         return self._answered(messages)
+
+    def reads(self, file: File) -> bool:
+        """Return whether the model can read a file of this type."""
+        message = Message("user", "", files=(file,))
+        try:
+            self.providers.check(model_request(self.model, self.config, (message,), None, self.timeout_s))
+        except Invalid:
+            return False
+        return True
 
     def _answered(self, messages: tuple[Message, ...], **config: Any) -> Answer:
         try:

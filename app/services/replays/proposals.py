@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.models.prompts import PromptHead
+from app.otlp.masking import MASK
 from app.replay.case_limits import SPANS_MAX, STEPS_MAX, TURNS_MAX, fitting_turns
 from app.replay.cases import shown_document
-from app.replay.types import TestCase
+from app.replay.fidelity import MISSING_MAX
+from app.replay.types import Fidelity, Missing, TestCase
 from app.services.replays.doubts import Doubt
 from app.services.sessions import reading
 from app.sessions.types import Turn
+
+OTHER_INSTRUCTION = "the recorded instruction is not what the version that the spans name renders"
+VERSIONS_MAX = 20
+"""Renderings that are compared with the recorded instructions of a session."""
+Rendered = Callable[[str, Mapping[str, str]], str | None]
+"""Renders a version with selected values; None for an unknown version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +64,18 @@ def chosen_turns(turns: Sequence[Turn], count: int, number: int | None) -> Seque
             f"spans in all.{choice}"
         )
     return turns[:number]
+
+
+def with_instruction_gaps(case: TestCase, turns: Sequence[Turn], rendered: Rendered) -> TestCase:
+    """Return the case, which lacks each instruction that is not what the version that its spans name renders."""
+    known: dict[tuple[str, str], str | None] = {}
+    gaps = list(case.fidelity.missing if case.fidelity else ())
+    for number, turn in enumerate(turns):
+        if turn.prompt_version is None or turn.instruction is None or MASK in turn.instruction:
+            continue
+        key = turn.prompt_version, repr(sorted((turn.placeholders or {}).items()))
+        if key not in known:
+            known[key] = rendered(turn.prompt_version, turn.placeholders or {}) if len(known) < VERSIONS_MAX else None
+        if (instruction := known[key]) is not None and instruction.split() != turn.instruction.split():
+            gaps.append(Missing(kind="instruction", turn=number, message=OTHER_INSTRUCTION))
+    return replace(case, fidelity=Fidelity(missing=tuple(gaps[:MISSING_MAX])) if gaps else UNSET)

@@ -67,6 +67,7 @@ class CaseFields:
     judge: str
     included: str
     assertion_value: str
+    accept_partial: bool = False
     tools: tuple[ToolFields, ...] = ()
     steps: Mapping[Place, StepFields] = field(default_factory=dict)
 
@@ -82,6 +83,7 @@ def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseField
         judge=case.judge,
         included="" if whole else str(case.included_turns),
         assertion_value=_lines(case.assertion_value or ""),
+        accept_partial=bool(case.accept_partial),
         tools=tuple(_tool_of(case, tool) for tool in tools.values()),
         steps={
             (turn_index, index): _step_of(step)
@@ -108,6 +110,7 @@ def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
         judge=form.text("judge", shown.judge),
         included=form.text("included", shown.included),
         assertion_value=_lines(form.text("assertion_value", shown.assertion_value)),
+        accept_partial=form.text("partial", "yes" if shown.accept_partial else "") == "yes",
         tools=(*(known | first).values(), *(tool for tool in sent if first[tool.name] is not tool)),
         steps={
             (turn, index): _step_sent(form, f"step.{turn}.{index}", step) for (turn, index), step in shown.steps.items()

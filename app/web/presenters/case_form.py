@@ -57,6 +57,10 @@ CHOICES = {
         ("never", "Nothing"),
         ("always", "Only undecided steps; fails without a judge"),
     ],
+    "partial": [
+        ("", "Are void: they show nothing"),
+        ("yes", "Are played without it"),
+    ],
     "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
     "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
@@ -148,6 +152,8 @@ def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
     body: dict[str, Any] = {key: getattr(sent, name) for name, key in SETTINGS.items() if _differ(sent, shown, name)}
     if sent.included != shown.included:
         body["includedTurns"] = _integer("included", sent.included)
+    if sent.accept_partial != shown.accept_partial:
+        body["acceptPartial"] = sent.accept_partial
     if sent.assertion_value != shown.assertion_value:
         body["assertionValue"] = sent.assertion_value or None
     steps = [(position, _check(step, shown.steps[position], position)) for position, step in sent.steps.items()]

@@ -66,6 +66,9 @@ def _endings(outcome: ReplayOutcome, replay: dict[str, Any]) -> Iterator[str]:
         yield f"  stopped: {replay['stopReason']}"
     if void := replay.get("void"):
         yield f"  void: {void}"
+    if replay.get("acceptedPartial"):
+        lacking = [f"turn {gap['turn'] + 1}: {gap['message']}" for gap in replay["fidelity"]["missing"]]
+        yield f"  played without all that the recorded model saw: {visible('; '.join(lacking[:5]))}"
 
 
 def seconds(outcome: ReplayOutcome) -> float:

@@ -1,0 +1,103 @@
+"""Finds what the model saw in a recorded turn besides texts, and what the recording lacks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
+
+from app.otlp.names import text_of
+from app.otlp.normalise import Messages
+from app.otlp.normalise.media import Media
+from app.otlp.normalise.messages import read_parts
+from app.otlp.span import span_count
+from app.sessions.spans import TurnSpan
+from app.sessions.types import Gap
+from app.values.json import json_container
+
+_RESPONSE_ID = "gen_ai.response.id"
+_PREVIOUS = "previous_response_id"
+_PARAMETERS = "llm.invocation_parameters"
+_INSTRUCTIONS = "gen_ai.system_instructions"
+_SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
+
+
+def files_of(spans: Iterable[TurnSpan], *, opens_session: bool) -> tuple[Media, ...]:
+    """Return the images, audio and files in the messages of the user that begin the turn."""
+    messages = _messages(spans, opens_session=opens_session)
+    files = (media for message in messages if message.role == "user" for media in message.media)
+    return tuple(dict.fromkeys(media for media in files if media.kind != "unknown_part"))
+
+
+def gaps_of(
+    spans: Iterable[TurnSpan], response_ids: Container[str], cut: int, *, opens_session: bool
+) -> tuple[Gap, ...]:
+    """Return what a replay of the turn can't show, except the user's files.
+
+    `response_ids` are those of the session's model calls; `cut` is the number of spans with JSON that is cut off.
+    """
+    chats = [span for span in spans if span.is_chat]
+    found = [*_parts(chats, opens_session=opens_session), *_held_elsewhere(chats, response_ids)]
+    if cut:
+        found.append(Gap("cut", f"the exporter cut off JSON in {span_count(cut)}"))
+    return tuple(dict.fromkeys(found))
+
+
+def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
+    for span in spans:
+        if span.is_chat and (named := text_of(span.full.attributes.get(_RESPONSE_ID))):
+            yield named
+
+
+def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
+    """Return the system instruction of the first model call that recorded one."""
+    for span in spans:
+        if not span.is_chat:
+            continue
+        named = span.full.attributes.get(_INSTRUCTIONS)
+        texts = read_parts(json_container(named) or named).texts if named else []
+        messages = span.normal.input_messages or ()
+        texts = texts or [
+            message.text for message in messages if message.role in ("system", "developer") and message.text
+        ]
+        if texts:
+            return "\n".join(texts)
+    return None
+
+
+def _messages(spans: Iterable[TurnSpan], *, opens_session: bool) -> Messages:
+    """Return the input of the turn's model calls from the message of the user that begins the turn."""
+    inputs = (span.normal.input_messages or () for span in spans if span.is_chat)
+    return tuple(message for given in inputs for message in given[0 if opens_session else _beginning(given) :])
+
+
+def _beginning(messages: Messages) -> int:
+    """Return the index of the user's last message with a text, 0 if there is none."""
+    return next((n for n in range(len(messages) - 1, -1, -1) if messages[n].role == "user" and messages[n].text), 0)
+
+
+def _parts(chats: Sequence[TurnSpan], *, opens_session: bool) -> Iterator[Gap]:
+    for message in _messages(chats, opens_session=opens_session):
+        for media in message.media:
+            if media.name in _SUMMARIES:
+                yield Gap("history", "a summary took the place of earlier messages")
+            elif media.kind == "unknown_part":
+                if message.role == "user":
+                    yield Gap("unknown_part", f"a part of the type {media.name} can't be sent again")
+            elif message.role != "user":
+                yield Gap(media.kind, f"a message of the role {message.role} has content that is no text")
+
+
+def _held_elsewhere(chats: Iterable[TurnSpan], response_ids: Container[str]) -> Iterator[Gap]:
+    for chat in chats:
+        for key, value in chat.full.attributes.items():
+            if key.endswith("_ref") and key.startswith("gen_ai.") and text_of(value):
+                yield Gap("content_elsewhere", f"{key} refers to content in another store")
+        previous = _previous_response(chat.full.attributes)
+        if previous and previous not in response_ids:
+            yield Gap("history", "the vendor held earlier messages (previous_response_id) that the session lacks")
+
+
+def _previous_response(attributes: dict[str, Any]) -> str | None:
+    named = next((text_of(value) for key, value in attributes.items() if key.endswith(_PREVIOUS)), None)
+    parameters = json_container(attributes.get(_PARAMETERS)) if _PARAMETERS in attributes else None
+    return named or (text_of(parameters.get(_PREVIOUS)) if isinstance(parameters, dict) else None)

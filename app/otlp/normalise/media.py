@@ -60,7 +60,7 @@ def read_media(part: dict[str, Any]) -> Media | None:
 
 
 def unknown_part(part: dict[str, Any]) -> Media | None:
-    """Return a part with a type as one that nobody can read; None for a part without a type."""
+    """Return a part with a type as one of an unknown kind; None for a part without a type."""
     kind = _kind(part)
     return Media("unknown_part", name=kind[:64]) if kind else None
 

@@ -11,12 +11,14 @@ import structlog
 from dramatiq.brokers.redis import RedisBroker
 
 from app.actors.options import RETRIED
+from app.actors.replays import ReplayActor, send_replays
 from app.errors import Unavailable
 from app.redis_store.broker import WakingBroker
 from app.redis_store.middleware import owned
 from app.services.accounts.projects import Owners
 from app.services.audits.claims import JudgeAuditSweeper
 from app.services.audits.runner import JudgeAuditRunner
+from app.services.experiments.advance import ExperimentAdvancer
 
 log = structlog.get_logger(__name__)
 
@@ -25,12 +27,16 @@ AuditActor = dramatiq.Actor[[int], None]
 TIME_LIMIT_MS = 3_600_000
 
 
-def declare(broker: RedisBroker, runner: JudgeAuditRunner) -> AuditActor:
+def declare(
+    broker: RedisBroker, *, runner: JudgeAuditRunner, advancer: ExperimentAdvancer, replay: ReplayActor, owners: Owners
+) -> AuditActor:
     """Declare the actor. Dramatiq retries it while the database is away, and elsewhere when this process stops."""
 
     @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
     def audit_judge(audit_id: int) -> None:
-        runner.run(audit_id)
+        prompt_id = runner.run(audit_id)
+        if prompt_id is not None:
+            send_replays(broker, replay, owners, advancer.audit_ended(prompt_id))
 
     return audit_judge
 

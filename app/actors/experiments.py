@@ -8,8 +8,10 @@ from functools import partial
 
 import structlog
 
+from app.actors.audits import AuditDelivery
 from app.actors.replays import ReplayDelivery
 from app.errors import Unavailable
+from app.models.experiments import ExperimentRow
 from app.services.experiments.advance import ExperimentAdvancer
 from app.work.round_robin import RoundRobin
 from app.work.sweeper import attempt
@@ -25,8 +27,15 @@ class ExperimentDelivery:
     """Advances experiments and sends the replays that they start."""
 
     replays: ReplayDelivery
+    audits: AuditDelivery
     advancer: ExperimentAdvancer
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+
+    def begin(self, row: ExperimentRow) -> None:
+        """Advance a new experiment, and send the audit of its judge, which may have ended already."""
+        if (audit_id := row.design.get("auditId")) is not None:
+            self.audits.send([audit_id])
+        self.advance(row.id)
 
     def advance(self, experiment_id: int) -> None:
         """Advance the experiment and send its replays. While the database is away the clock does it later."""

@@ -44,16 +44,19 @@ def declare(
     webhook_deliverer: WebhookDeliverer,
 ) -> Actors:
     """Declare each actor with the service that it calls."""
+    replay = replays.declare(
+        broker,
+        player=replay_player,
+        calibrations=calibrations,
+        advancer=experiment_advancer,
+        owners=owners,
+    )
     return Actors(
-        audit_judge=audits.declare(broker, audit_runner),
-        check_turns=checks.declare(broker, check_runner),
-        replay=replays.declare(
-            broker,
-            player=replay_player,
-            calibrations=calibrations,
-            advancer=experiment_advancer,
-            owners=owners,
+        audit_judge=audits.declare(
+            broker, runner=audit_runner, advancer=experiment_advancer, replay=replay, owners=owners
         ),
+        check_turns=checks.declare(broker, check_runner),
+        replay=replay,
         run_prompt=runs.declare(broker, run_service),
         store_spans=spans.declare(broker, ingest),
         deliver_webhook=webhooks.declare(broker, webhook_deliverer),

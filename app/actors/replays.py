@@ -41,12 +41,12 @@ def declare(
     def replay(replay_id: int) -> None:
         player.play(replay_id)
         calibrations.replay_ended(replay_id)
-        _send(broker, replay, owners, advancer.replay_ended(replay_id))
+        send_replays(broker, replay, owners, advancer.replay_ended(replay_id))
 
     return replay
 
 
-def _send(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay_ids: Sequence[int]) -> None:
+def send_replays(broker: RedisBroker, actor: ReplayActor, owners: Owners, replay_ids: Sequence[int]) -> None:
     """Send the replays' messages. While Redis or the database is away they wait for the clock's next sweep."""
     try:
         for replay_id, organization_id in owners.of_replays(replay_ids).items():
@@ -66,7 +66,7 @@ class ReplayDelivery:
 
     def send(self, replay_ids: Iterable[int]) -> None:
         """Send the replays' messages."""
-        _send(self.broker, self.actor, self.owners, list(replay_ids))
+        send_replays(self.broker, self.actor, self.owners, list(replay_ids))
 
     def sweep(self) -> None:
         """Send the replays again that were left behind; the clock calls it."""

@@ -40,7 +40,7 @@ class PromptExperiments(Resource, GET="read", POST="run"):
     )
     def on_post(self, key: ApiKey, prompt_id: int, command: NewExperiment) -> ExperimentRow:
         row = self.services.experiments.start(project_id=key.project_id, prompt_id=prompt_id, new=command)
-        self.container.experiment_delivery.advance(row.id)
+        self.container.experiment_delivery.begin(row)
         return row
 
 

@@ -10,6 +10,8 @@ import msgspec
 from app.audit.probes import Probe
 from app.experiments.statistics import wilson_interval
 
+MIN_CAUGHT = 0.8
+"""The share of planted errors that must not pass, if no other is requested."""
 ProbeVerdict = Literal["passed", "failed", "needs_review"]
 
 
@@ -33,10 +35,6 @@ class Share(msgspec.Struct, frozen=True, rename="camel"):
     probes: int
     undecided: int
     interval: tuple[float, float]
-
-    @property
-    def rate(self) -> float | None:
-        return self.right / self.probes if self.probes else None
 
 
 class KindShare(msgspec.Struct, frozen=True, rename="camel"):
@@ -105,7 +103,14 @@ def noticed(figures: AuditFigures, decided_by: str) -> str:
     if not share.probes:
         return f"{decided_by} was not audited: the test cases have no text in which an error can be planted."
     low, high = (round(100 * bound) for bound in share.interval)
-    return f"{decided_by} noticed {share.right} of {share.probes} planted errors ({low}–{high} %)."
+    left = f" A person has to decide on {share.undecided} more." if share.undecided else ""
+    return f"{decided_by} noticed {share.right} of {share.probes} planted errors ({low}–{high} %).{left}"
+
+
+def lets_pass(figures: AuditFigures, min_caught: float) -> bool:
+    """Return True if more planted errors passed than `min_caught`, the share that must not pass, allows."""
+    share = figures.planted
+    return share.right + share.undecided < min_caught * share.probes
 
 
 def _is_of(outcome: ProbeOutcome, kind: str, planted: bool) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -159,7 +158,7 @@ def in_words(operators: Operators) -> Operators:
 def draw_probes(
     cases: Sequence[ProbedCase], seed: str, number: int = PROBES, budget: WorkBudget = UNLIMITED
 ) -> list[Probe]:
-    """Return up to `number` planted errors and as many harmless probes, of each kind about equally many.
+    """Return up to `number` planted errors and up to `number` harmless probes, of each kind about equally many.
 
     What persons decided comes first, up to a quarter of each side. The probes depend only on the seed and on the test
     cases. Once the budget is used up, no more probes are drawn.
@@ -266,9 +265,6 @@ def _of_kind(
 
 
 def _balanced(probes: Sequence[Probe]) -> list[Probe]:
-    """Return as many planted errors as harmless probes, the first of each side."""
-    sides: dict[bool, list[Probe]] = defaultdict(list)
-    for probe in probes:
-        sides[probe.planted].append(probe)
-    number = min(len(sides[True]), len(sides[False]))
-    return sides[True][:number] + sides[False][:number]
+    """Return the planted errors, at most twice as many as harmless probes, and then these."""
+    planted, harmless = ([probe for probe in probes if probe.planted is side] for side in (True, False))
+    return planted[: 2 * len(harmless)] + harmless

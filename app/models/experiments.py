@@ -115,6 +115,11 @@ def find_unfinished(connection: Connection, *, experiment_id: int) -> Experiment
     return find_row(connection, ExperimentRow, _ROW.where(_E.id == experiment_id, _E.status.in_(UNFINISHED)))
 
 
+def unfinished_of_prompt(connection: Connection, *, prompt_id: int) -> list[int]:
+    """Return the ids of the experiments of a prompt that have not ended."""
+    return list(connection.scalars(select(_E.id).where(_E.prompt_id == prompt_id, _E.status.in_(UNFINISHED))))
+
+
 def contents_of(connection: Connection, *, experiment_id: int) -> Contents:
     return Contents(*connection.execute(select(_E.cases, _E.models).where(_E.id == experiment_id)).one())
 

@@ -152,7 +152,9 @@ def _deliveries(backends: Backends, services: Services, declared: Actors) -> dic
     settings = backends.settings
     sent: dict[str, Any] = {"broker": backends.broker, "owners": services.owners}
     replays = ReplayDelivery(**sent, actor=declared.replay, sweeper=services.replay_sweeper)
+    audits = AuditDelivery(**sent, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper)
     return {
+        "audit_delivery": audits,
         "batch_delivery": BatchDelivery(
             workers=_batch_workers(backends, declared),
             owners=services.owners,
@@ -161,13 +163,14 @@ def _deliveries(backends: Backends, services: Services, declared: Actors) -> dic
             rules=services.masking,
             wait_s=settings.ingest_wait_s,
         ),
-        "audit_delivery": AuditDelivery(**sent, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper),
         "check_delivery": CheckDelivery(
             broker=backends.broker, actor=declared.check_turns, runner=services.online_check_runner
         ),
         "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
         "replay_delivery": replays,
-        "experiment_delivery": ExperimentDelivery(replays=replays, advancer=services.experiment_advancer),
+        "experiment_delivery": ExperimentDelivery(
+            replays=replays, audits=audits, advancer=services.experiment_advancer
+        ),
         "webhook_delivery": WebhookSending(
             **sent, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
         ),

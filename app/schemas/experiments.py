@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, get_args
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
+from app.audit.figures import MIN_CAUGHT
 from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.statistics import DETECT, MOST_REPEATS
 from app.experiments.types import MIN_SIGHTED, Verdict
@@ -22,6 +23,7 @@ from app.services.experiments.findings import (
     FoundViolation,
     ModelFindings,
     Summary,
+    SummaryAudit,
     present,
 )
 from app.services.experiments.request import Baseline, NamedCandidate, NewExperiment
@@ -101,6 +103,7 @@ class StartExperimentSchema(StartSchema):
     min_pass_rate = JsonNumber(validate=_between(0, 1, inclusive=True), load_default=None, allow_none=True)
     max_cost = JsonNumber(validate=_between(0, AMOUNT_MAX), load_default=None, allow_none=True)
     max_slowdown = JsonNumber(validate=_between(0, AMOUNT_MAX), load_default=None, allow_none=True)
+    min_judge_caught = JsonNumber(validate=validate.Range(0, 1), load_default=MIN_CAUGHT)
     min_sighted = JsonNumber(validate=_between(0, 1, inclusive=True), load_default=MIN_SIGHTED)
     reuse = StrictBoolean(load_default=True)
     language_model_names = BoundedList(Text(minimum=1, maximum=128), maximum=MODELS_MAX, into=tuple, load_default=())
@@ -210,6 +213,8 @@ class ExperimentSummary(AnswerSchema):
     `blind` test cases cannot show a drop. `sighted` is the number of all others and of the blind ones that got better,
     null in experiments of earlier releases; `minSighted` is the share of them that a passed experiment has at least.
     `candidates` are several named ones, in the order of their ranks; of these, the other fields belong to the first.
+    `judgeAudit` is the audit of the judge, with the sentence about it. `minJudgeCaught` is the share of planted errors
+    that must not pass; both are null in experiments of earlier releases.
     """
 
     id = integer(attribute="row.id")
@@ -227,11 +232,13 @@ class ExperimentSummary(AnswerSchema):
     min_pass_rate = number(allow_none=True, get=_design("minPassRate"))
     max_cost = number(allow_none=True, get=_design("maxCost"))
     max_slowdown = number(allow_none=True, get=_design("maxSlowdown"))
+    min_judge_caught = number(allow_none=True, get=lambda shown: shown.row.design.get("minJudgeCaught"))
     min_sighted = number(get=lambda shown: shown.row.design.get("minSighted", 0.0))
     classes = mapping(integer(), get=_summary("classes"))
     blind = integer(get=_summary("blind"))
     sighted = integer(allow_none=True, get=_summary("sighted"))
     reused = integer(get=_summary("reused"))
+    judge_audit = one(answer_of(SummaryAudit), allow_none=True, get=_summary("judgeAudit"))
     violations = many(answer_of(FoundViolation), get=_summary("violations"))
     detectable = number(allow_none=True, get=_summary("detectable"))
     p_value = number(allow_none=True, get=_summary("pValue"))

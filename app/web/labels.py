@@ -62,6 +62,12 @@ EXPERIMENTS: dict[str, Badge] = {
     "error": ("error", "bad"),
     "cancelled": ("cancelled", ""),
 }
+AUDITS: dict[str, Badge] = {
+    "queued": ("waiting", "accent"),
+    "running": ("running", "accent"),
+    "finished": ("finished", ""),
+    "error": ("error", "bad"),
+}
 _CLASS_COLORS = {"regressed": "bad", "stable_fail": "bad", "flaky": "warn", "undecided": "warn", "improved": "ok"}
 CASE_CLASSES: dict[str, Badge] = {name: (text, _CLASS_COLORS.get(name, "")) for name, text in CLASSES.items()}
 STEPS: dict[str, Badge] = {

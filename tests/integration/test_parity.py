@@ -33,6 +33,7 @@ SAME: dict[str, set[str]] = {
     "OnlineChecks": {f"POST {PROMPT}/online-checks"},
     "OnlineCheckView": {"PATCH /api/v1/online-checks/{check_id}"},
     "RemoveOnlineCheck": {"DELETE /api/v1/online-checks/{check_id}"},
+    "JudgeAuditsPage": {f"POST {PROMPT}/judge-audits"},
     "NewExperimentPage": {f"POST {PROMPT}/experiments"},
     "CancelExperiment": {"POST /api/v1/experiments/{experiment_id}/cancel"},
     "CancelReplay": {f"POST {REPLAY}/cancel"},

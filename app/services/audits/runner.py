@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
 
@@ -70,15 +71,17 @@ class JudgeAuditRunner:
     heartbeat_s: float = HEARTBEAT_S
     patience: Patience = field(default_factory=Patience)
 
-    def run(self, audit_id: int) -> None:
-        """Run the audit, unless another worker has it or it has ended: a message may be delivered twice.
+    def run(self, audit_id: int) -> int | None:
+        """Run the audit and return the id of its prompt, None for one that another worker has or that has ended.
+
+        A message may be delivered twice.
 
         Raises `Unavailable` if this process ends before the audit does; another worker then continues it.
         """
         claim = Claim(audit_id, str(uuid4()), self.now())
         row = self.database.retrying(lambda connection: _claimed(connection, claim))
         if row is None:
-            return
+            return None
         ended = False
         try:
             self._run(row, claim)
@@ -86,6 +89,7 @@ class JudgeAuditRunner:
         finally:
             if not ended:
                 self.database.retrying(lambda connection: AUDIT_WORK.release(connection, claim))
+        return row.prompt_id
 
     def _run(self, row: JudgeAuditRow, claim: Claim) -> None:
         if row.attempts > ATTEMPTS_MAX:
@@ -213,9 +217,9 @@ def _ended(probes: Sequence[Probe], progress: AuditProgress) -> dict[str, Any]:
 
 
 def _interleaved(probes: Sequence[Probe]) -> list[Probe]:
-    """Return planted errors and harmless probes in turn, so that an audit that is cut short is balanced, too."""
-    half = len(probes) // 2
-    return [probe for pair in zip(probes[:half], probes[half:], strict=True) for probe in pair]
+    """Return planted errors and harmless probes in turn, so that an audit that is cut short has both."""
+    planted, harmless = ([probe for probe in probes if probe.planted is side] for side in (True, False))
+    return [probe for pair in zip_longest(planted, harmless) for probe in pair if probe is not None]
 
 
 def _claimed(connection: Connection, claim: Claim) -> JudgeAuditRow | None:

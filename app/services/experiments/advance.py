@@ -13,23 +13,28 @@ from functools import partial
 from typing import Any
 
 import structlog
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
+from reprise_formats.formats import percent
 from sqlalchemy import Connection
 
+from app.audit.figures import AuditFigures, lets_pass
 from app.concurrency.batching import Coalescer
 from app.database.transactions import Database
 from app.experiments.types import Decision
 from app.metrics import Metrics
 from app.metrics.registry import EXPERIMENTS
-from app.models import experiment_replays, experiments
+from app.models import experiment_replays, experiments, judge_audits
 from app.models.experiments import ExperimentRow
+from app.models.judge_audits import JudgeAuditRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
-from app.services.experiments.findings import findings_of, ranked_arms, summary_of
+from app.services.audits.service import sentence_of
+from app.services.experiments.findings import SummaryAudit, findings_of, ranked_arms, summary_of
 from app.services.experiments.plan import BASELINE, Plan, Series
 from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 from app.timestamps import Now
+from app.values.structs import convert
 
 log = structlog.get_logger(__name__)
 
@@ -89,6 +94,12 @@ class ExperimentAdvancer:
             ]
         return [id_ for experiment_id in waiting for id_ in self.advance(experiment_id)]
 
+    def audit_ended(self, prompt_id: int) -> list[int]:
+        """Advance the experiments of a prompt, which may wait for its audit; returns the ids of the replays to send."""
+        with self.database.read() as connection:
+            waiting = experiments.unfinished_of_prompt(connection, prompt_id=prompt_id)
+        return [id_ for experiment_id in waiting for id_ in self.advance(experiment_id)]
+
     def behind(self) -> dict[int, int]:
         """Return {id: organization id} of the unfinished experiments that were left behind."""
         with self.database.read() as connection:
@@ -98,13 +109,19 @@ class ExperimentAdvancer:
         contents = experiments.contents_of(connection, experiment_id=row.id)
         return Standing(Plan.of(row, contents), experiment_replays.played_of(connection, experiment_id=row.id))
 
-    def summary(self, connection: Connection, standing: Standing, decisions: Decisions) -> dict[str, Any]:
-        """Return the summary of the results so far, as JSON."""
+    def summary(
+        self, connection: Connection, standing: Standing, decisions: Decisions, audit: JudgeAuditRow | None = None
+    ) -> dict[str, Any]:
+        """Return the summary of the results so far, as JSON; `audit` is that of the judge, by default read now."""
+        audit = audit or audit_of(connection, standing.plan)
 
         def violations(replay_id: int) -> list[dict[str, Any]]:
             return experiment_replays.violations_of(connection, replay_id=replay_id)
 
-        document: dict[str, Any] = to_builtins(summary_of(standing, decisions, violations))
+        summary = summary_of(standing, decisions, violations)
+        if audit:
+            summary = structs.replace(summary, judge_audit=SummaryAudit(audit.id, sentence_of(audit)))
+        document: dict[str, Any] = to_builtins(summary)
         return document
 
     def cancel(self, experiment_id: int) -> bool:
@@ -142,12 +159,15 @@ class ExperimentAdvancer:
 
     def _next(self, connection: Connection, standing: Standing) -> NextStep:
         outlook = standing.outlook
-        decisions, wanted = outlook.decisions, outlook.wanted
-        step = NextStep(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions))
+        audit, wanted = audit_of(connection, standing.plan), outlook.wanted
+        decisions = _audited(outlook.decisions, standing.plan, audit)
+        step = NextStep(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions, audit))
         if outlook.fruitless is not None:
             reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
         if outlook.is_decided:
+            if audit is not None and not audit.finished:
+                return step  # the end of the audit advances the experiment
             decision = decisions[next(iter(ranked_arms(standing.plan, decisions)))]
             end = _end(standing, decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
             return replace(step, end=end)
@@ -226,6 +246,27 @@ class ExperimentAdvancer:
         """Add a replay and return its id."""
         (replay_id,) = add_replays(connection, plan.setup(series.arm), [plan.case(series).columns], now=self.now())
         return replay_id
+
+
+def audit_of(connection: Connection, plan: Plan) -> JudgeAuditRow | None:
+    """Return the audit of the judge; None for an experiment of an earlier release, or once it is removed."""
+    audit_id = plan.numbers.audit_id
+    if audit_id is None:
+        return None
+    return judge_audits.find_audit(connection, project_id=plan.row.project_id, audit_id=audit_id)
+
+
+def _audited(decisions: Decisions, plan: Plan, audit: JudgeAuditRow | None) -> Decisions:
+    """Return the decisions; a passed one is inconclusive if the audit shows that the judge lets errors pass."""
+    least = plan.numbers.min_judge_caught
+    if audit is None or audit.figures is None or not lets_pass(convert(audit.figures, AuditFigures), least):
+        return decisions
+    sentence = (sentence_of(audit) or "").rstrip(".")
+    reason = f"{sentence}, and {percent(least)} is the least (minJudgeCaught)"
+    return {
+        arm: replace(decision, verdict="inconclusive", reason=reason) if decision.verdict == "passed" else decision
+        for arm, decision in decisions.items()
+    }
 
 
 def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:

@@ -118,13 +118,21 @@ class CandidateFindings(_FindingsDocument, frozen=True):
     test_cases: tuple[CaseFindings, ...]
 
 
+class SummaryAudit(_FindingsDocument, frozen=True):
+    """The audit of an experiment's judge; `sentence` is None until it has ended."""
+
+    id: int
+    sentence: str | None
+
+
 class Summary(_FindingsDocument, frozen=True):
     """The part of the findings that lists show too.
 
     `classes` counts the test cases of each class. `blind` counts the blind ones. `sighted` counts the
     others and the blind ones that got better, None where an earlier release did not count them. `reused` counts the
     replays with reused results. `p_value` belongs to the comparison with the baseline. Of several `candidates`, which
-    are in the order of their ranks, all this belongs to the first.
+    are in the order of their ranks, all this belongs to the first. `judge_audit` is None in
+    experiments of earlier releases.
     """
 
     classes: dict[CaseClass, int] = {}
@@ -137,6 +145,7 @@ class Summary(_FindingsDocument, frozen=True):
     blind: int = 0
     sighted: int | None = None
     candidates: tuple[CandidateSummary, ...] = ()
+    judge_audit: SummaryAudit | None = None
 
 
 class Findings(_FindingsDocument, frozen=True):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.audit.figures import MIN_CAUGHT
 from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.types import MIN_SIGHTED, Design
 from app.models.experiments import Contents, ExperimentRow
@@ -29,6 +30,7 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     """The numbers of an experiment, as in the API; `max_cost` is in USD, `max_slowdown` is a ratio of medians.
 
     `candidates` are the named ones, in their order; empty for a single candidate without a name.
+    `audit_id` is the audit of its judge; experiments of earlier releases have none.
     """
 
     repeats: Repeats
@@ -40,6 +42,8 @@ class Numbers(msgspec.Struct, frozen=True, rename="camel"):
     reuse: bool = True
     min_sighted: float = MIN_SIGHTED
     candidates: tuple[PlannedCandidate, ...] = ()
+    min_judge_caught: float = MIN_CAUGHT
+    audit_id: int | None = None
 
     def design(self, *, has_baseline: bool) -> Design:
         return Design(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.audit.figures import MIN_CAUGHT
 from app.errors import Invalid
 from app.experiments.statistics import DETECT, default_most, default_repeats
 from app.experiments.types import MIN_SIGHTED, smallest_pass_rate
@@ -44,6 +45,7 @@ class NewExperiment:
     max_cost: float | None = None
     max_slowdown: float | None = None
     min_sighted: float = MIN_SIGHTED
+    min_judge_caught: float = MIN_CAUGHT
     reuse: bool = True
     language_model_names: Sequence[str] = ()
     judge_model: str | None = None
@@ -72,6 +74,7 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
         max_slowdown=new.max_slowdown,
         reuse=new.reuse,
         min_sighted=new.min_sighted,
+        min_judge_caught=new.min_judge_caught,
     )
 
 

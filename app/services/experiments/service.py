@@ -18,6 +18,7 @@ from app.models.experiments import ExperimentRow, Status
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
+from app.services.audits.service import JudgeAuditService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.forecast import Forecast, Forecaster
@@ -65,6 +66,7 @@ class ExperimentService:
     reader: PromptReader
     candidates: CandidateReader
     replays: ReplayService
+    audits: JudgeAuditService
     advancer: ExperimentAdvancer
 
     def start(self, *, project_id: int, prompt_id: int, new: NewExperiment) -> ExperimentRow:
@@ -187,6 +189,7 @@ class ExperimentService:
             for each, content in zip(new.candidates, contents, strict=False)
         )
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
+        audit_id = self.audits.ensure(connection, candidate, cases, judge, max_cost=new.max_cost)
         return insert_row(
             connection,
             experiments.experiments,
@@ -198,7 +201,7 @@ class ExperimentService:
             baseline_commit=baseline and baseline.commit_hash,
             baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
-            design=to_builtins(structs.replace(numbers, candidates=named)),
+            design=to_builtins(structs.replace(numbers, candidates=named, audit_id=audit_id)),
             cases=cases,
             models=[
                 PlannedModel(content.content.model.name, freeze_content(connection, content)) for content in others

@@ -107,7 +107,7 @@ class NewExperimentPage(PromptPage):
         if visit.form.flag("forecast"):
             return self._form(visit, prompt_id, fields)
         row = self.services.experiments.start(project_id=visit.project_id, prompt_id=prompt_id, new=command)
-        self.container.experiment_delivery.advance(row.id)
+        self.container.experiment_delivery.begin(row)
         return Redirect(f"{visit.base}/experiments/{row.id}")
 
 

@@ -45,6 +45,8 @@ PAGES = {
     "experiments, none of the verdict": "{base}/prompts/{prompt}/experiments?verdict=inconclusive",
     "new experiment": "{base}/prompts/{prompt}/experiments/new",
     "experiment": "{base}/experiments/{experiment}",
+    "audits of the judge": "{base}/prompts/{prompt}/judge-audits",
+    "audit of the judge": "{base}/judge-audits/{audit}",
     "experiment that failed": "{base}/experiments/{failing_experiment}",
     "run": "{base}/runs/{run}",
     "usage": "{base}/usage",

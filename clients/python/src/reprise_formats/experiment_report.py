@@ -49,7 +49,12 @@ def sentence(experiment: Json) -> str:
 
 
 def advice(experiment: Json) -> str:
-    """Return what to do next, as one line of plain text."""
+    """Return what to do next, and with a verdict how many planted errors its judge noticed, as one line of text."""
+    audit = (experiment.get("judgeAudit") or {}) if experiment["verdict"] else {}
+    return " ".join(filter(None, [_next(experiment), plain(audit.get("sentence") or "")]))
+
+
+def _next(experiment: Json) -> str:
     told = _ADVICE[experiment["verdict"] or experiment["status"]]
     if experiment["verdict"] == "inconclusive":
         return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else told

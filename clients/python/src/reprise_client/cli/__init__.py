@@ -17,6 +17,7 @@ from reprise_client.cli.exporting import export
 from reprise_client.cli.gate import gate
 from reprise_client.cli.importing import import_
 from reprise_client.cli.insight import insight
+from reprise_client.cli.judge import judge
 from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
@@ -51,7 +52,7 @@ def main() -> None:
     """
 
 
-_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, test_cases)
+_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
 for _command in (*_ABOUT_TESTS, prompts, labels, sessions, insight, import_, export, mcp):
     main.add_command(_command)
 

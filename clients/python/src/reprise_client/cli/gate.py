@@ -50,6 +50,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="Share of replays that have to pass.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="US dollars after which it ends undecided.")
 @click.option("--max-slowdown", type=click.FloatRange(0, min_open=True), help="Most that replays may take, as a ratio.")
+@click.option("--min-judge-caught", type=click.FloatRange(0, 1), help="Share of planted errors that must not pass.")
 @click.option("--min-sighted", type=click.FloatRange(0, 1), help="Share of tests that must be able to show a drop.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")

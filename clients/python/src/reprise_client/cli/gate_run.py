@@ -165,6 +165,7 @@ def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, 
         "maxCost": options["max_cost"],
         "maxSlowdown": options["max_slowdown"],
         "minSighted": options["min_sighted"],
+        "minJudgeCaught": options["min_judge_caught"],
         "languageModelNames": list(options["models"]),
     }
     if options["names"]:

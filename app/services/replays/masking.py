@@ -78,6 +78,8 @@ def _step(step: Json, masked: MessageMasking, wordings: Wordings) -> Json:
     revealing = any(sides[side] != step[side] for side in sides)
     if "reason" in step:
         kept["reason"] = MASK if revealing else masked.other(step["reason"])
+    if "form" in step:
+        kept["form"] = masked.other(step["form"])
     if "findings" in step:
         kept["findings"] = [_finding(finding, mask, masked, revealing=revealing) for finding in step["findings"]]
     return kept

@@ -74,13 +74,15 @@ def test_each_step_says_what_decided_it_and_which_values_it_lost(
     world: World, admin: Browser, upstream: Upstream
 ) -> None:
     case = make_case(world, record(world, prompt(world, **TOOLS), [REFUNDED]))
-    upstream.script(called("get_order"), called("refund_order"), Reply(text="I refunded 45.00 EUR."))
+    answer = Reply(text="I refunded 45.00 EUR.")
+    upstream.script(called("get_order"), called("refund_order"), answer, judged("failed", 2))
 
     read = shown(admin, replayed(world, case["id"]))
 
     assert "refund_order passed writes answered by the recording" in read
     assert "get_order passed reads answered by the recording" in read
-    assert "Decided by the values in it Lost 40.00 EUR Invented 45.00 EUR" in read
+    assert "Decided by a judge model" in read
+    assert "Lost 40.00 EUR Invented 45.00 EUR" in read
     assert "get_order reads by the first word of its name" in read
     assert "refund_order writes as nothing marks it as read-only" in read
 

@@ -53,6 +53,10 @@ class Checker:
     def budget(self) -> WorkBudget:
         return self.reader.budget
 
+    def is_plain(self, step: CheckedCall) -> bool:
+        """Return True if a check without a reader accepts only equal arguments."""
+        return step.check.arguments == "exact" and not step.check.ignore_paths and not self._matchers(step)
+
     def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
         """Return whether the check of a step accepts a call; without evidence for a reader. Raises `OverBudget`."""
         return self._call(step, call.arguments, evidence=False).result

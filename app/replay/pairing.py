@@ -158,7 +158,12 @@ class _Pairing:
             return zip(lefts, rights, strict=False)
 
     def _grade(self, left: int, right: int) -> int:
-        """2 passes, 1 needs review, 0 fails. Raises `OverBudget`."""
+        """2 passes, 1 needs review, 0 fails. Of very many pairs only equal arguments pass. Raises `OverBudget`."""
+        step = self._steps[left]
+        is_large = len(self._steps) * len(self._produced) > MOST_COMPARED
+        if is_large and step.kind == "tool_call" and self._checker.is_plain(step):
+            self._budget.spend(1 + len(self._traits_of(left)) // _IN_COMMON)
+            return 2 * (self._traits_of(left) == self._traits_of(~right))
         comparison = self._checker.compare(self._steps[left], self._produced[right])
         return {"passed": 2, "needs_review": 1, "failed": 0}[comparison.result]
 

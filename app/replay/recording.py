@@ -24,6 +24,9 @@ class ArgumentsChecker(Protocol):
     def budget(self) -> WorkBudget:
         """The budget of the replay's comparisons."""
 
+    def is_plain(self, step: CheckedCall) -> bool:
+        """Return True if a check without a reader accepts only equal arguments."""
+
     def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
         """Return whether the check of a recorded call accepts a call of the same tool. Raises `OverBudget`."""
 
@@ -96,6 +99,7 @@ class Recording:
         self._checker = checker
         self._equal: dict[Arguments, int] = {}
         self._comparable: dict[str, int] = {}
+        self._lenient: dict[str, int] = {}
         self._traits: dict[int, frozenset[bytes]] = {}
         self._unanswered: dict[str, Iterator[tuple[int, CheckedCall]]] = {}
         checked = sum(step.checked << index for index, step in enumerate(steps))
@@ -142,7 +146,8 @@ class Recording:
         A call with recorded arguments leaves nothing open. If the budget is used up, open are all steps that no
         comparison has excluded: a person compares them.
         """
-        accepted, unsure, waiting = equal, 0, self._comparable_steps(call.name) & ~equal
+        steps = self._lenient_steps(call.name) if equal else self._comparable_steps(call.name)
+        accepted, unsure, waiting = equal, 0, steps & ~equal
         try:
             for index in _indexes(waiting):
                 self._checker.budget.spend(1)
@@ -178,6 +183,15 @@ class Recording:
         if name not in self._comparable:
             self._comparable[name] = _bits(index for index, step in self._of_turn(name) if step.checked)
         return self._comparable[name]
+
+    def _lenient_steps(self, name: str) -> int:
+        """Return the bits of the turn's steps with a check that accepts other arguments without a reader."""
+        if name not in self._lenient:
+            calls = self._of_turn(name)
+            self._lenient[name] = _bits(
+                index for index, step in calls if step.checked and not self._checker.is_plain(step)
+            )
+        return self._lenient[name]
 
     def _borrowed(self, key: Arguments) -> Reply:
         found = self._recorded.by_arguments.get(key, ())

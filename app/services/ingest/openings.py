@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 from sqlalchemy import Connection
 
@@ -17,8 +17,8 @@ from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
 from app.sessions.facts import Opening, opening_of
 
-SPANS_IN_MEMORY = 100
-"""Spans that are in memory together with their records."""
+SPANS_IN_MEMORY, RECORD_BYTES_READ = 16, 16 * 1024 * 1024
+"""Spans that are in memory together, and the bytes of the records that are read of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class OpeningService:
     def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
         """Add the openings of the spans `logged`, given with the row ids of their log records."""
         with self.database.read() as connection:
-            ids = list(chain.from_iterable(logged.values()))
+            ids = _first_ids(connection, project_id, logged)
             records = events_of(log_records.list_records(connection, project_id=project_id, ids=ids))
             stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())
         openings = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
@@ -62,3 +62,12 @@ class OpeningService:
         add_openings(connection, project_id, openings)
         if self.searchable:
             search.note_traces(connection, project_id=project_id, keys=keys)
+
+
+def _first_ids(connection: Connection, project_id: int, logged: Mapping[SpanKey, list[int]]) -> list[int]:
+    """Return the ids of the records that were stored first, up to `RECORD_BYTES_READ` of them."""
+    wanted, trace_ids = frozenset(chain.from_iterable(logged.values())), sorted({trace_id for trace_id, _ in logged})
+    sizes = log_records.sizes_of(connection, project_id=project_id, trace_ids=trace_ids)
+    ids = [(id_, size) for id_, _, size in sizes if id_ in wanted]
+    totals = accumulate(size for _, size in ids)
+    return [id_ for (id_, _), total in zip(ids, totals, strict=True) if total <= RECORD_BYTES_READ]

@@ -20,6 +20,8 @@ EVENT_BYTES = 128
 EVENT_LINES = 100
 # Lists, objects and their members in one piece of JSON, which cost a thousand times what bytes of a text do.
 ELEMENTS = 250_000
+PIECES_FACTOR = 2
+"""How many times as much as an answer the pieces may count in which it is received, each at least `EVENT_BYTES`."""
 _PIECE = 64 * 1024
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END = 4
@@ -35,6 +37,7 @@ class AnswerReader:
     def __init__(self, status: int, encoding: str | None, *, answer_bytes: int, streamed: bool) -> None:
         encoding = (encoding or "identity").strip().lower()
         self._inflater = None if encoding in ("", "identity") else _Inflater(encoding)
+        self._left = PIECES_FACTOR * answer_bytes * (STREAM_FACTOR if streamed else 1)
         self._bound: _Bound
         if status >= 400:
             self._bound = _CutOff()
@@ -42,6 +45,9 @@ class AnswerReader:
             self._bound = _Events(answer_bytes) if streamed else _Whole(answer_bytes)
 
     def read(self, received: bytes) -> Iterator[bytes]:
+        self._left -= max(len(received), EVENT_BYTES)
+        if self._left < 0:
+            raise _too_large("comes in too many pieces")
         for piece in [received] if self._inflater is None else self._inflater.read(received):
             yield from self._bound.read(piece)
 
@@ -51,6 +57,8 @@ class AnswerReader:
     def read_all(self, received: Iterable[bytes]) -> Iterator[bytes]:
         for piece in received:
             yield from self.read(piece)
+            if self._bound.is_full:
+                break
         yield from self.end()
 
 
@@ -73,7 +81,11 @@ class _Inflater:
 
 
 class _Bound(ABC):
-    """Passes on the bytes that are ready; `end` passes on the rest."""
+    """Passes on the bytes that are ready; `end` passes on the rest. If it `is_full`, nothing more need be received."""
+
+    @property
+    def is_full(self) -> bool:
+        return False
 
     @abstractmethod
     def read(self, piece: bytes) -> Iterator[bytes]: ...
@@ -87,6 +99,10 @@ class _CutOff(_Bound):
 
     def __init__(self) -> None:
         self._left = ERROR_BYTES
+
+    @property
+    def is_full(self) -> bool:
+        return self._left <= 0
 
     def read(self, piece: bytes) -> Iterator[bytes]:
         if kept := piece[: self._left]:

@@ -116,6 +116,21 @@ def test_tiny_events_count_as_what_they_cost():
     assert b"".join(found).count(b"\n\n") <= LIMIT * STREAM_FACTOR / EVENT_BYTES
 
 
+@pytest.mark.parametrize(("streamed", "factor"), [(False, 2), (True, 2 * STREAM_FACTOR)])
+def test_an_answer_in_pieces_of_a_byte_is_given_up_before_it_costs_minutes(streamed, factor):
+    most = factor * LIMIT // EVENT_BYTES
+    sent = Sent([b" "] * (most + 100))
+    assert "comes in too many pieces" in received(sent, streamed=streamed)[1]
+    assert sent.taken == most + 1
+    assert received(Sent([b" "] * most), streamed=streamed)[1] is None
+
+
+def test_no_more_of_an_error_is_received_than_is_read():
+    sent = Sent([b"x" * 8] * (ERROR_BYTES // 8 + 100), status=400)
+    found, failure = received(sent)
+    assert (b"".join(found), failure, sent.taken) == (b"x" * ERROR_BYTES, None, ERROR_BYTES)
+
+
 def test_the_lines_of_an_event_are_bounded():
     lines = b"data: 1\n" * EVENT_LINES
     assert received(Sent([lines + b"\n"]), streamed=True)[1].endswith("was not read to its end.")

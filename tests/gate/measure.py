@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -19,10 +19,12 @@ from app.audit.draw import Draw
 from app.audit.playing import play_probe
 from app.audit.probes import ERRORS, FORMS, Probe, places_of
 from app.chat import Answer, Message, ToolDefinition
+from app.experiments.statistics import DETECT
 from app.replay.judge import ModelJudge
 from app.replay.types import Ports, RenderedDraft
 from tests.fakes.judging import parts_of
 from tests.gate.heldout import Source, sources
+from tests.unit.experiments.simulation import design, simulate
 from tests.unit.replay.fakes import FakeDraft
 
 SEED = "measure"
@@ -151,7 +153,28 @@ def rendered() -> str:
     return "\n".join(lines)
 
 
+def _counts(sets: Iterable[Rates]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    listed = list(sets)
+    return [rates.false_passes for rates in listed], [rates.false_alarms for rates in listed]
+
+
+def of_experiments(misses: float, alarms: float, experiments: int = 1_000) -> tuple[float, float]:
+    """Return the shares of harmful experiments that pass and of harmless ones that fail, with the default repeats.
+
+    Each has five test cases. A harmful candidate breaks one of them in each replay, which passes with the chance
+    `misses`. Any other replay fails with the chance `alarms`. Errors of the judge do not depend on each other.
+    """
+    plan = design(DETECT)
+    harmful = simulate(plan, [(1 - misses, alarms), *[(alarms, alarms)] * 4], experiments)
+    harmless = simulate(plan, [(alarms, alarms)] * 5, experiments)
+    return harmful.chances["passed"], harmless.chances["failed"]
+
+
 if __name__ == "__main__":
     print(rendered())
+    for share in (0.05, 0.1, 0.2):
+        sets = measured(share).values()
+        passes, alarms = ([sum(pair) for pair in zip(*counts, strict=True)] for counts in _counts(sets))
+        print(f"errs {share:.0%}:", of_experiments(passes[0] / passes[1], alarms[0] / alarms[1]))
     for key, times in wrong_kinds(0.0).most_common():
         print(times, *key)

@@ -116,7 +116,8 @@ def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, 
     path = f"/api/v1/test-cases/{case['id']}"
     rules: dict[str, Any] = {"effect": "read", "extra": "fail", "lost": "allow", "max_calls": "3", "never": "on"}
     rules |= {"on_missing": "static", "result": '{"sent": false}'}
-    matchers = {"path": ["/body", "/to"], "match": ["text", "one_of"], "option": ["", '["ada@example.org"]']}
+    paths = {"path": ["/body", "/to", "/subject"], "match": ["text", "one_of", "prose"]}
+    matchers = paths | {"option": ["", '["ada@example.org"]', ""]}
 
     sent(admin, case, **{f"{field}.{name}": value for name, value in (rules | matchers).items()})
 
@@ -130,6 +131,7 @@ def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, 
         "onMissing": "static",
         "result": {"sent": False},
         "arguments": {"/body": "text", "/to": {"match": "one_of", "values": ["ada@example.org"]}},
+        "kinds": {"/subject": "prose"},
     }
     blank: dict[str, Any] = dict.fromkeys((*rules, *matchers), "") | {"never": None, "lost": "fail"}
 
@@ -199,7 +201,7 @@ def test_a_test_case_of_a_session_is_made_with_the_rules_of_its_form(world: Worl
     made = admin.send(path, **(fields(admin) | {f"{field}.max_calls": "1"}))
 
     tools = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json["tools"]
-    assert (tools["send_mail"]["maxCalls"], tools["send_mail"]["arguments"]) == (1, {"/body": "facts"})
+    assert (tools["send_mail"]["maxCalls"], tools["send_mail"]["kinds"]) == (1, {"/body": "prose"})
 
 
 @pytest.fixture

@@ -57,6 +57,7 @@ def test_the_page_leads_from_a_first_label_to_a_guarded_one(
         (old, "", "guarded by all test cases, 9 repeats"),
         (new, "", "guarded by all test cases, 9 repeats"),
         (old, "", "guarded by all test cases, 9 repeats"),
+        (old, "", "guarded by all test cases, 9 repeats"),
     ]
     assert f'"commitHash":"{old}"' in shown
     assert client.get(f"/api/v1/prompts/{variables['PROMPT_ID']}/labels/production").json()["guarded"]

@@ -33,21 +33,21 @@ def pair(
 
     `accepted` has, for the index of each produced call, bit s where the s-th step accepts it. Checked steps are paired
     first: under `in_order`, by the longest common subsequence by name, then the most that pass, then the most alike.
-    Otherwise calls with equal arguments are paired, then those that are accepted, the most alike first, and as many as
-    possible; then the most alike of the others, unless the step is `optional`. Answers are paired so that as many as
+    Otherwise as many calls as possible are paired with steps that accept them, equal ones first, then the most alike;
+    then the most alike of the others, unless the step is `optional`. Answers are paired so that as many as
     possible pass. The other steps are paired with the remaining ones, only to show them.
     """
     pairing = _Pairing(steps, produced, checker)
     checked = [index for index, step in enumerate(steps) if step.checked]
     required = [index for index in checked if index not in optional]
+    others = [index for index, step in enumerate(steps) if index in optional or not step.checked]
     if order == "in_order":
         pairing.align(required)
     else:
-        pairing.pair_equal(accepted, required)
         pairing.pair_accepted(accepted, required)
+        pairing.pair_equal(accepted, others)
         pairing.match(index for index in checked if steps[index].kind == "answer")
         pairing.fill(index for index in required if index not in pairing.pairs)
-    others = [index for index, step in enumerate(steps) if index in optional or not step.checked]
     pairing.pair_accepted(accepted, others)
     pairing.fill(index for index in others if not steps[index].checked and index not in pairing.pairs)
     return pairing.pairs
@@ -62,29 +62,38 @@ class _Pairing:
         self._budget = checker.budget
         self._traits: dict[int, frozenset[bytes]] = {}
 
-    def pair_equal(self, accepted: Mapping[int, int], first: Sequence[int]) -> None:
-        """Pair the calls with equal arguments, in their order; the steps of `first` come before the others."""
-        try:
-            waiting: defaultdict[tuple[str, frozenset[bytes]], list[int]] = defaultdict(list)
-            for right in sorted(accepted, reverse=True):
-                if accepted[right]:
-                    waiting[self._key(right, produced=True)].append(right)
-            for left in dict.fromkeys((*first, *range(len(self._steps)))):
-                if self._steps[left].kind == "tool_call" and (rights := waiting.get(self._key(left))):
-                    self.pairs[left] = rights.pop()
-        except OverBudget:
-            return
-
     def pair_accepted(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
-        """Pair as many steps as possible with calls that they accept: the most alike first."""
+        """Pair as many steps as possible with calls that they accept: first equal ones, then the most alike."""
         taken = set(self.pairs.values())
         free = sum(1 << left for left in lefts if left not in self.pairs)
         rights = [right for right, bits in accepted.items() if bits & free and right not in taken]
-        closest = {right: self._closest(right, accepted[right] & free) for right in rights if len(rights) > 1}
+        equal = self._equal(rights, lefts)
+        closest = {
+            right: (101, equal[right]) if right in equal else self._closest(right, accepted[right] & free)
+            for right in rights
+            if len(rights) > 1
+        }
         matching = Matching(free, 0, self._budget)
         for right in sorted(rights, key=lambda right: (-closest[right][0] if closest else 0, right)):
             matching.add(right, accepted[right] & free, 1 << closest[right][1] if closest else 0)
         self.pairs.update(matching.owners)
+
+    def pair_equal(self, accepted: Mapping[int, int], lefts: Sequence[int]) -> None:
+        """Pair steps with accepted calls of equal arguments."""
+        taken = set(self.pairs.values())
+        equal = self._equal([right for right, bits in accepted.items() if bits and right not in taken], lefts)
+        self.pairs.update({left: right for right, left in equal.items()})
+
+    def _equal(self, rights: Sequence[int], lefts: Sequence[int]) -> dict[int, int]:
+        """Return produced calls with steps of equal arguments, in their order."""
+        try:
+            waiting: defaultdict[tuple[str, frozenset[bytes]], list[int]] = defaultdict(list)
+            for right in sorted(rights, reverse=True):
+                waiting[self._key(right, produced=True)].append(right)
+            unpaired = (left for left in lefts if left not in self.pairs and self._steps[left].kind == "tool_call")
+            return {group.pop(): left for left in unpaired if (group := waiting.get(self._key(left)))}
+        except OverBudget:
+            return {}
 
     def _closest(self, right: int, lefts: int) -> tuple[int, int]:
         """Return the largest likeness of a produced call with one of several steps, as bits, and that step."""

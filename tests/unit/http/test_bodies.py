@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.concurrency import deadline
 from app.errors import Invalid, TooLarge
 from app.http import bodies
-from app.http.bodies import CHUNK, ELEMENTS_MAX, has_more_elements, read_capped, read_json
+from app.http.bodies import BODY_ELEMENTS_MAX, CHUNK, has_more_elements, read_capped, read_json
 from tests.support.interpreter import held_s
 
 MOST_S = 0.05
@@ -39,14 +39,14 @@ def test_a_body_of_the_largest_size_is_read_to_its_end(size: int) -> None:
 @pytest.mark.parametrize("item", [b"[]", b"{}", b"[[[]]]", b'{"":0}', b"[" * 900 + b"]" * 900])
 def test_json_of_as_many_lists_and_objects_as_are_read_keeps_the_interpreter_less_than_50_ms(item: bytes) -> None:
     marks = 1 + sum(map(item.count, (b",", b"[", b"{")))
-    most = ELEMENTS_MAX // marks
+    most = BODY_ELEMENTS_MAX // marks
 
     def read(count: int) -> None:
         body = b"[" + b",".join([item] * count) + b"]"
         read_json(falcon.Request(create_environ(method="POST", body=body)), len(body))
 
     assert held_s(lambda: read(most), at_most=MOST_S) < MOST_S
-    with pytest.raises(Invalid, match=str(ELEMENTS_MAX)):
+    with pytest.raises(Invalid, match=str(BODY_ELEMENTS_MAX)):
         read(most + 2)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.chat import ToolCall
+from app.otlp.normalise.media import Media
 from app.otlp.normalise.messages import Memo, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.responses import ToolResponse
 
@@ -52,7 +53,7 @@ SHAPES: dict[str, tuple[Any, list[NormalisedMessage]]] = {
                 },
             ],
         },
-        [USER, ASSISTANT],
+        [NormalisedMessage("user", "Hi", media=(Media("image"),)), ASSISTANT],
     ),
     "OpenAI response": (
         {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}}], "usage": {}},

@@ -1,3 +1,3 @@
 """Reprise: versioned prompts, agent traces, and replays of conversations against the draft."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

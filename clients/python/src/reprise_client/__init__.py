@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reprise_client.prompts import Prompt, Rendered
     from reprise_client.runs import File, Piece, RunResult
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ApiError",

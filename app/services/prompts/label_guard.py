@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from app.audit.figures import MIN_CAUGHT
 from app.errors import Conflict, Forbidden, require
 from app.models import case_snapshots, cases, experiments, labels, prompt_versions
 from app.models.case_snapshots import snapshot_fingerprint
@@ -173,8 +174,14 @@ def _sight(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
         yield f"only {sighted} of its {total} test cases can show a drop, and {needed} must"
 
 
+def _judge(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
+    # Experiments of earlier releases audited no judge.
+    if (least := evidence.design.get("minJudgeCaught", 0)) < MIN_CAUGHT:
+        yield f"its minJudgeCaught is {least:g}, and at least {MIN_CAUGHT:g} is required"
+
+
 # What each guard requires of an experiment; all that lacks is named.
-REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight)
+REQUIREMENTS: tuple[Requirement, ...] = (_outcome, _sides, _test_cases, _numbers, _sight, _judge)
 
 
 def _named(case_ids: Sequence[int]) -> str:

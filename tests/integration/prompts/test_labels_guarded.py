@@ -16,7 +16,7 @@ from tests.integration.prompts.test_labels import moved, new_prompt, put, with_s
 from tests.support.world import World, new_world
 
 EVIDENCE: dict[str, Any] = {
-    "design": {"repeats": {"min": 9, "max": 90}, "detect": 0.25, "alpha": 0.05},
+    "design": {"repeats": {"min": 9, "max": 90}, "detect": 0.25, "alpha": 0.05, "minJudgeCaught": 0.8},
     "summary": {"sighted": 1},
     "cases": [],
 }
@@ -264,7 +264,7 @@ def test_an_experiment_is_evidence_for_seven_days(world: World, prompt: tuple[st
 
 def test_all_that_an_experiment_lacks_is_named_at_once(world: World, prompt: tuple[str, list[str]]) -> None:
     path, hashes = prompt
-    weak = {"repeats": {"min": 1, "max": 1}, "detect": 0.5, "alpha": 0.01}
+    weak = {"repeats": {"min": 1, "max": 1}, "detect": 0.5, "alpha": 0.01, "minJudgeCaught": 0.5}
     cases = [{"testCaseId": 1, "snapshotId": 1}] * 3
     made = experiment(
         world, path, hashes[2], hashes[1], verdict="inconclusive", design=weak, summary={"sighted": 1}, cases=cases
@@ -280,7 +280,8 @@ def test_all_that_an_experiment_lacks_is_named_at_once(world: World, prompt: tup
         f"its baseline is not version {hashes[0][:8]}, to which the label points now; "
         "its repeats.min is 1, and at least 9 are required; its detect is 0.5, and at most 0.25 is required; "
         "its alpha is 0.01, and at least 0.05 is required; "
-        "only 1 of its 3 test cases can show a drop, and 50% of them, and one at least, must.",
+        "only 1 of its 3 test cases can show a drop, and 50% of them, and one at least, must; "
+        "its minJudgeCaught is 0.5, and at least 0.8 is required.",
     )
 
 

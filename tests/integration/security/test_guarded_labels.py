@@ -88,6 +88,7 @@ def test_evidence_is_of_the_test_cases_as_they_are_now(world: World) -> None:
     ("design", "refusal"),
     [
         ({"detect": 0.9, "repeats": {"min": 4, "max": 4}}, "its detect is 0.9, and at most 0.25 is required"),
+        ({"minJudgeCaught": 0}, "its minJudgeCaught is 0, and at least 0.8 is required"),
         ({"alpha": 1e-9}, "its alpha is 1e-09, and at least 0.05 is required"),
     ],
 )

@@ -29,6 +29,8 @@ from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, pair, ports, says, turn
 
+pytestmark = pytest.mark.slow
+
 LINEAR = 2.4
 SIZE = 100
 

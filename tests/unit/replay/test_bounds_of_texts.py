@@ -17,6 +17,8 @@ from app.replay.texts.values import find_values
 from app.values.unicode import lowered
 from tests.support.operations import calls_of, growth_of
 
+pytestmark = pytest.mark.slow
+
 LINEAR = 2.4
 SIZE = 300
 

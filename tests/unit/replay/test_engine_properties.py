@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -29,6 +30,8 @@ from app.replay.types import (
     TestCase,
 )
 from tests.unit.replay.fakes import FakeModel, Parrot, calls, ports, says
+
+pytestmark = pytest.mark.slow
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=4),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from reprise_client.cli.remote import TRIES, CouldNotRun, Remote, connect
+from reprise_client.cli.remote import PAUSE_S, TRIES, CouldNotRun, Remote, connect
 
 
 def remote(answer: Callable[[httpx.Request], httpx.Response]) -> tuple[Remote, list[float]]:
@@ -36,6 +36,14 @@ def test_a_busy_instance_is_asked_again_when_it_says(status: int, method: str) -
 
     assert getattr(instance, method)("/api/v1/x") == {"id": 1}
     assert slept == [7.0, 7.0]
+
+
+def test_a_delay_that_is_no_number_is_not_used() -> None:
+    answers = iter([httpx.Response(503, headers={"Retry-After": b"\xb2"}), httpx.Response(200, json={"id": 1})])
+    instance, slept = remote(lambda _: next(answers))
+
+    assert instance.get("/api/v1/x") == {"id": 1}
+    assert slept == [PAUSE_S]
 
 
 def test_an_instance_that_stays_busy_is_given_up_with_its_words() -> None:

@@ -160,7 +160,7 @@ class Remote:
                 problem, retry_after = f"answered {response.status_code}", response.headers.get("Retry-After", "")
                 response.close()
             self._tell_waiting(problem)
-            pause_s = float(retry_after) if retry_after.isdigit() else PAUSE_S * attempt
+            pause_s = float(retry_after) if retry_after.isdecimal() else PAUSE_S * attempt
             self._sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
 

@@ -55,9 +55,8 @@ def fidelity_of(case: TestCase, ports: Ports) -> Fidelity:
     """Return what a replay with these ports can't show in the turns that it plays."""
     played = len(case.played)
     recorded = case.fidelity.missing if case.fidelity else ()
-    # Definitions of the prompt replace recorded ones.
-    defined = not ports.draft.agent_owns_tools
-    missing = [gap for gap in recorded if gap.turn < played and not (defined and gap.kind == "tool_definitions")]
+    # Many instrumentations record no definitions. A draft without the tools fails its steps, and is not void.
+    missing = [gap for gap in recorded if gap.turn < played and gap.kind != "tool_definitions"]
     missing += _unreadable(case.played, ports)
     return Fidelity(missing=tuple(missing[:MISSING_MAX]))
 

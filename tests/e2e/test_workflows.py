@@ -151,7 +151,7 @@ def test_a_change_that_breaks_a_step_one_time_in_three_is_told_and_its_repair_to
     assert "**Passed.** 1 test passes as often as with version " in comment
     print(comment)
     print(mended.log)
-    assert "a step that fails more than 32 % of the time would have shown" in comment
+    assert "a step that fails more than 23 % of the time would have shown" in comment
 
 
 def test_a_pull_request_that_changes_no_prompt_says_nothing(pull_request: PullRequest) -> None:

@@ -159,6 +159,8 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/replays/{replay_id}/cancel",
         "POST /api/v1/prompts/{prompt_id}/experiments",
         "POST /api/v1/experiments/{experiment_id}/cancel",
+        "POST /api/v1/prompts/{prompt_id}/experiments/forecast",
+        "POST /api/v1/prompts/{prompt_id}/judge-audits",
     }:
         return "run"
     return "read" if route.method == "GET" or route.template.endswith(("/render", "/preview")) else "write"

@@ -106,7 +106,14 @@ class CredentialsPage(SettingsPage):
         stored = {credential.vendor: credential for credential in self.services.credentials.list(visit.organization_id)}
         chosen = visit.sent.text("vendor", visit.query.get("vendor", ""))
         choices = [(name, vendor.title) for name, vendor in VENDORS.items()]
-        return show("settings_credentials.html", stored=stored, vendors=VENDORS, choices=choices, vendor=chosen)
+        return show(
+            "settings_credentials.html",
+            stored=stored,
+            vendors=VENDORS,
+            variables=VENDOR_VARIABLES,
+            choices=choices,
+            vendor=chosen,
+        )
 
     def post(self, visit: Visit) -> Reply:
         form = visit.form

@@ -135,6 +135,7 @@ def test_the_clock_starts_what_was_never_advanced(world: World, upstream: Upstre
     )
     assert world.get(f"/api/v1/experiments/{row.id}").json["status"] == "queued"
     world.container.experiment_delivery.sweep()
+    world.container.audit_delivery.sweep()
     assert verdict(ended(world, f"/api/v1/experiments/{row.id}")) == ("finished", "passed")
 
 

@@ -61,5 +61,8 @@ def test_a_million_selections_are_refused_without_a_look_at_them(world: World) -
             send = partial(world.post, path, body=encoded, headers=headers)
             calls = calls_of(lambda: refused.append(send()), at_most=100_000)  # noqa: B023
             assert refused[0].status_code == 400
-            assert refused[0].json["error"] == "placeholders: Must have at most 1000 keys."
+            assert refused[0].json["error"] in {
+                "placeholders: Must have at most 1000 keys.",
+                "The body has more than 250000 lists, objects and members.",
+            }
             assert calls <= 100_000

@@ -93,12 +93,12 @@ def test_definitions_of_tools_are_lacking_until_the_prompt_has_them() -> None:
     case = case_from_turns([Turn("t", 0, 1, "?", (call, ANSWER))], "STRICT")
     tool = ToolDefinition("find")
 
-    void = replay(case, ports(scripted()))
+    without = replay(case, ports(scripted(says("A cat."))))
     played = replay(case, ports(scripted(says("A cat.")), draft=FakeDraft([tool])))
     defined = case_from_turns([Turn("t", 0, 1, "?", (call, ANSWER), offered_tools=({"name": "find"},))], "STRICT")
 
-    assert (void.status, [gap.kind for gap in void.fidelity.missing]) == ("void", ["tool_definitions"])
-    assert played.status == "failed"
+    assert [gap.kind for gap in case.fidelity.missing] == ["tool_definitions"]
+    assert (without.status, played.status) == ("failed", "failed")
     assert (missing(defined), missing(case_from_turns([Turn("t", 0, 1, "?", (call,))], "STRICT", [tool]))) == ([], [])
 
 

@@ -69,8 +69,11 @@ def at_once(world: World, experiment_id: int) -> tuple[list[int], list[str]]:
 
 @pytest.fixture
 def nobody_advances() -> Iterator[None]:
-    """Every process dies right after a replay has ended, before it advances experiments."""
-    with patch.object(ExperimentAdvancer, "replay_ended", lambda _self, _replay_id: []):
+    """Every process dies right after a replay or an audit has ended, before it advances experiments."""
+    with (
+        patch.object(ExperimentAdvancer, "replay_ended", lambda _self, _replay_id: []),
+        patch.object(ExperimentAdvancer, "audit_ended", lambda _self, _prompt_id: []),
+    ):
         yield
 
 
@@ -135,7 +138,7 @@ def test_the_clock_starts_what_was_never_advanced(world: World, upstream: Upstre
     )
     assert world.get(f"/api/v1/experiments/{row.id}").json["status"] == "queued"
     world.container.experiment_delivery.sweep()
-    world.container.audit_delivery.sweep()
+    world.container.audit_delivery.send([row.design["auditId"]])
     assert verdict(ended(world, f"/api/v1/experiments/{row.id}")) == ("finished", "passed")
 
 

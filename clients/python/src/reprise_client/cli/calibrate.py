@@ -16,9 +16,6 @@ from reprise_client.cli.replay import judging_option, key_option, prompt_option,
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
-UNFINISHED = ("queued", "running")
-POLL_S = 1.0
-
 
 @click.command()
 @url_option
@@ -70,17 +67,11 @@ def calibrated(
     monotonic: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
     """Start a calibration and return it when it has ended. Raises `CouldNotRun` after `timeout_s` seconds."""
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.remote import wait_for_end
 
-    until = monotonic() + timeout_s
     started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", body)
-    while True:
-        found: dict[str, Any] = instance.get(f"/api/v1/calibrations/{started['id']}")
-        if found["status"] not in UNFINISHED:
-            return found
-        if monotonic() > until:
-            raise CouldNotRun(f"Calibration {started['id']} has not finished within {timeout_s:g} s.")
-        sleep(POLL_S)
+    path, name = f"/api/v1/calibrations/{started['id']}", f"Calibration {started['id']}"
+    return wait_for_end(instance, path, name, timeout_s, sleep, monotonic)
 
 
 def exit_code(calibration: dict[str, Any]) -> int:

@@ -16,8 +16,6 @@ from reprise_client.cli.replay import key_option, prompt_option, url_option
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
-UNFINISHED = ("queued", "running")
-POLL_S = 1.0
 MISSES_MAX = 20
 TEXT_MAX = 200
 
@@ -70,17 +68,11 @@ def audited(
     monotonic: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
     """Start an audit and return it when it has ended. Raises `CouldNotRun` after `timeout_s` seconds."""
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.remote import wait_for_end
 
-    until = monotonic() + timeout_s
     started = instance.post(f"/api/v1/prompts/{prompt_id}/judge-audits", body)
-    while True:
-        shown: dict[str, Any] = instance.get(f"/api/v1/judge-audits/{started['id']}")
-        if shown["status"] not in UNFINISHED:
-            return shown
-        if monotonic() > until:
-            raise CouldNotRun(f"Audit {started['id']} has not finished within {timeout_s:g} s.")
-        sleep(POLL_S)
+    path, name = f"/api/v1/judge-audits/{started['id']}", f"Audit {started['id']}"
+    return wait_for_end(instance, path, name, timeout_s, sleep, monotonic)
 
 
 def exit_code(audit: dict[str, Any], min_caught: float) -> int:

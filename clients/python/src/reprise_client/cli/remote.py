@@ -197,12 +197,32 @@ def connect(url: str, api_key: str, tries: int = TRIES) -> Remote:
 
 UNFINISHED = ("queued", "running")
 POLL_S = (0.25, 2.0)
+LOOK_S = 1.0
 
 
 def judge_fields(judge: str | None, judging: str | None) -> dict[str, str]:
     """Return the fields of a request that choose the judge, as an instance of an older release knows no defaults."""
     fields = {"judgeModelName": judge, "judge": judging}
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def wait_for_end(
+    instance: Remote,
+    path: str,
+    name: str,
+    timeout_s: float,
+    sleep: Callable[[float], None],
+    monotonic: Callable[[], float],
+) -> dict[str, Any]:
+    """Return what is at `path` when it has ended, looking once a second. Raises `CouldNotRun` after `timeout_s`."""
+    until = monotonic() + timeout_s
+    while True:
+        shown: dict[str, Any] = instance.get(path)
+        if shown["status"] not in UNFINISHED:
+            return shown
+        if monotonic() > until:
+            raise CouldNotRun(f"{name} has not finished within {timeout_s:g} s.")
+        sleep(LOOK_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ class Answers:
             case "json_subset":
                 return self._json_subset(check, expected, actual)
             case "strict":
-                return replace(self._strict(check, str(expected), actual), decided_by="text")
+                values = (_parse_json(text, self.reader.budget) for text in (str(expected), actual))
+                return replace(self._strict(check, str(expected), actual, *values), decided_by="text")
             case "facts":
                 return self._facts(str(expected), actual)
         return self._meaning(check, str(expected), actual)
@@ -76,10 +77,10 @@ class Answers:
 
     def _meaning(self, check: Check, expected: str, actual: str) -> Comparison:
         """Return the first that decides: the text, a rule; what is left is for a reader (docs/reference/gate.md)."""
-        by_text = replace(self._strict(check, expected, actual), decided_by="text")
+        left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
+        by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
         if by_text.result == "passed":
             return by_text
-        left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         if isinstance(left, dict | list):
             if right is UNSET:
                 reason = "the answer is no JSON, and the recorded one is"
@@ -96,8 +97,8 @@ class Answers:
         texts = OpenTexts("answer", recorded, actual, assertion)
         return Comparison("needs_review", NO_JUDGE, (Difference("", recorded, actual),), facts, None, texts)
 
-    def _strict(self, check: Check, expected: str, actual: str) -> Comparison:
-        left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
+    def _strict(self, check: Check, expected: str, actual: str, left: Any, right: Any) -> Comparison:
+        """Compare two texts, or `left` and `right`, their JSON, where both have some."""
         if left is not UNSET and right is not UNSET:
             return unless_any("the answer differs", self._differences(check, left, right))
         if same_text(expected, actual):

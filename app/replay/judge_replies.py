@@ -20,7 +20,7 @@ from app.values.unicode import nfkc
 FINDINGS_MAX = 20  # of a step
 QUOTE_MAX = 2_000  # characters of a quote, and of a reason
 SHOWN = 300  # characters of a reply that can't be read
-FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 
 class _Unreadable(Exception):
@@ -36,6 +36,12 @@ def read_reply(answer: Answer, steps: Sequence[OpenStep], judge: str) -> list[St
     return [_read_step(replies, step, judge) for step in steps]
 
 
+def unfenced(text: str) -> str:
+    """Return a model's reply without the code fence around it, if it has one."""
+    fenced = _FENCED.fullmatch(text.strip())
+    return fenced[1] if fenced else text
+
+
 def needs_review(step: OpenStep, reason: str, findings: tuple[JudgeFinding, ...] = ()) -> StepJudgement:
     return StepJudgement(step.step, "needs_review", findings, reason)
 
@@ -49,9 +55,8 @@ def _whole(answer: Answer) -> str:
 
 
 def _steps_of(text: str, asked: set[int]) -> dict[int, Mapping[str, Any]]:
-    fenced = FENCED.fullmatch(text.strip())
     try:
-        reply = json.loads(fenced[1] if fenced else text, object_pairs_hook=_object)
+        reply = json.loads(unfenced(text), object_pairs_hook=_object)
     except (ValueError, RecursionError):
         raise _Unreadable(f"gave no verdict: {storable_text(text[:SHOWN])}") from None
     replies = reply.get("steps") if isinstance(reply, dict) else None

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from app.audit.figures import ProbeOutcome, figures_of
 from app.audit.playing import play_probe
-from app.audit.probes import DRAWN_MAX, Probe, ProbedCase, draw_probes
+from app.audit.probes import DRAWN_MAX, Labelled, Probe, ProbedCase, draw_probes
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound, Unavailable, require
 from app.models import case_snapshots, judge_audits
@@ -24,7 +24,7 @@ from app.models.language_models import LanguageModel
 from app.providers.types import ProviderPort
 from app.replay.asking import JUDGE_FAILED
 from app.replay.cases import load_case
-from app.replay.types import JudgePort, Ports
+from app.replay.types import JudgePort, Ports, TestCase
 from app.services.audits.claims import ATTEMPTS_MAX, AUDIT_WORK, INTERRUPTED
 from app.services.audits.labels import labels_of
 from app.services.audits.progress import AuditProgress, CostLimit
@@ -123,18 +123,15 @@ class JudgeAuditRunner:
         """Return the parts of an audit; raises `NotFound` or `Invalid` if one of them no longer exists."""
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         work = judge_audits.work_of(connection, audit_id=row.id)
-        cases: dict[int, tuple[ProbedCase, SnapshotDraft]] = {}
+        loaded: dict[int, tuple[TestCase, SnapshotDraft]] = {}
         for name, snapshot_id in work.snapshots.items():
             played = case_snapshots.played_case(connection, snapshot_id=snapshot_id)
             played = require(played, "A test case was deleted before the audit.")
             case = load_case(played.document)
-            draft = self.preparation.draft(connection, head, row, case, played.created_at)
-            instruction = draft.render(case.turns[0].placeholders or {}).instruction
-            cases[int(name)] = ProbedCase(int(name), case, instruction), draft
-        labels = labels_of(connection, row.prompt_id, {number: probed.case for number, (probed, _) in cases.items()})
+            loaded[int(name)] = case, self.preparation.draft(connection, head, row, case, played.created_at)
+        labels = labels_of(connection, row.prompt_id, {number: case for number, (case, _) in loaded.items()})
         cases = {
-            number: (ProbedCase(number, probed.case, probed.instruction, labels.get(number, ())), draft)
-            for number, (probed, draft) in cases.items()
+            number: (_probed(number, *parts, labels.get(number, ())), parts[1]) for number, parts in loaded.items()
         }
         drawn = None if work.drawn is None else [convert(probe, Probe) for probe in work.drawn]
         judge = self.preparation.judge_model(connection, row)
@@ -199,6 +196,11 @@ class JudgeAuditRunner:
 
         stored = self.patience(self.database.retrying, work)
         log.info("audit", audit_id=claim.row_id, status=values["status"], stored=stored)
+
+
+def _probed(number: int, case: TestCase, draft: SnapshotDraft, labels: tuple[Labelled, ...]) -> ProbedCase:
+    instruction = draft.render(case.turns[0].placeholders or {}).instruction
+    return ProbedCase(number, case, instruction, labels)
 
 
 def _ended(probes: Sequence[Probe], progress: AuditProgress) -> dict[str, Any]:

@@ -119,7 +119,10 @@ class JudgeAuditService:
         """Return the audit that describes the gate now: an earlier one that is not stale, else a new one."""
         head = candidate.head
         known = judge_audits.latest_audit(connection, prompt_id=head.id, judge_model_id=judge.id if judge else None)
-        if known and stale_reason(convert(known.basis, AuditBasis), self._basis(connection, head, judge)) is None:
+        if (
+            known
+            and stale_reason(convert(known.basis, AuditBasis), _basis(judge, _fingerprints(connection, head))) is None
+        ):
             return known.id
         most = COST_MAX if max_cost is None else min(max_cost, COST_MAX)
         return self._add(connection, candidate, cases, judge, {"probes": PROBES, "max_cost": most, "seed": _seed(head)})
@@ -129,35 +132,32 @@ class JudgeAuditService:
         with self.database.read() as connection:
             found = judge_audits.find_audit(connection, project_id=project_id, audit_id=audit_id)
             row = require(found, "There is no such audit.")
+            head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
             work = judge_audits.work_of(connection, audit_id=row.id)
-            return self._view(connection, row, _outcomes(work))
+            return self._view(connection, row, _fingerprints(connection, head), _outcomes(work))
 
     def list(
         self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None
     ) -> ListPage[JudgeAuditView]:
         """List the audits of a prompt, newest first, without their probes."""
         with self.database.read() as connection:
-            self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            present = _fingerprints(connection, head)
             read = partial(judge_audits.list_audits, connection, prompt_id=prompt_id)
             page = page_by_id(read, limit=limit, cursor=cursor)
-            return ListPage([self._view(connection, row) for row in page.entries], page.next_cursor)
+            return ListPage([self._view(connection, row, present) for row in page.entries], page.next_cursor)
 
     def _view(
-        self, connection: Connection, row: JudgeAuditRow, outcomes: tuple[ProbeOutcome, ...] = ()
+        self,
+        connection: Connection,
+        row: JudgeAuditRow,
+        fingerprints: dict[str, str],
+        outcomes: tuple[ProbeOutcome, ...] = (),
     ) -> JudgeAuditView:
-        head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
+        """Return an audit as callers see it; `fingerprints` are those of the prompt's present test cases."""
         judge = self.preparation.judge_model(connection, row)
-        present = self._basis(connection, head, judge)
-        return JudgeAuditView(
-            row, judge.name if judge else None, stale_reason(convert(row.basis, AuditBasis), present), outcomes
-        )
-
-    def _basis(self, connection: Connection, head: PromptHead, judge: LanguageModel | None) -> AuditBasis:
-        present = test_cases.fingerprints_of(connection, prompt_id=head.id)
-        fingerprints = {
-            str(id_): snapshot_fingerprint(fingerprint, head.assertion_value) for id_, fingerprint in present.items()
-        }
-        return AuditBasis(judge.name if judge else "", RUBRIC_ID, fingerprints)
+        stale = stale_reason(convert(row.basis, AuditBasis), _basis(judge, fingerprints))
+        return JudgeAuditView(row, judge.name if judge else None, stale, outcomes)
 
     def _add(
         self,
@@ -175,11 +175,21 @@ class JudgeAuditService:
             status="queued",
             judge_model_id=judge and judge.id,
             draft_snapshot_id=freeze_content(connection, candidate),
-            basis=to_builtins(self._basis(connection, candidate.head, judge)),
+            basis=to_builtins(_basis(judge, _fingerprints(connection, candidate.head))),
             snapshots={str(case.test_case_id): case.snapshot_id for case in cases},
             created_at=self.now(),
             **columns,
         )
+
+
+def _fingerprints(connection: Connection, head: PromptHead) -> dict[str, str]:
+    """Return the fingerprints of a prompt's test cases as they are now, by id."""
+    present = test_cases.fingerprints_of(connection, prompt_id=head.id)
+    return {str(id_): snapshot_fingerprint(fingerprint, head.assertion_value) for id_, fingerprint in present.items()}
+
+
+def _basis(judge: LanguageModel | None, fingerprints: dict[str, str]) -> AuditBasis:
+    return AuditBasis(judge.name if judge else "", RUBRIC_ID, fingerprints)
 
 
 def _seed(head: PromptHead) -> str:

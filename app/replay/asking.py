@@ -38,5 +38,5 @@ def _asked(ports: Ports, index: int, turn: JudgedTurn) -> TurnJudgement:
         reason = f"{JUDGE_FAILED}: {problem}"
         return TurnJudgement(tuple(StepJudgement(step.step, "needs_review", reason=reason) for step in turn.steps))
     if ports.known:
-        ports.known.remember(index, turn, judgement)
+        ports.known.remember(index, judgement)
     return judgement

@@ -13,27 +13,29 @@ from app.replay.judging import JudgedTurn, OpenStep
 from app.replay.rubric import RUBRIC_ID
 
 
-def person_digest(index: int, turn: JudgedTurn, step: OpenStep) -> str:
-    """Return the digest of all that a person's verdict depends on: the two texts, the user's message and the calls.
+class TurnDigests:
+    """Digests of the open steps of turn `index`, each of 64 hex digits. What the steps share is read once."""
 
-    The instruction is no part of it: a draft that changes it may give the answer that a person has accepted. `index`
-    is that of the turn. The digest is 64 hex digits.
-    """
-    return _digest("person", index, _step(step), turn.user, _calls(turn))
+    def __init__(self, index: int, turn: JudgedTurn) -> None:
+        calls = [[call.name, call.arguments, call.result] for call in turn.calls]
+        conversation = list(map(_message, turn.conversation))
+        self._for_person = _digest("person", index, turn.user, calls)
+        self._for_judge = _digest("judge", RUBRIC_ID, index, turn.instruction, conversation, turn.user, calls)
 
+    def of_person(self, step: OpenStep) -> str:
+        """Return the digest of all that a person's verdict depends on: both texts, the user's message and the calls.
 
-def judge_digest(judge: str, index: int, turn: JudgedTurn, step: OpenStep) -> str:
-    """Return the digest of all that the verdict of a judge depends on: its model, the rubric and the question."""
-    context = [turn.instruction, list(map(_message, turn.conversation)), turn.user, _calls(turn)]
-    return _digest("judge", judge, RUBRIC_ID, index, _step(step), context, to_builtins(step.evidence))
+        The instruction is no part of it: a draft that changes it may give the answer that a person has accepted.
+        """
+        return _digest(self._for_person, _step(step))
+
+    def of_judge(self, judge: str, step: OpenStep) -> str:
+        """Return the digest of all that the verdict of a judge depends on: its model, the rubric and the question."""
+        return _digest(self._for_judge, judge, _step(step), to_builtins(step.evidence))
 
 
 def _step(step: OpenStep) -> list[Any]:
     return [step.step, step.kind, step.tool, step.recorded, step.produced, step.assertion]
-
-
-def _calls(turn: JudgedTurn) -> list[Any]:
-    return [[call.name, call.arguments, call.result] for call in turn.calls]
 
 
 def _message(message: Message) -> list[Any]:

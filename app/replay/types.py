@@ -311,8 +311,8 @@ class KnownPort(Protocol):
         A step of which nothing is known may have a judgement that needs review, without a reason, for its `digest`.
         """
 
-    def remember(self, index: int, turn: JudgedTurn, judgement: TurnJudgement) -> None:
-        """Keep a judge's verdicts for later replays."""
+    def remember(self, index: int, judgement: TurnJudgement) -> None:
+        """Keep a judge's verdicts on turn `index`, which was recalled before, for later replays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from app.models.language_models import LanguageModel
 from app.models.replays import ReplayRow
 from app.replay.documents import load
 from app.replay.judging import JudgedTurn, JudgeFinding, OpenStep, StepJudgement, TurnJudgement
-from app.replay.known import judge_digest, person_digest
+from app.replay.known import TurnDigests
 from app.services.masking.rules import MessageMasking
 from app.values.storable import decode_json
 
@@ -44,10 +44,12 @@ class KnownVerdicts:
     masking: Callable[[], MessageMasking | None]
     # Verdicts that are stored with the replay's result; turns may be played by several threads.
     new: list[KnownVerdict] = field(default_factory=list, init=False)
+    # Of each turn that was recalled, by its index: masking and hashing a long conversation is dear.
+    _recalled: dict[int, dict[int, tuple[str, ...]]] = field(default_factory=dict, init=False)
 
     def recall(self, index: int, turn: JudgedTurn) -> dict[int, StepJudgement]:
         """As `KnownPort.recall`."""
-        digests = self._digests(index, turn)
+        digests = self._recalled[index] = self._digests(index, turn)
         wanted = [digest for of_step in digests.values() for digest in of_step]
         if not wanted:
             return {}
@@ -58,9 +60,9 @@ class KnownVerdicts:
             for step, of_step in digests.items()
         }
 
-    def remember(self, index: int, turn: JudgedTurn, judgement: TurnJudgement) -> None:
+    def remember(self, index: int, judgement: TurnJudgement) -> None:
         """As `KnownPort.remember`."""
-        digests = self._digests(index, turn)
+        digests = self._recalled[index]
         for step in judgement.steps:
             of_judge = digests.get(step.step, ())[1:]
             if of_judge and step.verdict != "needs_review":
@@ -78,11 +80,9 @@ class KnownVerdicts:
             return {}
         model = self.judge
         judges = (f"{model.vendor} {model.name} {model.base_url}",) if model else ()
+        digests = TurnDigests(index, turn)
         return {
-            step.step: (
-                person_digest(index, turn, step),
-                *(judge_digest(judge, index, turn, step) for judge in judges),
-            )
+            step.step: (digests.of_person(step), *(digests.of_judge(judge, step) for judge in judges))
             for step in turn.steps
             if not masking or all(_is_unchanged_step(masking, step))
         }

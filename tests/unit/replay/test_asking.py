@@ -10,7 +10,7 @@ from app.chat import Message, Tokens
 from app.errors import ProviderError
 from app.replay.asking import decide
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
-from app.replay.known import judge_digest, person_digest
+from app.replay.known import TurnDigests
 from app.replay.types import Ports
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, scripted
 
@@ -28,7 +28,7 @@ class Memory:
     def recall(self, index: int, turn: JudgedTurn) -> Mapping[int, StepJudgement]:
         return self.known
 
-    def remember(self, index: int, turn: JudgedTurn, judgement: TurnJudgement) -> None:
+    def remember(self, index: int, judgement: TurnJudgement) -> None:
         self.remembered.append((index, judgement))
 
 
@@ -104,8 +104,8 @@ def test_a_judge_that_fails_leaves_the_steps_to_a_person_and_nothing_is_remember
 def test_a_verdict_is_known_only_in_its_context(change: dict[str, Any], of_person: bool) -> None:
     other = replace(TURN, **change)
 
-    assert judge_digest("gpt", 0, TURN, STEPS[0]) != judge_digest("gpt", 0, other, STEPS[0])
-    assert (person_digest(0, TURN, STEPS[0]) != person_digest(0, other, STEPS[0])) is of_person
+    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, other).of_judge("gpt", STEPS[0])
+    assert (TurnDigests(0, TURN).of_person(STEPS[0]) != TurnDigests(0, other).of_person(STEPS[0])) is of_person
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_verdict_is_known_only_in_its_context(change: dict[str, Any], of_perso
 def test_a_verdict_is_known_only_of_its_texts(change: dict[str, Any]) -> None:
     step = replace(STEPS[0], **change)
 
-    assert person_digest(0, TURN, STEPS[0]) != person_digest(0, TURN, step)
-    assert judge_digest("gpt", 0, TURN, STEPS[0]) != judge_digest("gpt", 0, TURN, step)
+    assert TurnDigests(0, TURN).of_person(STEPS[0]) != TurnDigests(0, TURN).of_person(step)
+    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("gpt", step)
 
 
 def test_a_verdict_of_a_judge_is_known_only_of_its_model_and_its_evidence() -> None:
     step = replace(STEPS[0], evidence=StepEvidence(lost=("5",)))
 
-    assert judge_digest("gpt", 0, TURN, STEPS[0]) != judge_digest("claude", 0, TURN, STEPS[0])
-    assert judge_digest("gpt", 0, TURN, STEPS[0]) != judge_digest("gpt", 0, TURN, step)
-    assert person_digest(0, TURN, STEPS[0]) == person_digest(0, TURN, step)
-    assert person_digest(0, TURN, step) != person_digest(1, TURN, step)
+    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("claude", STEPS[0])
+    assert TurnDigests(0, TURN).of_judge("gpt", STEPS[0]) != TurnDigests(0, TURN).of_judge("gpt", step)
+    assert TurnDigests(0, TURN).of_person(STEPS[0]) == TurnDigests(0, TURN).of_person(step)
+    assert TurnDigests(0, TURN).of_person(step) != TurnDigests(1, TURN).of_person(step)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from app.providers.failures import ProviderFailure
+from app.values.json import count_marks
 
 ANSWER_BYTES = 16 * 1024 * 1024
 # An answer with the status of an error is cut off here.
@@ -117,7 +118,7 @@ class _Whole(_Bound):
 
     def read(self, piece: bytes) -> Iterator[bytes]:
         self._size += len(piece)
-        self._elements += _elements(piece)
+        self._elements += count_marks(piece)
         if self._size > self._answer_bytes:
             raise _too_large(f"is larger than {self._answer_bytes} bytes")
         _check_elements(self._elements)
@@ -153,16 +154,12 @@ class _Events(_Bound):
         self._check_size(len(event))
         if event.count(b"\n") + event.count(b"\r") > EVENT_LINES:
             raise _too_large(f"has an event of more than {EVENT_LINES} lines")
-        _check_elements(_elements(event))
+        _check_elements(count_marks(event))
         return event
 
     def _check_size(self, size: int) -> None:
         if size > self._event_bytes:
             raise _too_large(f"has an event of more than {self._event_bytes} bytes")
-
-
-def _elements(piece: bytes) -> int:
-    return piece.count(b",") + piece.count(b"[") + piece.count(b"{")
 
 
 def _check_elements(count: int) -> None:

@@ -16,6 +16,7 @@ from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.replay.wording import listed
 from app.values.budget import OverBudget, WorkBudget
+from app.values.json import count_marks
 from app.values.storable import decode_json
 from app.values.unicode import lowered
 
@@ -163,7 +164,7 @@ def _parse_json(text: str, budget: WorkBudget) -> Any:
     Raises `OverBudget` for a text that may have more than `ELEMENTS_MAX` elements.
     """
     if text.lstrip()[:1] in ("{", "["):
-        elements = sum(map(text.count, ",[{"))
+        elements = count_marks(text)
         if elements > ELEMENTS_MAX:
             raise OverBudget
         budget.spend(_STEPS_OF_AN_ELEMENT * elements)

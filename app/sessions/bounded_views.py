@@ -9,16 +9,15 @@ from app.otlp.normalise import SpanView
 from app.otlp.span import Span
 from app.sessions.spans import view_of
 from app.values.budget import WorkBudget
+from app.values.json import count_marks
 
 SHORT_MAX = 1000
 """Characters of an attribute that is read of a span beyond the budget."""
-_ELEMENTS = b"[{,"
 
 
 def view_within(span: Span, budget: WorkBudget) -> SpanView:
     """Return a span for the conventions; only its short attributes if it has more elements than the budget has left."""
-    raw = bytes(span.raw)
-    elements = len(raw) - len(raw.translate(None, _ELEMENTS))
+    elements = count_marks(bytes(span.raw))
     if elements > budget.limit - budget.spent:
         return SpanView(span.name, span.scope, _ShortAttributes(span.attributes))
     budget.spend(elements)

@@ -113,3 +113,9 @@ def too_deep(value: Any) -> bool:
 def _children(value: Any) -> Iterable[Any]:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (item for item in items if isinstance(item, dict | list))
+
+
+def count_marks(text: str | bytes) -> int:
+    """Return the number of brackets and commas: JSON has at most one element more, and texts in it count, too."""
+    # Removing bytes is four times as fast as counting them three times; of characters it is slower.
+    return sum(map(text.count, "[{,")) if isinstance(text, str) else len(text) - len(text.translate(None, b"[{,"))

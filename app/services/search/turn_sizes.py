@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from app.models import log_records, span_sizes
 from app.models.spans import StoredSpanRow, TurnKey
+from app.values.json import count_marks
 
 TURN_BYTES = 8 * 1024 * 1024
 """What is read of the spans of a turn for the search, and of its log records. The first span may have as much."""
@@ -40,7 +41,7 @@ def first_spans(spans: Iterable[StoredSpanRow]) -> list[StoredSpanRow]:
     """Return the spans of a turn until they have ELEMENTS_MAX brackets and commas."""
     left, read = TURN_ELEMENTS_MAX, list[StoredSpanRow]()
     for span in spans:
-        left -= sum(map(span.raw.count, (b"[", b"{", b",")))
+        left -= count_marks(span.raw)
         if left >= 0:
             read.append(span)
     return read

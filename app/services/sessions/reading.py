@@ -21,14 +21,13 @@ from app.models.turns import TurnRow
 from app.otlp.protobuf import is_protobuf
 from app.services.accounts.projects import Owners
 from app.services.search.turn_sizes import sizes_of
+from app.values.json import count_marks
 
 LARGE_BYTES, PART_BYTES, RECORD_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024, 128 * 1024 * 1024
 """What is read of spans and log records without a place in `LargeReads`; of a part of a session; of a session."""
 BYTES_PER_ELEMENT = 32
 """One bracket or comma is read for so many bytes: an empty list of two bytes needs a hundred in memory."""
 LARGE_AT_ONCE, SHARE_PERCENT, WAIT_S = 4, 25, 60.0
-# In protobuf each member of a list begins with a byte that is a line end in texts.
-_OF_JSON, _OF_PROTOBUF = (b"[", b"{", b","), (b"[", b"{", b",", b"\n")
 
 
 class NeedsPlace(Exception):
@@ -162,7 +161,8 @@ def _fitting(rows: Sequence[tuple[int, int]], left: int, at_least_one: bool) -> 
 
 
 def _elements(body: bytes) -> int:
-    return sum(map(body.count, _OF_PROTOBUF if is_protobuf(body) else _OF_JSON))
+    # In protobuf each member of a list begins with a byte that is a line end in texts.
+    return count_marks(body) + (body.count(b"\n") if is_protobuf(body) else 0)
 
 
 def spans_left_out(count: int) -> str:

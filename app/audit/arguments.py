@@ -13,7 +13,7 @@ from app.audit.changes import Change
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.languages import SYMBOLS, TURNED, language_of
-from app.audit.passage import Conversation, Leaf, Passage, is_name, leaves_of
+from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of
 from app.audit.planted import PLANTED, TextOperator, other_number
 from app.audit.tokens import kind_of, same_value
 
@@ -202,7 +202,7 @@ def _in_prose(operators: Iterable[tuple[str, TextOperator]]) -> dict[str, Argume
         def in_prose(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
             for leaf in draw.rotated([leaf for leaf in call.leaves if is_prose(leaf.value)]):
                 change: Change | None = operator(
-                    Passage(str(leaf.value), call.user, call.results, call.conversation), draw.of("prose")
+                    ProbedText(str(leaf.value), call.user, call.results, call.conversation), draw.of("prose")
                 )
                 if change:
                     changed = call.put(leaf.path, change.text)

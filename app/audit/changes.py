@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.audit.languages import SYMBOLS, WORD, Language
-from app.audit.passage import Leaf, Passage
-from app.audit.tokens import FoundValue, Part, same_value, sentences_of, values_of
+from app.audit.languages import SYMBOLS, WORD, LanguageWords
+from app.audit.passage import Leaf, ProbedText
+from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, values_of
 
 NAMES_MAX = 200
 ENTRIES_MAX = 12
@@ -25,17 +25,17 @@ class Change:
     now: str
 
 
-def replaced(text: str, part: Part, by: str) -> Change:
+def replaced(text: str, part: TextPiece, by: str) -> Change:
     return Change(part.replaced(text, by), part.text, by)
 
 
-def appended(passage: Passage, sentence: str) -> Change:
+def appended(passage: ProbedText, sentence: str) -> Change:
     text = passage.text.rstrip()
     between = "\n\n" if "\n" in text else "" if passage.language and passage.language.code == "ja" else " "
     return Change(f"{text}{between}{sentence}", "", sentence)
 
 
-def statements(text: str) -> list[Part]:
+def statements(text: str) -> list[TextPiece]:
     """Return the sentences that are no question, heading, table or line of code."""
     return [
         sentence
@@ -44,17 +44,17 @@ def statements(text: str) -> list[Part]:
     ]
 
 
-def denies(language: Language, sentence: str) -> bool:
+def denies(language: LanguageWords, sentence: str) -> bool:
     return bool(language.negative_words.search(sentence))
 
 
-def is_line(text: str, sentence: Part) -> bool:
+def is_line(text: str, sentence: TextPiece) -> bool:
     """Return True if a sentence is a whole line, so that the mark before it goes, too."""
     begin = text.rfind("\n", 0, sentence.begin) + 1
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 
 
-def other_unit(text: str, value: FoundValue, language: Language | None) -> Change | None:
+def other_unit(text: str, value: FoundValue, language: LanguageWords | None) -> Change | None:
     """Return the text with another unit directly after or before a value."""
     after = text[value.end : value.end + 40]
     before = text[max(0, value.begin - 8) : value.begin]
@@ -62,20 +62,20 @@ def other_unit(text: str, value: FoundValue, language: Language | None) -> Chang
         space = len(after) - len(after.lstrip())
         begin = value.end + space
         if after[space:].startswith(unit) and not after[space + len(unit) :][:1].isalpha():
-            return replaced(text, Part(begin, begin + len(unit), unit), other)
+            return replaced(text, TextPiece(begin, begin + len(unit), unit), other)
         if before.rstrip().endswith(unit) and not before.rstrip()[: -len(unit)][-1:].isalnum():
             begin = value.begin - len(before) + len(before.rstrip()) - len(unit)
-            return replaced(text, Part(begin, begin + len(unit), unit), other)
+            return replaced(text, TextPiece(begin, begin + len(unit), unit), other)
     for words in language.units if language else ():
         forms = language.forms(words) if language else None
         if forms and (unit_word := forms.match(after, len(after) - len(after.lstrip()))):
             other = words[(words.index(unit_word[0]) + 1) % len(words)]
             begin = value.end + unit_word.start()
-            return replaced(text, Part(begin, begin + len(unit_word[0]), unit_word[0]), other)
+            return replaced(text, TextPiece(begin, begin + len(unit_word[0]), unit_word[0]), other)
     return None
 
 
-def exchangeable(first: Part, second: Part) -> tuple[Part, Part] | None:
+def exchangeable(first: TextPiece, second: TextPiece) -> tuple[TextPiece, TextPiece] | None:
     """Return what two entries can exchange so that both then mean something else."""
     for left in _placed(first):
         for right in _placed(second):
@@ -86,7 +86,7 @@ def exchangeable(first: Part, second: Part) -> tuple[Part, Part] | None:
     if not tails[0] or not tails[1]:
         return None
     parts = [
-        Part(entry.begin + tail.end(), entry.end, entry.text[tail.end() :])
+        TextPiece(entry.begin + tail.end(), entry.end, entry.text[tail.end() :])
         for entry, tail in zip((first, second), tails, strict=True)
         if tail
     ]
@@ -94,7 +94,7 @@ def exchangeable(first: Part, second: Part) -> tuple[Part, Part] | None:
     return (parts[0], parts[1]) if differ and all(part.text.strip() for part in parts) else None
 
 
-def _placed(entry: Part) -> list[FoundValue]:
+def _placed(entry: TextPiece) -> list[FoundValue]:
     """Return the first values of an entry, at their places in the whole text."""
     return [
         FoundValue(entry.begin + value.begin, entry.begin + value.end, value.text, value.kind)
@@ -102,7 +102,7 @@ def _placed(entry: Part) -> list[FoundValue]:
     ]
 
 
-def other_name(passage: Passage, name: str, others: Sequence[str]) -> Change | None:
+def other_name(passage: ProbedText, name: str, others: Sequence[str]) -> Change | None:
     """Return the text with a name exchanged for the first of the others that it lacks and that shares no word."""
     place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", passage.text)
     if place is None:
@@ -111,11 +111,11 @@ def other_name(passage: Passage, name: str, others: Sequence[str]) -> Change | N
     for other in others:
         passage.conversation.budget.read(passage.text)
         if not words & set(other.casefold().split()) and other.casefold() not in passage.text.casefold():
-            return replaced(passage.text, Part(*place.span(), name), other)
+            return replaced(passage.text, TextPiece(*place.span(), name), other)
     return None
 
 
-def capitalized(text: str, language: Language | None) -> list[str]:
+def capitalized(text: str, language: LanguageWords | None) -> list[str]:
     """Return the words with a capital that begin no sentence, and are neither frequent words nor names of months.
 
     Each is there once.
@@ -130,7 +130,7 @@ def capitalized(text: str, language: Language | None) -> list[str]:
     )
 
 
-def is_undisclosed(leaf: Leaf, passage: Passage) -> bool:
+def is_undisclosed(leaf: Leaf, passage: ProbedText) -> bool:
     """Return True for a field of a result that neither the text nor the user mentions."""
     if isinstance(leaf.value, bool):
         return True

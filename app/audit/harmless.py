@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from app.audit.changes import Change
+from app.audit.changes import Change, replaced
 from app.audit.draw import Draw
-from app.audit.languages import LANGUAGES, Language
-from app.audit.passage import Passage
+from app.audit.languages import LANGUAGES, LanguageWords
+from app.audit.passage import ProbedText
 from app.audit.planted import TextOperator
-from app.audit.tokens import FoundValue, Part, entries_of, sentences_of
+from app.audit.tokens import FoundValue, TextPiece, entries_of, sentences_of
 
 _MARKS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|`+|^#+ +", re.MULTILINE)
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -19,26 +19,26 @@ _DATE_END = re.compile(r" ([0-9]{4})(?![\w,:/-]|\.[0-9])")
 _LIST_MAX = 20
 
 
-def marks_stripped(passage: Passage, draw: Draw) -> Change | None:
+def marks_stripped(passage: ProbedText, draw: Draw) -> Change | None:
     """Strip the marks of bold text, code and headings."""
     text = _MARKS.sub("", passage.text)
     return Change(text, "", "") if text != passage.text else None
 
 
-def marks_added(passage: Passage, draw: Draw) -> Change | None:
+def marks_added(passage: ProbedText, draw: Draw) -> Change | None:
     """Print a value in bold type, else the first sentence."""
     if "*" in passage.text or "`" in passage.text or "|" in passage.text:
         return None
     if values := [value for value in passage.values if value.kind in ("number", "date", "time", "identifier")]:
         value = draw.rotated(values)[0]
-        return Change(value.replaced(passage.text, f"**{value.text}**"), value.text, f"**{value.text}**")
+        return replaced(passage.text, value, f"**{value.text}**")
     first = next(iter(sentences_of(passage.text)), None)
     if first is None or "\n" in first.text:
         return None
-    return Change(first.replaced(passage.text, f"**{first.text}**"), first.text, f"**{first.text}**")
+    return replaced(passage.text, first, f"**{first.text}**")
 
 
-def list_joined(passage: Passage, draw: Draw) -> Change | None:
+def list_joined(passage: ProbedText, draw: Draw) -> Change | None:
     """Write the items of a list as one line."""
     for group in draw.rotated(entries_of(passage.text)):
         if any("|" in item.text or "\n" in item.text for item in group) or len(group) > _LIST_MAX:
@@ -46,12 +46,12 @@ def list_joined(passage: Passage, draw: Draw) -> Change | None:
         begin = passage.text.rfind("\n", 0, group[0].begin) + 1
         items = [item.text.rstrip(".;,") for item in group]
         line = "; ".join(items) + "."
-        part = Part(begin, group[-1].end, passage.text[begin : group[-1].end])
-        return Change(part.replaced(passage.text, line), part.text, line)
+        part = TextPiece(begin, group[-1].end, passage.text[begin : group[-1].end])
+        return replaced(passage.text, part, line)
     return None
 
 
-def number_rewritten(passage: Passage, draw: Draw) -> Change | None:
+def number_rewritten(passage: ProbedText, draw: Draw) -> Change | None:
     """Leave out the separators of thousands or the zeros after the point of a number."""
     language = passage.language
     if language is None:
@@ -67,7 +67,7 @@ def number_rewritten(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def date_rewritten(passage: Passage, draw: Draw) -> Change | None:
+def date_rewritten(passage: ProbedText, draw: Draw) -> Change | None:
     """Write a date with the name of its month, or one with a name as ISO 8601 does."""
     language = passage.language
     if language is None or not language.months:
@@ -82,7 +82,7 @@ def date_rewritten(passage: Passage, draw: Draw) -> Change | None:
     return _as_iso(passage.text, language)
 
 
-def courtesy_added(passage: Passage, draw: Draw) -> Change | None:
+def courtesy_added(passage: ProbedText, draw: Draw) -> Change | None:
     """Add a polite sentence without content."""
     language = passage.language
     if language is None or language.courtesy in passage.text:
@@ -98,16 +98,16 @@ HARMLESS: dict[str, TextOperator] = {
 }
 
 
-def _as_iso(text: str, language: Language) -> Change | None:
+def _as_iso(text: str, language: LanguageWords) -> Change | None:
     for month in language.month_names.finditer(text):
         day = _DATE_BEGIN.search(text, max(0, month.start() - 6), month.start())
         year = _DATE_END.match(text, month.end())
         if day and year:
-            part = Part(day.start(), year.end(), text[day.start() : year.end()])
+            part = TextPiece(day.start(), year.end(), text[day.start() : year.end()])
             date = f"{year[1]}-{language.months.index(month[0]) + 1:02}-{int(day[1]):02}"
-            return Change(part.replaced(text, date), part.text, date)
+            return replaced(text, part, date)
     return None
 
 
-def _rewritten(passage: Passage, value: FoundValue, by: str) -> Change:
-    return Change(value.replaced(passage.text, by), value.text, by)
+def _rewritten(passage: ProbedText, value: FoundValue, by: str) -> Change:
+    return replaced(passage.text, value, by)

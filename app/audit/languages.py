@@ -17,7 +17,7 @@ _JAPANESE = re.compile("[\u3040-\u30ff]")
 READ = 2_000  # characters by which a language is recognized
 
 
-class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The words of one language; `languages.toml` explains the fields."""
 
     code: str
@@ -77,7 +77,7 @@ TURNED: tuple[tuple[str, str], ...] = tuple((old, new) for old, new in _DATA.pop
 """Operators of commands, queries and programs, each with another one."""
 ABBREVIATIONS: frozenset[str] = frozenset(_DATA.pop("abbreviations")["words"])
 """Words that have a point and end no sentence."""
-LANGUAGES = {code: convert(fields | {"code": code}, Language) for code, fields in _DATA.items()}
+LANGUAGES = {code: convert(fields | {"code": code}, LanguageWords) for code, fields in _DATA.items()}
 MONTHS = frozenset(month for language in LANGUAGES.values() for month in language.months)
 _CODES_OF_WORDS = {
     word: [code for code, language in LANGUAGES.items() if word in language.words]
@@ -86,7 +86,7 @@ _CODES_OF_WORDS = {
 }
 
 
-def language_of(text: str) -> Language | None:
+def language_of(text: str) -> LanguageWords | None:
     """Return the language with most of the text's frequent words; None where two have equally many, or none has."""
     begin = text[:READ]
     if _JAPANESE.search(begin):

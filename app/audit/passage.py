@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from app.audit.languages import WORD, Language, language_of
+from app.audit.languages import WORD, LanguageWords, language_of
 from app.audit.tokens import FoundValue, values_of
 from app.values.budget import UNLIMITED, WorkBudget
 
@@ -86,7 +86,7 @@ def is_name(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Passage:
+class ProbedText:
     """A text to change, and what its turn has: the user's message, and the results of its calls before the text."""
 
     text: str
@@ -95,7 +95,7 @@ class Passage:
     conversation: Conversation
 
     @cached_property
-    def language(self) -> Language | None:
+    def language(self) -> LanguageWords | None:
         """The language of the text; that of the user's message if the text is too short."""
         return language_of(self.text) or language_of(self.user)
 

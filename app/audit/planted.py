@@ -23,8 +23,8 @@ from app.audit.changes import (
 )
 from app.audit.draw import Draw
 from app.audit.languages import language_of
-from app.audit.passage import Passage, leaves_of, spend_on
-from app.audit.tokens import Part, entries_of, forms_of, sentences_of, shape_of, values_of
+from app.audit.passage import ProbedText, leaves_of, spend_on
+from app.audit.tokens import TextPiece, entries_of, forms_of, sentences_of, shape_of, values_of
 
 _VALUES_TRIED = 20
 _OTHERS_TRIED = 20
@@ -35,10 +35,10 @@ _INTERNAL = re.compile(
     r"|(?<=[a-z])(?:Internal|Note|Flag|Score|Grade|Risk|Hash|Token|Secret)$"
 )
 
-TextOperator = Callable[[Passage, Draw], Change | None]
+TextOperator = Callable[[ProbedText, Draw], Change | None]
 
 
-def value_exchanged(passage: Passage, draw: Draw) -> Change | None:
+def value_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
     """Exchange a value for another one of the conversation, of the same kind."""
     forms = {(mine.kind, form) for mine in passage.values for form in forms_of(mine.kind, mine.text)}
     for value in draw.rotated(passage.values)[:_VALUES_TRIED]:
@@ -51,7 +51,7 @@ def value_exchanged(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def number_changed(passage: Passage, draw: Draw) -> Change | None:
+def number_changed(passage: ProbedText, draw: Draw) -> Change | None:
     """Change a digit of a number: the last one of a year, else the first."""
     for value in draw.rotated(passage.values):
         if value.kind == "number":
@@ -66,7 +66,7 @@ def other_number(text: str) -> str:
     return text[:at] + digit + text[at + 1 :]
 
 
-def unit_changed(passage: Passage, draw: Draw) -> Change | None:
+def unit_changed(passage: ProbedText, draw: Draw) -> Change | None:
     """Change the unit or the currency of a value."""
     for value in draw.rotated(passage.values):
         if value.kind == "number" and (change := other_unit(passage.text, value, passage.language)):
@@ -74,7 +74,7 @@ def unit_changed(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def negation_turned(passage: Passage, draw: Draw) -> Change | None:
+def negation_turned(passage: ProbedText, draw: Draw) -> Change | None:
     """Remove the negation of a statement, or put one in."""
     language = passage.language
     if language is None:
@@ -86,11 +86,11 @@ def negation_turned(passage: Passage, draw: Draw) -> Change | None:
             forms, by = language.put_forms.search(sentence.text), language.puts
         if forms:
             begin = sentence.begin + forms.start()
-            return replaced(passage.text, Part(begin, begin + len(forms[0]), forms[0]), by[forms[0]])
+            return replaced(passage.text, TextPiece(begin, begin + len(forms[0]), forms[0]), by[forms[0]])
     return None
 
 
-def sentence_dropped(passage: Passage, draw: Draw) -> Change | None:
+def sentence_dropped(passage: ProbedText, draw: Draw) -> Change | None:
     """Drop a sentence that has a value or a negation which the rest of the text lacks."""
     stated = statements(passage.text)
     if len(stated) < 2:
@@ -109,7 +109,7 @@ def sentence_dropped(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def entries_exchanged(passage: Passage, draw: Draw) -> Change | None:
+def entries_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
     """Exchange the contents of two table rows or list items: their values of one kind, or what follows their labels."""
     for group in draw.rotated(entries_of(passage.text)):
         pairs = list(combinations(draw.of("entries").rotated(group)[:ENTRIES_MAX], 2))
@@ -121,7 +121,7 @@ def entries_exchanged(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def name_exchanged(passage: Passage, draw: Draw) -> Change | None:
+def name_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
     """Exchange a name for another one that calls of the conversation have under the same key, or that texts have."""
     for names in draw.rotated(list(passage.conversation.names.values())):
         for name in draw.of("name").rotated(names[:_VALUES_TRIED]):
@@ -142,12 +142,12 @@ def name_exchanged(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def action_claimed(passage: Passage, draw: Draw) -> Change | None:
+def action_claimed(passage: ProbedText, draw: Draw) -> Change | None:
     """Claim an action that was not taken."""
     return appended(passage, draw.rotated(passage.language.claims)[0]) if passage.language else None
 
 
-def refused(passage: Passage, draw: Draw) -> Change | None:
+def refused(passage: ProbedText, draw: Draw) -> Change | None:
     """Refuse, where the recording answers."""
     language = passage.language
     if language is None or (not passage.values and len(passage.text.split()) < _SHORTEST_REFUSED):
@@ -155,7 +155,7 @@ def refused(passage: Passage, draw: Draw) -> Change | None:
     return Change(language.refusal, passage.text, language.refusal)
 
 
-def sentence_added(passage: Passage, draw: Draw) -> Change | None:
+def sentence_added(passage: ProbedText, draw: Draw) -> Change | None:
     """Add a sentence of another test case that has a value."""
     known = {value.text for value in passage.conversation.values}
     others = draw.rotated(passage.conversation.others)[:_OTHERS_TRIED]
@@ -169,7 +169,7 @@ def sentence_added(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def instruction_leaked(passage: Passage, draw: Draw) -> Change | None:
+def instruction_leaked(passage: ProbedText, draw: Draw) -> Change | None:
     """Disclose a sentence of the instruction."""
     passage.conversation.budget.read(passage.conversation.instruction)
     lines = [line for line in sentences_of(passage.conversation.instruction) if len(line.text.split()) > 3]
@@ -179,7 +179,7 @@ def instruction_leaked(passage: Passage, draw: Draw) -> Change | None:
     return None
 
 
-def field_disclosed(passage: Passage, draw: Draw) -> Change | None:
+def field_disclosed(passage: ProbedText, draw: Draw) -> Change | None:
     """Disclose a field of a tool's result that has the name of an internal one, or a whole result as JSON."""
     language = passage.language
     if language is None:

@@ -12,7 +12,7 @@ import msgspec
 from app.audit.arguments import HARMLESS_ARGUMENTS, PLANTED_ARGUMENTS, RecordedArguments
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
-from app.audit.passage import Conversation, Passage, spend_on
+from app.audit.passage import Conversation, ProbedText, spend_on
 from app.audit.planted import PLANTED
 from app.replay.effects import Tool, tools_of
 from app.replay.fingerprints import json_of
@@ -122,7 +122,7 @@ class Operators:
 
     def _of_answer(self, kind: str, place: Place, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
         spend_on(place.conversation.budget, recorded.text)
-        passage = Passage(recorded.text, place.user, place.results, place.conversation)
+        passage = ProbedText(recorded.text, place.user, place.results, place.conversation)
         change = self.answers[kind](passage, draw)
         if change is None or change.text.split() == recorded.text.split():
             return None

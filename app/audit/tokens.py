@@ -26,7 +26,7 @@ _CORES_MAX = 200  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPiece:
     """A part of a text, from `begin` to `end`."""
 
     begin: int
@@ -38,7 +38,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundValue(Part):
+class FoundValue(TextPiece):
     """A value: a number, date, time, address or identifier."""
 
     kind: str
@@ -95,7 +95,7 @@ def readings(word: str) -> set[Decimal]:
     return {Decimal(text) for text in both if text.count(".") <= 1}
 
 
-def sentences_of(text: str) -> list[Part]:
+def sentences_of(text: str) -> list[TextPiece]:
     """Return the sentences of a text; a line ends one, too."""
     sentences, begin = [], 0
     for end in _SENTENCE_END.finditer(text):
@@ -107,9 +107,9 @@ def sentences_of(text: str) -> list[Part]:
     return [sentence for sentence in sentences if sentence.text]
 
 
-def entries_of(text: str) -> list[list[Part]]:
+def entries_of(text: str) -> list[list[TextPiece]]:
     """Return the groups of neighbouring table rows and list items, each as its content without the mark before it."""
-    groups: list[list[Part]] = [[]]
+    groups: list[list[TextPiece]] = [[]]
     begin = 0
     for line in text.splitlines(keepends=True):
         entry = _entry(line, begin)
@@ -132,12 +132,12 @@ def _is_abbreviated(text: str, end: int) -> bool:
     return last[0] in ABBREVIATIONS or len(last[0]) == 1
 
 
-def _entry(line: str, begin: int) -> Part | None:
+def _entry(line: str, begin: int) -> TextPiece | None:
     content = line.rstrip()
     if mark := _ITEM.match(content):
-        return Part(begin + mark.end(), begin + len(content), content[mark.end() :])
+        return TextPiece(begin + mark.end(), begin + len(content), content[mark.end() :])
     if content.count("|") > 1 and not _RULE.fullmatch(content):
-        return Part(begin, begin + len(content), content)
+        return TextPiece(begin, begin + len(content), content)
     return None
 
 
@@ -150,10 +150,10 @@ def _is_item_number(text: str, run: re.Match[str]) -> bool:
     return marked and (line > 0 or run.start() < 8) and not text[line : run.start()].strip(" \t(#*")
 
 
-def _stripped(text: str, begin: int, end: int) -> Part:
+def _stripped(text: str, begin: int, end: int) -> TextPiece:
     piece = text[begin:end]
     left = len(piece) - len(piece.lstrip())
-    return Part(begin + left, begin + left + len(piece.strip()), piece.strip())
+    return TextPiece(begin + left, begin + left + len(piece.strip()), piece.strip())
 
 
 def _digits(word: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from app.chat import Answer, Message, Tokens, ToolCall, ToolDefinition
 from app.errors import ProviderError
-from app.replay.judge_question import Part, fitting, parts, question
+from app.replay.judge_question import QuestionPart, fitting, parts, question
 from app.replay.judge_replies import needs_review, read_reply, unfenced
 from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
 from app.replay.rubric import SCHEMA, instruction
@@ -75,7 +75,7 @@ class ModelJudge:
             raise ProviderError(f"{self.name}: {problem}") from problem
         return read_reply(answer, steps, self.name), answer.tokens
 
-    def _nonce(self, shown: Sequence[Part]) -> str | None:
+    def _nonce(self, shown: Sequence[QuestionPart]) -> str | None:
         """Return a nonce that no part holds; None if every one that is drawn occurs."""
         drawn = (self.nonce() for _ in range(ATTEMPTS))
         return next((nonce for nonce in drawn if not any(nonce in part.text for part in shown)), None)

@@ -16,7 +16,7 @@ CONTEXT_MAX = {"instruction": 60_000, "conversation": 60_000, "user": 40_000, "c
 VALUES_MAX = 50  # of a step's evidence
 
 
-class Part(NamedTuple):
+class QuestionPart(NamedTuple):
     """A part of a question, such as `recorded 3`."""
 
     name: str
@@ -35,7 +35,7 @@ def fitting(steps: Sequence[OpenStep]) -> list[OpenStep]:
     return kept
 
 
-def parts(turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False) -> list[Part]:
+def parts(turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False) -> list[QuestionPart]:
     """Return the parts of a question about steps of a turn.
 
     `again` is for the second look: the two texts of a step come in the other order, and the evidence as a question.
@@ -46,22 +46,22 @@ def parts(turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False) -
         "user": turn.user,
         "calls": "\n\n".join(map(_call, turn.calls)),
     }
-    shown = [Part(name, _cut(text, CONTEXT_MAX[name])) for name, text in context.items()]
+    shown = [QuestionPart(name, _cut(text, CONTEXT_MAX[name])) for name, text in context.items()]
     return shown + [part for step in steps for part in _step_parts(step, again=again)]
 
 
-def question(shown: Sequence[Part], steps: Sequence[OpenStep], nonce: str) -> str:
+def question(shown: Sequence[QuestionPart], steps: Sequence[OpenStep], nonce: str) -> str:
     """Return the text of the question, with each part between lines that hold the nonce."""
     blocks = [f"[begin {name} {nonce}]\n{text}\n[end {name} {nonce}]" for name, text in shown]
     return "\n\n".join([*blocks, TASK.format(steps=", ".join(str(step.step) for step in steps))])
 
 
-def _step_parts(step: OpenStep, *, again: bool) -> Iterator[Part]:
-    texts = [Part(f"recorded {step.step}", step.recorded), Part(f"produced {step.step}", step.produced)]
+def _step_parts(step: OpenStep, *, again: bool) -> Iterator[QuestionPart]:
+    texts = [QuestionPart(f"recorded {step.step}", step.recorded), QuestionPart(f"produced {step.step}", step.produced)]
     yield from reversed(texts) if again else texts
-    yield Part(f"evidence {step.step}", "\n".join(_evidence(step, again=again)) or "none")
+    yield QuestionPart(f"evidence {step.step}", "\n".join(_evidence(step, again=again)) or "none")
     if step.assertion:
-        yield Part(f"assertion {step.step}", step.assertion)
+        yield QuestionPart(f"assertion {step.step}", step.assertion)
 
 
 def _evidence(step: OpenStep, *, again: bool) -> Iterator[str]:

@@ -9,8 +9,6 @@ UNIT = ROOT / "tests/unit"
 FOLDERS = ("app", "config", "bench", "clients/python/src")
 # Names of the Python client's public interface, which the server also uses for its own nouns.
 TWICE = {"File", "ToolCall"}
-# Names that exist twice until one of them is renamed.
-TO_RENAME = {"Language", "Part", "Passage"}
 
 # The outermost edges: an event stream's, a loop's, the vendors' HTTP's, and that of a process that stores spans.
 BROAD_EXCEPTS = Counter(
@@ -87,7 +85,7 @@ def test_exceptions_are_caught_by_their_kinds_except_at_the_outermost_edges() ->
 def test_each_public_class_name_exists_once() -> None:
     counts = Counter(name for folder in FOLDERS for name in _public_classes(ROOT / folder))
 
-    assert {name for name, count in counts.items() if count > 1} <= TWICE | TO_RENAME
+    assert {name for name, count in counts.items() if count > 1} <= TWICE
 
 
 def test_a_unit_test_is_named_after_the_module_that_it_tests() -> None:

@@ -90,9 +90,9 @@ class Forecaster:
 
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
-        repeats = numbers_of(new, has_baseline=self.has_baseline).repeats
-        series = len(self.entries) * len(self.reusable)
-        require_bounded(series, numbers_of(new, has_baseline=self.has_baseline))
+        numbers = numbers_of(new, has_baseline=self.has_baseline)
+        repeats, series = numbers.repeats, len(self.entries) * len(self.reusable)
+        require_bounded(series, numbers)
         least, most = self._new_replays(repeats.min), self._new_replays(repeats.max)
         return Forecast(
             detect=new.detect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.audit.passage import Conversation, Passage
+from app.audit.passage import Conversation, ProbedText
 from app.values.budget import UNLIMITED, WorkBudget
 
 SENTENCES = {
@@ -30,5 +30,5 @@ def passage(
     data: tuple[Any, ...] = (),
     others: tuple[str, ...] = ("The parcel RF-88213 comes on 12 May from the depot.",),
     budget: WorkBudget = UNLIMITED,
-) -> Passage:
-    return Passage(text, user, results, Conversation(instruction, (*texts, text), (*data, *results), others, budget))
+) -> ProbedText:
+    return ProbedText(text, user, results, Conversation(instruction, (*texts, text), (*data, *results), others, budget))

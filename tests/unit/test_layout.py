@@ -4,6 +4,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "tests/unit"
 FOLDERS = ("app", "config", "bench", "clients/python/src")
@@ -70,6 +72,7 @@ def _catches_everything(node: ast.AST) -> bool:
     return any(kind is None or ast.unparse(kind) in {"Exception", "BaseException"} for kind in kinds)
 
 
+@pytest.mark.slow
 def test_exceptions_are_caught_by_their_kinds_except_at_the_outermost_edges() -> None:
     broad = Counter(
         str(path.relative_to(ROOT))
@@ -82,6 +85,7 @@ def test_exceptions_are_caught_by_their_kinds_except_at_the_outermost_edges() ->
     assert broad == BROAD_EXCEPTS
 
 
+@pytest.mark.slow
 def test_each_public_class_name_exists_once() -> None:
     counts = Counter(name for folder in FOLDERS for name in _public_classes(ROOT / folder))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from app.audit.probes import Labelled, ProbedCase, draw_probes, places_of
@@ -90,6 +91,7 @@ def test_a_label_of_a_step_that_is_gone_is_left_out() -> None:
     assert not any("person" in probe.kind for probe in probes)
 
 
+@pytest.mark.slow
 def test_work_grows_with_the_text_and_a_used_up_budget_ends_the_drawing() -> None:
     def spent(times: int) -> int:
         budget = WorkBudget()

@@ -382,6 +382,7 @@ def test_a_database_that_is_away_is_asked_once_for_all(pool):
     assert asked.asked == [[0], [1, 2]]
 
 
+@pytest.mark.slow
 def test_who_has_a_deadline_waits_no_longer_for_a_round_of_another(pool, source, double):
     """The leader's deadline may be later, or it has none."""
 

@@ -62,6 +62,7 @@ def test_a_wait_that_has_no_socket_yet_ends_when_it_has_one(watch: SocketWatch, 
     assert len(asked) == 3
 
 
+@pytest.mark.slow
 def test_the_thread_ends_when_nothing_waits_and_another_one_starts_for_the_next(watch: SocketWatch, pair: Pair) -> None:
     ours, _ = pair
     watch.end(watch.begin(math.inf, ours.fileno))

@@ -51,6 +51,7 @@ def test_after_one_time_out_nobody_else_waits(database: Database, timeouts: list
     assert len(timeouts) == 1
 
 
+@pytest.mark.slow
 def test_it_is_asked_again_when_connections_came_back(database: Database) -> None:
     with database.read(), pytest.raises(Unavailable):
         ask(database)
@@ -101,6 +102,7 @@ def test_a_method_is_called_again_when_its_transaction_was_given_up(database: Da
         assert connection.execute(text("SELECT n FROM t")).scalars().all() == [7]
 
 
+@pytest.mark.slow
 def test_a_method_whose_transaction_is_given_up_again_and_again_fails(database: Database) -> None:
     database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")))
     service = Counting(database, LOCK_ATTEMPTS)

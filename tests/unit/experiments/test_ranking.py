@@ -59,6 +59,7 @@ def test_each_of_several_broken_candidates_passes_so_rarely_that_any_does_one_ti
     assert (detectable(plan.repeats_min, plan.missed) or 1) <= detect + 1e-9
 
 
+@pytest.mark.slow
 def test_of_several_candidates_as_good_as_the_baseline_any_fails_with_the_chance_alpha_at_most() -> None:
     """All are compared with the same trials of the baseline, so that their verdicts depend on each other."""
     plan, draw, failed, experiments = several(0.5, 3), random.Random(7).random, 0, 400

@@ -42,6 +42,7 @@ def test_a_span_is_decoded_with_its_json_as_it_came() -> None:
     assert json.loads(bytes(decoded.raw))["spanId"] == SPAN_ID
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", ["attributes", "list", "lists in lists", "event", "object in a list"])
 def test_a_span_with_too_many_attributes_and_values_is_rejected_as_in_protobuf(inside: str) -> None:
     many = [{}] * ITEM_ELEMENTS_MAX

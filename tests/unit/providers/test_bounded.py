@@ -116,6 +116,7 @@ def test_tiny_events_count_as_what_they_cost():
     assert b"".join(found).count(b"\n\n") <= LIMIT * STREAM_FACTOR / EVENT_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("streamed", "factor"), [(False, 2), (True, 2 * STREAM_FACTOR)])
 def test_an_answer_in_pieces_of_a_byte_is_given_up_before_it_costs_minutes(streamed, factor):
     most = factor * LIMIT // EVENT_BYTES

@@ -97,6 +97,7 @@ def test_a_stopped_worker_is_seen_no_longer(broker: WakingBroker, client: fakere
     assert workers_seen(client, "spans") == 0
 
 
+@pytest.mark.slow
 def test_a_stopping_worker_leaves_messages_to_others(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
     # Given a worker with an actor in work, that is asked to stop
     begun, end, done = threading.Event(), threading.Event(), threading.Event()

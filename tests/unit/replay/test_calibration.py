@@ -209,6 +209,7 @@ JSON = st.recursive(
 ARGUMENTS = st.dictionaries(st.text(max_size=3), JSON, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(recorded=ARGUMENTS, produced=st.lists(ARGUMENTS, min_size=1, max_size=4))
 def test_an_accepted_calibration_passes_on_what_it_was_made_of(recorded: Any, produced: list[Any]) -> None:
@@ -220,6 +221,7 @@ def test_an_accepted_calibration_passes_on_what_it_was_made_of(recorded: Any, pr
         assert calibrated(accepted, *scripts).proposals == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(texts=st.lists(st.text(max_size=20), min_size=1, max_size=4), recorded=st.text(min_size=1, max_size=20))
 def test_no_calibration_makes_an_answer_accept_the_empty_text(texts: list[str], recorded: str) -> None:

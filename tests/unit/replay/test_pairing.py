@@ -116,6 +116,7 @@ def test_an_answer_that_passes_wins_over_one_to_be_judged() -> None:
     assert pair(steps[:2], [ProducedAnswer("z")], "any") == {0: 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["any", "in_order"])
 @pytest.mark.parametrize("argument", [lambda n: n, lambda n: 0, lambda n: {"n": n % 7}])
 def test_hundreds_of_steps_are_no_matter(order: Order, argument: Any) -> None:

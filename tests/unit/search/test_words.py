@@ -52,6 +52,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_text_needs_twice_the_steps(shape: Callable[[int], str]) -> None:
     def prepare(count: int) -> Callable[[], object]:

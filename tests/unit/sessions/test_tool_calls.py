@@ -307,6 +307,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(JUNK, max_size=4), st.lists(JUNK, max_size=4))
 def test_whatever_stands_in_messages_a_turn_is_read(inputs: list[Any], outputs: list[Any]) -> None:

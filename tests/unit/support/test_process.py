@@ -73,6 +73,7 @@ def test_a_kill_reaches_what_the_program_started(tmp_path: Path) -> None:
     assert not child.alive
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 def test_a_paused_process_answers_nothing_until_it_is_resumed() -> None:
     ours, theirs = socket.socketpair()

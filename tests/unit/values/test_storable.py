@@ -57,6 +57,7 @@ def test_what_is_no_json_or_nests_too_deeply_is_refused(text):
         decode_json(text)
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_what_is_decoded_can_be_written_and_stays_what_it_is(value):
     try:

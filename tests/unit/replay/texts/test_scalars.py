@@ -61,12 +61,14 @@ def test_of_a_run_the_signs_and_the_minus_before_a_number_are_kept(before: str, 
     assert letters(before + run + after) == before + signs_of(run, before, after) + after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_text_needs_twice_the_steps(shape: Callable[[int], str]) -> None:
     steps = [calls_of(lambda count=count: letters(shape(count))) for count in (MANY, 2 * MANY)]  # type: ignore[misc]
     assert steps[1] <= 2.2 * steps[0] + 200
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("shape", ["hyphens", "combining marks"])
 def test_a_run_of_a_million_ends_within_a_minute_and_not_within_hours(shape: str) -> None:

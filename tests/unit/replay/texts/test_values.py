@@ -247,6 +247,7 @@ def calls(function: Callable[..., Any], *arguments: Any) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -87,6 +87,7 @@ def test_a_hostile_pattern_holds_nobody(keyword):
     assert (held(schemas[keyword], text) is not None) == breaks
 
 
+@pytest.mark.slow
 def test_references_that_double_are_given_up():
     doubling = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
     schema = {"type": "object", "$defs": doubling | {"a40": {}}, "$ref": "#/$defs/a0"}

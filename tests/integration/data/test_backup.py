@@ -57,7 +57,7 @@ def login(server: MariaDB, home: Path, statements: str) -> dict[str, str]:
 
 
 def url_of(server: MariaDB) -> str:
-    """Let Reprise's own user in, whose database of this name no test has by default."""
+    """Grant Reprise's user access to the database that this test creates."""
     server.execute(f"GRANT ALL ON reprise.* TO {USER}@'{LOOPBACK}'")
     return server.url("reprise")
 
@@ -71,7 +71,7 @@ def run(lines: str, folder: Path, env: dict[str, str]) -> str:
 
 
 def back_up(world: World, source: MariaDB, folder: Path, env: dict[str, str]) -> Mistake:
-    """Take the backup while others write, with a binary log that ends meanwhile, and then empty a table."""
+    """Take the backup while others write and the binary log is rotated, then empty a table."""
     copying = ChildProcess(
         "copying",
         ["bash", "-c", documented("--stop-never")],

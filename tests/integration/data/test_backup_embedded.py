@@ -61,7 +61,7 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nothing(*_: int) -> None:
-    """Takes what is told of the progress."""
+    """Collects the progress messages."""
 
 
 def stored(project: RemoteProject, prompt_id: int) -> list[str]:
@@ -73,7 +73,7 @@ def stored(project: RemoteProject, prompt_id: int) -> list[str]:
     return sorted(session["conversationId"] for session in sessions)
 
 
-def test_a_backup_beside_a_server_under_load_brings_back_all_that_was_acknowledged_before(tmp_path: Path) -> None:
+def test_a_backup_of_a_server_under_load_restores_all_that_was_acknowledged_before(tmp_path: Path) -> None:
     file, target = tmp_path / "backup.db", tmp_path / "restored"
     with EmbeddedServer(tmp_path / "served") as server, ExitStack() as load:
         made = everything(project := RemoteProject.administering(server))
@@ -120,7 +120,7 @@ def test_what_is_stored_while_pages_are_copied_is_no_part_of_the_backup(
 
     backup.back_up(tmp_path / "served" / home.DATABASE, file, secret_key="", on_progress=write)
 
-    assert copied == sorted(set(copied)), "the copy began anew"
+    assert copied == sorted(set(copied)), "the copy started again"
     backup.restore(file, tmp_path / home.DATABASE, keep_key=print, on_progress=nothing)
     with running(settings_for(tmp_path)) as container:
         assert content(container.database) == before
@@ -221,7 +221,7 @@ def test_the_secret_key_comes_back_with_the_database(empty_home: Path, tmp_path:
         assert key.encode() not in (target / home.DATABASE).read_bytes()
 
 
-def test_a_restore_keeps_another_secret_key_and_says_so(empty_home: Path, tmp_path: Path, reprise: Reprise) -> None:
+def test_a_restore_keeps_another_secret_key_and_warns(empty_home: Path, tmp_path: Path, reprise: Reprise) -> None:
     file, target = tmp_path / "backup.db", tmp_path / "target"
     reprise(empty_home, "backup", file)
     mine = home.secret_key(target)
@@ -233,9 +233,7 @@ def test_a_restore_keeps_another_secret_key_and_says_so(empty_home: Path, tmp_pa
     assert (target / home.DATABASE).stat().st_size == 0
 
 
-def test_a_backup_without_the_secret_key_says_so_when_it_is_restored(
-    empty_home: Path, tmp_path: Path, reprise: Reprise
-) -> None:
+def test_restoring_a_backup_without_the_secret_key_warns(empty_home: Path, tmp_path: Path, reprise: Reprise) -> None:
     file, target = tmp_path / "backup.db", tmp_path / "target"
     key = home.kept_secret_key(empty_home)
     reprise(empty_home, "backup", file, "--no-secret-key")

@@ -1,4 +1,4 @@
-"""A process whose clock jumps stores every span once and loses no turn."""
+"""A process stores every span once and loses no turn when its clock jumps."""
 
 from __future__ import annotations
 

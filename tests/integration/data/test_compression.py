@@ -93,7 +93,7 @@ def test_what_is_stored_is_compressed_and_read_as_it_was_sent(world: World) -> N
         assert [turn["user"] for turn in shown["turns"]] == [turn.user for turn in TURNS]
 
 
-def test_rows_of_releases_without_compression_are_compressed_beside_others(world: World) -> None:
+def test_rows_of_releases_without_compression_are_compressed_among_others(world: World) -> None:
     prompt_id = world.prompt()
     store_plain(world, conversation(prompt_id))
     world.send(conversation(prompt_id, "c-2"))
@@ -114,7 +114,7 @@ def test_rows_of_releases_without_compression_are_compressed_beside_others(world
     assert sessions(world, prompt_id) == before
 
 
-def test_a_turn_that_was_stored_uncompressed_takes_more_spans(world: World) -> None:
+def test_a_turn_that_was_stored_uncompressed_accepts_more_spans(world: World) -> None:
     prompt_id = world.prompt()
     turn = RecordedTurn("Is it there?", "It is.", CALLS)
     batch = json.loads(export_conversation(prompt_id, "c-1", [turn], start_ns=BEGAN_NS))
@@ -201,7 +201,7 @@ def test_rows_that_another_command_compressed_meanwhile_are_compressed_once(
 
 
 def test_the_bytes_of_a_text_count_and_not_its_characters(world: World) -> None:
-    """Each of these characters takes three bytes; the compressed form has more characters, of one byte each."""
+    """Each of these characters is three bytes in UTF-8; the compressed form has more characters, of one byte each."""
     text = "".join(random.Random(7).choices([chr(0x4E00 + number) for number in range(1_500)], k=8_000))
     with uncompressed(world):
         said(world, text)

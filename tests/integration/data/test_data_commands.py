@@ -1,4 +1,4 @@
-"""The commands that erase and set policies do so on the instance whose settings they are given."""
+"""The commands that erase data and set policies act on the instance of the settings that they are given."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_project_is_erased_and_not_listed_any_more(mine: World, made: dict[str
     assert "no project yet" in reprise("keys", "list").output
 
 
-def test_a_policy_is_shown_as_it_is_set(made: dict[str, Any]) -> None:
+def test_the_policy_that_was_set_is_shown(made: dict[str, Any]) -> None:
     kept = {"retentionDays": {"spans": 3, "runs": None, "replays": None, "rejectedSpans": None}, "masking": []}
     assert reprise("data-policy", "set", "-", input_=json.dumps(kept)).exit_code == 0
     assert json.loads(reprise("data-policy", "show").output) == kept

@@ -18,7 +18,7 @@ from tests.support.world import World, new_world
 
 
 def mine(world: World, word: str) -> str:
-    """A prompt, a session, a run and a test case in which the word stands; the prompt's id."""
+    """Make a prompt, a session, a run and a test case that contain the word, and return the prompt's id."""
     made = world.post("/api/v1/prompts", json={"name": "A name", "value": word}).json["prompt"]["id"]
     world.post("/api/v1/prompts/run", json={"id": made, "question": word}, headers={"Idempotency-Key": word})
     world.send(export(span({"service.prompt.id": made, "note": word}, name=word)))
@@ -74,7 +74,7 @@ def test_nothing_of_an_erased_prompt_is_left_in_any_table(world: World) -> None:
     assert world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": "?"}).status_code == 404
 
 
-def test_a_new_prompt_shows_nothing_of_an_erased_one_whose_ids_it_was_given(world: World) -> None:
+def test_a_new_prompt_shows_nothing_of_an_erased_prompt_with_its_ids(world: World) -> None:
     """SQLite gives the highest ids again, to whoever comes next, and every process remembers versions by their ids."""
     other = new_world(world.container)
     erased = world.post("/api/v1/prompts", json={"name": "A", "value": "Only ours."}).json["prompt"]["id"]
@@ -109,7 +109,7 @@ def test_other_prompts_stay_as_they_were(world: World) -> None:
     assert counts(world) == before
 
 
-def test_an_erased_prompt_takes_spans_only_while_processes_remember_it_and_the_clock_removes_those(
+def test_an_erased_prompt_accepts_spans_only_while_processes_remember_it_and_the_clock_removes_them(
     world: World,
 ) -> None:
     prompt_id = world.prompt()

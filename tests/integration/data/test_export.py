@@ -1,5 +1,5 @@
-"""An export has everything that the API shows, one JSON object a line, however many pages that are; it is read while
-the caller takes it, and nothing stays behind of a caller who goes."""
+"""An export has everything that the API shows, one JSON object a line, whatever the number of pages. It is read while
+the caller reads the answer, and leaves nothing behind when the caller goes away."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_it_is_read_page_by_page_while_it_is_taken(world: World, monkeypatch: py
     with queries:
         body = begun(world, path_of("sessions", prompt_id))
         before = queries.seen
-        assert before <= 4, "the key, the prompt: no session is read before somebody takes it"
+        assert before <= 4, "the key, the prompt: no session is read before the caller reads the body"
         next(body)
         first = queries.seen
         next(body)
@@ -152,7 +152,7 @@ def test_a_long_record_goes_out_in_pieces(world: World) -> None:
     assert "x" * LARGE in run["instruction"]
 
 
-def test_who_takes_nothing_is_cut_off_in_the_end(world: World) -> None:
+def test_a_caller_that_reads_nothing_is_cut_off_in_the_end(world: World) -> None:
     here, there = socket.socketpair()
     with here, there:
         begun(world, path_of("runs", world.prompt()), **{"gunicorn.socket": here}).close()
@@ -180,7 +180,7 @@ def test_it_counts_as_one_request(world: World) -> None:
     assert first - second == 1
 
 
-def test_more_at_once_than_there_are_places_are_told_to_come_back(world: World) -> None:
+def test_exports_beyond_the_limit_are_asked_to_come_back(world: World) -> None:
     path = path_of("sessions", seven_sessions(world))
     under_way = [begun(world, path) for _ in range(EXPORTS_PER_ORGANIZATION)]
 
@@ -210,7 +210,7 @@ def test_callers_who_go_midway_leave_their_place(backend: EmbeddedServer) -> Non
 
 
 def go_midway(base_url: str, path: str, api_key: str) -> int:
-    """Take the beginning of the answer and go; the status."""
+    """Read the beginning of the answer, close the connection, and return the status."""
     address = urlsplit(base_url)
     with socket.create_connection((address.hostname, address.port), timeout=120) as caller:
         caller.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api_key}\r\n\r\n".encode())
@@ -231,7 +231,7 @@ def begun(world: World, path: str, **environment: Any) -> Any:
 
 
 class Body:
-    """Takes a body as a server does: line by line, and closes it."""
+    """Reads a body as a server does: line by line, and closes it."""
 
     def __init__(self, body: Any) -> None:
         self._body, self._lines = body, iter(body)

@@ -125,7 +125,7 @@ def test_the_words_of_old_turns_leave_the_index_and_those_of_others_stay(world: 
     assert ({"ancient", "secret"} & stored_words(world), "recent" in stored_words(world)) == (set(), True)
 
 
-def test_a_trace_of_two_prompts_loses_the_old_ones_part_alone(world: World, days: Days) -> None:
+def test_a_trace_of_two_prompts_loses_only_the_part_of_the_old_one(world: World, days: Days) -> None:
     one, two = world.prompt(), world.prompt()
     shared, other = new_traces(2)
     world.send(traces(one, shared))

@@ -89,7 +89,7 @@ COLLATIONS = ["utf8mb4_general_ci", "utf8mb4_unicode_520_ci", "utf8mb4_uca1400_a
 
 @pytest.mark.parametrize("container", [pytest.param("services", marks=pytest.mark.services)], indirect=True)
 @pytest.mark.parametrize("collation", COLLATIONS)
-def test_texts_that_a_collation_takes_for_the_mark_are_not_packed(world: World, collation: str) -> None:
+def test_texts_that_a_collation_finds_equal_to_the_mark_are_not_packed(world: World, collation: str) -> None:
     """Collations ignore case, and many ignore U+0001 and what is joined to a letter."""
     others = ["M", "m", "\1M\1hello", "m\1\1hello", "M\u200d\u200dhello", "M  hello", ""]
     with world.container.database.read() as connection:
@@ -102,7 +102,7 @@ def test_texts_that_a_collation_takes_for_the_mark_are_not_packed(world: World, 
 @pytest.mark.parametrize(
     ("damaged", "readable"), [(f"{MARK}hello", ""), (pack(LONG)[:-40], LONG[:EXCERPT]), (f"{MARK}é", "")]
 )
-def test_a_damaged_text_takes_nothing_else_away(world: World, prompt_id: int, damaged: str, readable: str) -> None:
+def test_a_damaged_text_hides_nothing_else(world: World, prompt_id: int, damaged: str, readable: str) -> None:
     run_id, whole = run(world, prompt_id, LONG), run(world, prompt_id, "Whole?")
     as_sent = stored(world, run_id)[0]
     store_question(world, run_id, damaged)

@@ -21,7 +21,7 @@ PIP_AUDIT = ROOT / "build/audit/bin/pip-audit"
 
 
 def ended(*command: str | Path) -> tuple[int, str]:
-    """Exit status, and all that was said."""
+    """Return the exit status and the output."""
     done = subprocess.run(
         [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
@@ -143,7 +143,7 @@ def test_make_audit_fails_on_a_pin_that_is_known_to_be_vulnerable(
     assert "PYSEC-0-falcon" in said
 
 
-def test_make_audit_fails_where_nobody_answers(make_audit: Callable[[str], tuple[int, str]]) -> None:
+def test_make_audit_fails_where_no_server_answers(make_audit: Callable[[str], tuple[int, str]]) -> None:
     with advisories({}) as url:
         pass
     assert make_audit(url)[0] != 0

@@ -1,4 +1,4 @@
-"""A setting that can't be used ends every process with one line that says what to do, whatever starts it."""
+"""A setting that can't be used ends every process with one line that explains what to do."""
 
 import shlex
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.support import programs
 from tests.support.deployment import ROOT, environment, procfile
 from tests.support.waiting import PATIENCE_S
 
-# One of each kind: gunicorn, Dramatiq, a plain module, and what the command line does on settings of its own.
+# One of each kind: gunicorn, Dramatiq, a plain module, and the command line's checks of settings.
 COMMANDS = [procfile()[name] for name in ("release", "web", "runs", "clock")] + [["reprise", "serve"]]
 SERVICES = {
     "DATABASE_URL": "mysql://reprise:hush-hush@127.0.0.1:3306/reprise",
@@ -29,7 +29,7 @@ def failing(command: list[str], home: Path, settings: dict[str, str]) -> str:
 
 
 @every_command
-def test_a_missing_mysql_driver_is_one_line_that_says_what_to_install(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_mysql_driver_is_one_line_that_names_what_to_install(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "MySQLdb.py").write_text("raise ModuleNotFoundError(\"No module named 'MySQLdb'\")")
     said = failing(command, tmp_path, SERVICES | {"PYTHONPATH": str(tmp_path)})
     assert "DATABASE_URL: the MySQL driver can't be loaded (No module named 'MySQLdb'): pip install" in said

@@ -12,7 +12,7 @@ from tests.support.deployment import ROOT
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    """A virtual environment that needs only what `base.txt` pins, with programs that say how they are called."""
+    """A virtual environment with only what `base.txt` pins; its programs print their usage."""
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin" / "python", status=0)
     for stamp in ("build.stamp", "own.stamp"):

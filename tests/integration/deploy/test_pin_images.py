@@ -1,4 +1,4 @@
-"""deploy/pin-images writes what the registry says, or nothing."""
+"""deploy/pin-images writes the digests of the registry, or nothing."""
 
 import os
 import shutil

@@ -30,7 +30,7 @@ SHARED_WORLD = settings(
 
 @st.composite
 def recorded_spans(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Spans of a few traces whose times tie, and whose conversation is named late, twice, or not at all."""
+    """Spans of a few traces with equal times, and with a conversation that is named late, twice, or not at all."""
     spans = []
     for trace in range(draw(st.integers(1, 4))):
         for _ in range(draw(st.integers(1, 5))):
@@ -87,7 +87,7 @@ def dumps(found: Any) -> str:
 
 
 def shown(world: World, prompts: list[int]) -> list[Any]:
-    """Everything that is shown of the prompts, with ids of their place instead of their own."""
+    """Everything that is shown of the prompts, with places instead of ids."""
     services = world.container.services
     found: list[Any] = []
     for place, prompt_id in enumerate(prompts):

@@ -44,7 +44,7 @@ def calls_of(world: World, prompt_id: int) -> list[tuple[Any, ...]]:
         return [(row[0], row[1], *map(int, row[2:])) for row in connection.execute(statement.order_by(c.model))]
 
 
-def test_a_session_its_turn_and_its_answer_tell_what_the_model_that_answered_cost(world: World) -> None:
+def test_a_session_its_turn_and_its_answer_have_the_cost_of_the_model_that_answered(world: World) -> None:
     prompt_id = world.prompt()
     first_token = {"gen_ai.response.time_to_first_chunk": 0.25}
     call = chat(prompt_id, secrets.token_hex(16), **SERVED, **USAGE, **CACHED, **first_token)
@@ -112,7 +112,7 @@ def test_a_price_that_the_organization_sets_holds_for_what_is_stored_already_unt
         prices.remove(price_id=row.id, **organization)
 
 
-def test_observed_figures_stand_beside_the_usage_and_are_never_in_it(world: World) -> None:
+def test_observed_figures_are_next_to_the_usage_and_never_in_it(world: World) -> None:
     prompt_id, other = world.prompt(), world.prompt()
     unknown = {"gen_ai.request.model": "gpt-99"}
     for prompt, model in ((prompt_id, SERVED), (prompt_id, unknown), (other, SERVED)):

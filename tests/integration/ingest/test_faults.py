@@ -29,7 +29,7 @@ SPANS = 20
 
 @dataclass(frozen=True)
 class System:
-    """A deployment with servers of its own, which a test may kill; its second web server waits long for a batch."""
+    """A deployment with servers that a test may kill; its second web server waits long for a batch."""
 
     mariadb: MariaDB
     redis: RedisServer
@@ -220,7 +220,7 @@ def test_a_batch_sent_again_after_a_span_of_it_was_removed_is_stored_again(world
     batch = export(*(span({"service.prompt.id": prompt_id}, traceId=trace_id, spanId=f"{n:016x}") for n in (1, 2)))
     world.send(batch)
     with world.container.database.write() as connection:
-        # Of this test alone: in other turns, such a span may have the bodies of others.
+        # Only of this test: in other turns, such a span may have the bodies of others.
         of_test = (spans.c.trace_id == bytes.fromhex(trace_id), spans.c.span_id == bytes.fromhex(f"{2:016x}"))
         connection.execute(delete(spans).where(*of_test))
 
@@ -245,7 +245,7 @@ def test_spans_that_were_refused_are_named_each_time_a_batch_is_sent(world: Worl
     assert first["partialSuccess"]["rejectedSpans"] == "1"
 
 
-def test_a_message_whose_body_redis_has_lost_asks_for_the_batch_again(world: World) -> None:
+def test_a_message_asks_for_the_batch_again_when_redis_has_lost_its_body(world: World) -> None:
     receipt = world.container.services.ingest.store_claimed(
         world.project_id, "no such key", "no such ticket", BatchForm()
     )

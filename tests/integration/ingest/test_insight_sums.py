@@ -103,7 +103,7 @@ def test_a_session_that_goes_on_counts_in_the_place_of_what_it_was(world: World)
     ]
 
 
-def test_turns_that_join_a_conversation_take_their_figures_with_them(world: World) -> None:
+def test_turns_that_join_a_conversation_move_their_figures_to_it(world: World) -> None:
     prompt_id, traces = world.prompt(), [secrets.token_hex(16) for _ in range(3)]
     for trace_id in traces:
         sent(world, chat(prompt_id, trace_id, "a"))
@@ -200,7 +200,7 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
     assert kept(world, prompt_id)["before", "gpt-4o-mini"].sessions == 20
 
 
-def test_metrics_tell_what_is_observed_of_each_project(world: World) -> None:
+def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
     prompt_id, named, project = world.prompt(), {"gen_ai.conversation.id": "c"}, str(world.project_id)
     metrics = (OBSERVED_SESSIONS, OBSERVED_ERRORS, OBSERVED_COST, OBSERVED_TOKENS)
     before = [Since(world, metric) for metric in metrics]

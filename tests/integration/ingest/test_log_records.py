@@ -83,7 +83,7 @@ def previews(world: World, prompt_id: int, **query: str) -> list[Any]:
 
 @pytest.mark.parametrize("first", ["span", "record"])
 @pytest.mark.parametrize("own_address", [True, False])
-def test_what_records_say_is_previewed_in_the_log_and_found_there(world: World, first: str, own_address: bool) -> None:
+def test_words_of_records_are_previewed_in_the_log_and_found_there(world: World, first: str, own_address: bool) -> None:
     prompt_id, one = world.prompt(), chat()
     if first == "span":
         send(world, prompt_id, one)
@@ -98,7 +98,7 @@ def test_what_records_say_is_previewed_in_the_log_and_found_there(world: World, 
 
 
 @pytest.mark.parametrize("first", ["span", "record"])
-def test_the_earliest_question_of_a_turn_is_previewed_whether_its_span_or_a_record_says_it(
+def test_the_earliest_question_of_a_turn_is_previewed_whether_a_span_or_a_record_has_it(
     world: World, first: str
 ) -> None:
     prompt_id, early = world.prompt(), chat()
@@ -137,7 +137,7 @@ def test_a_span_and_its_record_that_are_stored_at_once_have_a_preview(
     stored = iter([False, True])
 
     def after_both(service: OpeningService, project_id: int, keys: Collection[SpanKey]) -> None:
-        """The first to be stored waits until the other is, which gives up before it looks for what was said."""
+        """The first to be stored waits until the other is, which stops waiting before it looks for words."""
         if next(stored):
             return
         store("record" if first == "span" else "span")
@@ -156,7 +156,7 @@ def unavailable(*_: object) -> None:
     raise Unavailable("The database is away.")
 
 
-def test_a_test_case_is_made_of_what_records_say(world: World) -> None:
+def test_a_test_case_is_made_from_the_words_of_records(world: World) -> None:
     prompt_id, one = world.prompt(), chat()
     send(world, prompt_id, one)
     world.log([record(one)], prompt_id)
@@ -206,7 +206,7 @@ def test_the_event_may_be_named_by_an_attribute(world: World) -> None:
     assert said(world, prompt_id)[0] == "Hm?"
 
 
-def test_what_the_span_says_itself_counts(world: World) -> None:
+def test_the_words_of_the_span_count_before_those_of_records(world: World) -> None:
     prompt_id = world.prompt()
     own = chat(**{"gen_ai.input.messages": json.dumps([{"role": "user", "content": "My own."}])})
     send(world, prompt_id, own)
@@ -260,7 +260,7 @@ def test_malformed_records_are_rejected_and_the_others_stored(world: World, fiel
 
 
 @EMBEDDED_CONTAINER
-def test_a_batch_of_malformed_records_alone_is_400(world: World) -> None:
+def test_a_batch_of_only_malformed_records_is_400(world: World) -> None:
     bad = [record(chat()) | {"spanId": "0" * 16} for _ in range(2)]
     answer = world.log(bad)
     assert (answer.status_code, answer.json["code"]) == (400, 3)
@@ -271,7 +271,7 @@ def test_a_batch_of_malformed_records_alone_is_400(world: World) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_a_malformed_record_of_protobuf_is_told_in_protobuf(world: World) -> None:
+def test_a_malformed_record_of_protobuf_is_reported_in_protobuf(world: World) -> None:
     one = chat()
     answer = world.log([record(one), record(one, traceId="0" * 32)], world.prompt())
 
@@ -287,7 +287,7 @@ def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_a_record_that_nests_too_deeply_is_rejected_alone(world: World) -> None:
+def test_only_the_record_that_nests_too_deeply_is_rejected(world: World) -> None:
     deep = b'{"arrayValue":{"values":[' * 300 + b"]}}" * 300
     body = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record(chat()), record(chat())]}]}]}).encode()
     at = body.rindex(b'"attributes": [') + len(b'"attributes": [')

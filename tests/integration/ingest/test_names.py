@@ -18,7 +18,7 @@ BEST = "gen_ai.conversation.id"
 
 
 def one(trace: str, number: int, attributes: dict[str, Any]) -> dict[str, Any]:
-    """The span of a trace that starts as `number` says; without a prompt."""
+    """The span of a trace that starts at the time `number`, without a prompt."""
     found = span(attributes, traceId=trace, spanId=f"{number:016x}", startTimeUnixNano=str(10**18 + number))
     return found | {"attributes": found["attributes"][1:]}
 

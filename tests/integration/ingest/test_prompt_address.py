@@ -1,4 +1,4 @@
-"""The address of one prompt takes what exporters send by default, and answers in the encoding that it was asked in."""
+"""The address of one prompt accepts what exporters send by default, and answers in the request's encoding."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_batch_sent_again_in_either_encoding_is_stored_once(world: World) -> N
     assert world.count("spans") == 1
 
 
-def test_equal_bodies_to_two_prompts_are_told_apart(world: World) -> None:
+def test_equal_bodies_to_two_prompts_are_different_batches(world: World) -> None:
     one, other = world.prompt(), world.prompt()
     foreign = new_span({"service.prompt.id": 10**15})
     for prompt_id in (one, other):
@@ -122,7 +122,7 @@ def test_a_prompt_that_the_key_does_not_have_is_404_before_the_body_is_read(
         assert (status_of(answer).code, status_of(answer).message) == (5, "There is no such prompt.")
 
 
-def test_an_archived_prompt_takes_spans_as_before(world: World) -> None:
+def test_an_archived_prompt_accepts_spans_as_before(world: World) -> None:
     prompt_id = world.prompt()
     assert world.delete(f"/api/v1/prompts/{prompt_id}").status_code == 204
     assert world.send_to(prompt_id, traces(export(new_span()))).status_code == 200
@@ -186,7 +186,7 @@ def test_other_paths_are_404_saying_where_spans_go(world: World, path: str) -> N
 
 
 @EMBEDDED_CONTAINER
-def test_bombs_are_refused_or_rejected_alone(world: World) -> None:
+def test_only_the_bombs_are_refused_or_rejected(world: World) -> None:
     """64 MiB of messages of two bytes would be gigabytes, were they parsed."""
     prompt_id, limit = world.prompt(), world.container.settings.trace_bytes
     groups = field(1, b"") * (limit // 2)
@@ -201,7 +201,7 @@ def test_bombs_are_refused_or_rejected_alone(world: World) -> None:
     assert world.count("spans") == 0
 
 
-def test_a_single_span_over_its_limit_is_rejected_alone(world: World) -> None:
+def test_only_the_span_over_its_limit_is_rejected_at_a_prompts_address(world: World) -> None:
     prompt_id = world.prompt()
     large = new_span({"note": "x" * (world.container.settings.span_bytes + 1)})
     answer = world.send_to(prompt_id, traces(export(new_span(), large)))

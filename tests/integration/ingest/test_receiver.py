@@ -121,7 +121,7 @@ def test_a_bomb_is_413(world: World) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_too_much_on_the_wire_is_413_whatever_the_length_says(world: World) -> None:
+def test_too_much_on_the_wire_is_413_whatever_length_is_announced(world: World) -> None:
     body = b" " * (world.container.settings.trace_wire_bytes + 1)
 
     assert world.send(body).status_code == 413
@@ -149,7 +149,7 @@ def test_a_batch_of_which_nothing_can_be_stored_is_400(world: World) -> None:
     assert world.count("spans") == 0
 
 
-def test_a_prompt_of_another_project_takes_no_spans(world: World) -> None:
+def test_a_prompt_of_another_project_accepts_no_spans(world: World) -> None:
     other = new_world(world.container)
 
     assert world.send(export(new_span(other.prompt()))).status_code == 400
@@ -235,7 +235,7 @@ def test_half_a_surrogate_pair_loses_no_batch(world: World) -> None:
     assert shown["attributes"]["note"] == "cut \ufffd"
 
 
-def test_a_single_span_over_its_limit_is_rejected_alone(world: World) -> None:
+def test_only_the_span_over_its_limit_is_rejected(world: World) -> None:
     prompt_id = world.prompt()
     large = new_span(prompt_id, note="x" * (world.container.settings.span_bytes + 1))
 

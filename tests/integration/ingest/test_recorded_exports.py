@@ -1,4 +1,4 @@
-"""The batches that real SDKs exported give the sessions that were said of them, over HTTP."""
+"""The batches that real SDKs exported give the expected sessions, over HTTP."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def merged(sessions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def steps_of(turn: dict[str, Any]) -> list[dict[str, Any]]:
-    """As the expectation writes them: it says that a tool failed, not with which words, and nothing of what it cost."""
+    """Return the steps in the form of the expectation: errors as flags, without costs."""
     told = [without_measures(step) for step in turn["steps"]]
     return [{k: bool(v) if k == "error" else v for k, v in step.items() if k != "error" or v} for step in told]
 

@@ -1,4 +1,4 @@
-"""The batches of instrumentations that write what was said to log records alone give complete sessions."""
+"""The batches of instrumentations that write words only to log records give complete sessions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_session_of_log_records_is_complete(world: World, run: str, logs_first
     assert [turn["warnings"] for turn in turns] == [[], []]
 
 
-def test_words_that_are_said_twice_at_one_time_are_kept_twice(world: World) -> None:
+def test_words_that_are_repeated_at_one_time_are_kept_twice(world: World) -> None:
     prompt_id, one = world.prompt(), chat()
     call = {"type": "function", "id": "c1", "function": {"name": "try", "arguments": "{}"}}
     said = [

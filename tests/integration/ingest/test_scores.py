@@ -173,7 +173,7 @@ def test_long_names_are_cut_and_texts_of_any_kind_are_kept(world: World) -> None
     assert (found["name"], found["label"], found["comment"]) == ("é" * 255, "🙂" * 255, comment)
 
 
-def test_what_says_nothing_of_a_span_is_no_score(world: World) -> None:
+def test_a_record_that_names_no_span_is_no_score(world: World) -> None:
     prompt_id = world.prompt()
     one = chat(prompt_id, event({"gen_ai.evaluation.name": "alone"}), {"name": RESULT, "attributes": None})
     send(world, prompt_id, one, protobuf=False)

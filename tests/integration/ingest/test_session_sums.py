@@ -85,7 +85,7 @@ def test_a_conversation_that_goes_on_in_a_batch_that_begins_another_one_has_the_
     assert tools == {"one": ("pay", "search"), "other": ("ship",)}
 
 
-def test_a_turn_that_joins_a_conversation_later_takes_what_it_did_with_it(world: World) -> None:
+def test_a_turn_that_joins_a_conversation_later_moves_its_sums_to_it(world: World) -> None:
     prompt_id, (one, other) = world.prompt(), (secrets.token_hex(16), secrets.token_hex(16))
     world.send(export(chat(prompt_id, one), tool(prompt_id, other, "pay")))
 
@@ -98,7 +98,7 @@ def test_a_turn_that_joins_a_conversation_later_takes_what_it_did_with_it(world:
 
 
 def stored_before(world: World, prompt_id: int) -> None:
-    """Make the rows of the prompt those that an earlier release stored."""
+    """Change the rows of the prompt into the rows that an earlier release stored."""
     with world.container.database.write() as connection:
         connection.execute(
             update(sessions.sessions).where(sessions.sessions.c.prompt_id == prompt_id).values(NOT_ADDED_UP)

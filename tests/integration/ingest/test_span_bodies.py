@@ -66,7 +66,7 @@ def test_no_body_lies_in_the_row_of_a_span_that_was_stored_before(world: World, 
 
 
 def scopes(world: World, trace_id: str, prompt_id: int) -> list[str]:
-    """Return the scopes of the spans of a turn, in the order of their ids, which both ways to read them tell."""
+    """Return the scopes of the spans of a turn, ordered by id, after comparing both ways to read them."""
     project_id, trace = world.project_id, bytes.fromhex(trace_id)
     with world.container.database.read() as connection:
         of_turn = spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=[trace])
@@ -194,7 +194,7 @@ def test_the_command_joins_spans_that_are_looked_at_together(
         assert joined.count(ELSEWHERE) == 10
 
 
-def test_a_turn_with_a_damaged_body_stays_as_it_is_and_others_are_joined(world: World) -> None:
+def test_a_turn_with_a_damaged_body_is_left_unchanged_and_others_are_joined(world: World) -> None:
     prompt_id, damaged, whole = world.prompt(), secrets.token_hex(16), secrets.token_hex(16)
     for one in (*turn(prompt_id, damaged, 2), *turn(prompt_id, whole, 2)):
         world.send(export(one))
@@ -210,7 +210,7 @@ def test_a_turn_with_a_damaged_body_stays_as_it_is_and_others_are_joined(world: 
             connection.execute(delete(spans).where(of_damaged))
 
 
-def test_the_command_runs_beside_senders_and_readers(world: World) -> None:
+def test_the_command_runs_while_others_send_and_read(world: World) -> None:
     """Whoever reads a turn meanwhile finds all spans of it that were acknowledged before, as they were sent."""
     prompt_id, traces = world.prompt(), [secrets.token_hex(16) for _ in range(4)]
     turns = [turn(prompt_id, trace_id, 12) for trace_id in traces]

@@ -1,4 +1,4 @@
-"""What spans cost on disk, all included: conversations of which no two are alike, in a database of their own."""
+"""What spans cost on disk, all included: conversations of which no two are alike, in a separate database."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def refuse(_: socket.socket) -> subprocess.Popen[bytes]:
 
 
 @EMBEDDED_CONTAINER
-def test_a_batch_is_stored_by_the_process_and_told_in_its_metrics(
+def test_a_batch_is_stored_by_the_process_and_counted_in_its_metrics(
     storing: StoringProcess, world: World, kept: Kept
 ) -> None:
     body = batch(world, 3)
@@ -168,7 +168,7 @@ def test_a_batch_goes_to_the_process_with_the_fewest_in_work_and_to_none_that_ha
 
 
 @EMBEDDED_CONTAINER
-def test_a_process_that_hangs_and_one_that_is_started_again_are_told(
+def test_a_process_that_hangs_and_one_that_is_started_again_are_reported(
     two: StoringProcesses, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = two.processes
@@ -211,7 +211,7 @@ def test_a_batch_in_a_process_that_dies_is_refused_and_the_next_process_stores_i
 
 
 @EMBEDDED_CONTAINER
-@pytest.mark.parametrize("spans", [1, 10_000], ids=["small", "more than a connection takes while nobody reads"])
+@pytest.mark.parametrize("spans", [1, 10_000], ids=["small", "more than the buffers of a connection hold"])
 def test_a_process_that_hangs_is_replaced_and_its_batch_stored_once_when_it_is_sent_again(
     world: World, kept: Kept, spans: int
 ) -> None:
@@ -229,7 +229,7 @@ def test_a_process_that_hangs_is_replaced_and_its_batch_stored_once_when_it_is_s
 
 
 @EMBEDDED_CONTAINER
-def test_a_batch_waits_for_a_process_that_takes_longer_to_start_than_a_batch_may(world: World, kept: Kept) -> None:
+def test_a_batch_waits_for_a_process_that_starts_more_slowly_than_a_batch_may(world: World, kept: Kept) -> None:
     storing = StoringProcess(world.container.settings, batch_s=1)
     starting, answers = storing.pid, queue.SimpleQueue[Receipt | str]()
     pause(starting)
@@ -304,7 +304,7 @@ def test_no_batch_is_sent_to_a_process_that_is_not_ready(
     wait_until(lambda: first.load == 0, "the next process")
 
 
-def test_a_batch_that_takes_longer_than_its_request_is_stored_and_known_when_it_is_sent_again(tmp_path: Path) -> None:
+def test_a_batch_that_outlasts_its_request_is_stored_and_known_when_it_is_sent_again(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path, settings={"REPRISE_INGEST_WAIT_S": "1"}) as server:
         (serving,) = children_of(server.process.pid)
         first = json_batch(server)

@@ -1,4 +1,4 @@
-"""Redis or MariaDB that hang, which is worse than dead: nobody waits in line, and all is well when they go on."""
+"""Redis or MariaDB hang, which is worse than dead: no request queues behind them, and all recovers afterwards."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def system(needs_mariadb: None, needs_redis: None, tmp_path_factory: pytest.Temp
         yield System(mariadb, redis, client, created["prompt"]["id"])
 
 
-def test_while_redis_hangs_what_needs_the_database_alone_is_answered(system: System) -> None:
+def test_while_redis_hangs_what_needs_only_the_database_is_answered(system: System) -> None:
     system.redis.pause()
     try:
         answers, waited = [], 0
@@ -81,10 +81,10 @@ def test_while_redis_hangs_what_needs_the_database_alone_is_answered(system: Sys
     assert waited < REQUESTS
 
     wait_until(lambda: system.get().headers["RateLimit-Remaining"] != str(LIMIT), "requests to be counted again")
-    wait_until(lambda: system.counted("reprise_rate_limit_not_counted_total") > 0, "those let through to be told")
+    wait_until(lambda: system.counted("reprise_rate_limit_not_counted_total") > 0, "uncounted requests")
 
 
-def test_what_needs_a_redis_that_hangs_is_told_to_come_back_and_served_then(system: System) -> None:
+def test_what_needs_a_redis_that_hangs_gets_retry_after_and_is_served_later(system: System) -> None:
     batch = export(span({"service.prompt.id": system.prompt_id}))
     asked = {"id": system.prompt_id, "question": "Who?", "productive": False}
 
@@ -124,4 +124,4 @@ def test_while_mariadb_hangs_requests_end_and_it_is_ready_again_soon_after(syste
     assert {answer.status for answer in answers} <= {200, 404, 503}
     wait_until(lambda: serves(system.client.base_url), "to be ready again")
     assert system.get().status == 200
-    wait_until(lambda: system.counted("reprise_database_pool_timeouts_total") > 0, "time-outs of the pool to be told")
+    wait_until(lambda: system.counted("reprise_database_pool_timeouts_total") > 0, "pool time-outs to be counted")

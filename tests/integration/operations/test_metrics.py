@@ -30,7 +30,7 @@ OTLP = Path(__file__).parents[2] / "data/otlp"
 
 @pytest.fixture
 def watcher(world: World) -> TestClient:
-    """Speaks to an API whose metrics have a token."""
+    """Calls an API with a token for its metrics."""
     settings = replace(world.container.settings, metrics_token="watcher")
     return TestClient(build_app(replace(world.container, settings=settings)))
 
@@ -68,7 +68,7 @@ def test_bytes_are_counted_as_they_were_sent(world: World) -> None:
 
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
 def test_requests_are_counted_by_template_and_status(tmp_path: Path) -> None:
-    """On a container of its own: where other tests have asked for many paths, further ones are counted together."""
+    """On a separate container: where other tests have asked for many paths, further ones are counted together."""
     with running(settings_for(tmp_path)) as container:
         world = new_world(container)
         world.get("/api/v1/prompts/9999999")

@@ -1,4 +1,4 @@
-"""The reverse proxy as it is configured: it forwards OTLP exporters' batches and hides what is for inside."""
+"""The reverse proxy of deploy/: it forwards OTLP exporters' batches and hides the internal addresses."""
 
 import gzip
 import socket

@@ -1,4 +1,4 @@
-"""GET /health/ready says what is missing, and GET /health/live that the process answers."""
+"""GET /health/ready names what is missing, and GET /health/live answers while the process does."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -82,7 +82,7 @@ def test_the_embedded_mode_needs_no_worker_of_spans(build: Callable[..., Contain
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Of the embedded mode, each in the state that it is told to be in."""
+    """The storing processes of the embedded mode, each in the given state."""
 
     found: Mapping[StorerState, int]
 
@@ -113,7 +113,7 @@ class Processes:
         ),
     ],
 )
-def test_ready_tells_of_storing_processes_and_needs_one(
+def test_ready_names_the_storing_processes_and_needs_one(
     build: Callable[..., Container], found: Mapping[StorerState, int], answer: tuple[int, object]
 ) -> None:
     container = build("", Processes(found))

@@ -31,7 +31,7 @@ RETRYABLE = {429, 503}
 class Load:
     """Callers, one connection a request, and what they were answered.
 
-    Exporters send a batch again as long as they are told to come back; nobody else tries again.
+    Exporters send a batch again as long as the answer asks for it; no other caller tries again.
     """
 
     def __init__(self, deployment: Deployment) -> None:
@@ -81,7 +81,7 @@ class Load:
             call(number)
 
     def _post(self, number: int, path: str, payload: Any) -> Answer | None:
-        """The answer of the server whose turn it is; None, and a failure is noted, when there is none."""
+        """Return the next server's answer; note a failure and return None when there is none."""
         with self._lock:
             url = self.rotation[number % len(self.rotation)]
             self.in_flight[url] += 1
@@ -168,7 +168,7 @@ def test_a_rolling_restart_fails_no_request(deployment: Deployment) -> None:
             web.start()
             load.rotation.append(url)
         load.go_on()
-        # Workers of the other queues have nothing to do here: they end as well, and nobody waits for new ones.
+        # Workers of the other queues have nothing to do here: they end as well, and no new ones are waited for.
         for child in (child for queue in WORKERS if queue not in UNDER_LOAD for child in deployment.workers[queue]):
             assert child.terminate() == 0, child.output_tail()
     assert load.failures == []
@@ -189,7 +189,7 @@ def stored_spans(deployment: Deployment) -> int:
 
 
 def counted(deployment: Deployment, outcome: str) -> float:
-    """Spans that all processes counted, those that are gone included."""
+    """Return the number of spans that all processes counted, including ended ones."""
     answer = Client(deployment.url).get("/metrics", headers={"Authorization": "Bearer watcher"})
     families = text_string_to_metric_families(answer.body.decode())
     samples = next(family.samples for family in families if family.name == "reprise_spans")

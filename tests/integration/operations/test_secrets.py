@@ -1,4 +1,4 @@
-"""No secret reaches a log: real processes, at the level that says most, with what goes well and what goes wrong."""
+"""No secret reaches a log: real processes, at the most verbose level, with successes and with failures."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def administer(project: RemoteProject) -> str:
 
 
 def model_calls(project: RemoteProject, upstream: Upstream) -> str:
-    """One run that goes well, one whose vendor repeats the key it refuses; what their callers and the log were told."""
+    """Make a run that succeeds, and one with a vendor that repeats the refused key; return the answers and the log."""
     body = {"name": "Vendor", "value": "Be brief.", "languageModelName": "gpt-4o-mini"}
     prompt_id = project.post("/api/v1/prompts", json=body).json["prompt"]["id"]
     upstream.script(Reply(text="Fine."), Reply(status=401, echo_key=True))

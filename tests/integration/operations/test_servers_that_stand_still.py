@@ -1,4 +1,4 @@
-"""A database, or a Redis, that stands still: each request ends at its deadline, and all is served when it goes on.
+"""A database or a Redis hangs: each request ends at its deadline, and all are served when the server goes on.
 
 It is stopped, or accepts connections and does not answer, or answers a byte a second. One web process has connections
 to it by then, another one has none.
@@ -140,7 +140,7 @@ def check_all_refused_in_time(answered: list[tuple[Answer, float]]) -> None:
 
 
 def check_not_ready(client: Client, named: str) -> None:
-    """The readiness names what stands still, within two seconds: the bound is for a busy machine."""
+    """The readiness names the server that hangs within two seconds; the bound is for a busy machine."""
     [(answer, took_s)] = at_once(client, 1, lambda asking: asking.get("/health/ready"))
     assert answer.status == 503
     assert named in answer.json()["error"]
@@ -154,7 +154,7 @@ def check_all_served_soon(system: System, client: Client) -> None:
 
 
 def ask_both(system: System, callers: Callers, *asks: Ask) -> None:
-    """Send as many requests at once to the warm process, and to the fresh one, as `callers` says."""
+    """Send `callers` requests at once to the warm process, and to the fresh one."""
     with ThreadPoolExecutor(2) as both:
         sent = [
             both.submit(at_once, client, count, *asks)
@@ -168,7 +168,7 @@ def ask_both(system: System, callers: Callers, *asks: Ask) -> None:
 @pytest.mark.parametrize(
     ("fault", "callers"), [("stopped", (1, CALLERS)), ("silent", (CALLERS, 1)), ("dripping", (1, CALLERS))]
 )
-def test_while_the_database_stands_still_all_is_refused_in_time_and_served_again_after(
+def test_while_the_database_hangs_all_is_refused_in_time_and_served_again_after(
     system: System, fault: Fault, callers: Callers
 ) -> None:
     system.start_fresh_process()
@@ -185,7 +185,7 @@ def test_while_the_database_stands_still_all_is_refused_in_time_and_served_again
 @pytest.mark.parametrize(
     ("fault", "callers"), [("stopped", (CALLERS, 1)), ("silent", (1, CALLERS)), ("dripping", (CALLERS, 1))]
 )
-def test_while_redis_stands_still_what_needs_it_is_refused_in_time_and_served_again_after(
+def test_while_redis_hangs_what_needs_it_is_refused_in_time_and_served_again_after(
     system: System, fault: Fault, callers: Callers
 ) -> None:
     system.start_fresh_process()
@@ -201,7 +201,7 @@ def test_while_redis_stands_still_what_needs_it_is_refused_in_time_and_served_ag
 
 
 @pytest.mark.parametrize(("server", "named"), [("MariaDB", "database"), ("Redis", "Redis")])
-def test_the_readiness_of_a_process_that_nobody_has_asked_since_says_so(
+def test_the_readiness_of_a_process_without_requests_names_the_server_that_hangs(
     system: System, server: str, named: str
 ) -> None:
     check_all_served_soon(system, system.warm)

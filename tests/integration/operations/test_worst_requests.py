@@ -33,7 +33,7 @@ class Cost(NamedTuple):
     bytes: int
 
 
-# Differences below these say nothing: a cache that has expired, a connection that is opened.
+# Smaller differences are noise: a cache that has expired, a connection that is opened.
 FLOOR = Cost(3_000, 12, 20_000)
 # They show the process's own metrics, which grow with its minutes and not with the stores.
 OF_PROCESS = {"GET /metrics", "GET /projects/{project_id}/operations"}

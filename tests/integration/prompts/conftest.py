@@ -1,4 +1,4 @@
-"""One running container per backend for all tests about prompts; each test has an organization of its own."""
+"""One running container per backend for all tests about prompts; each test has a separate organization."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Labels point to versions, and get, render and run by label take the version that a label points to."""
+"""Labels point to versions, and get, render and run by label use the version that a label points to."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_label_points_to_a_version_and_moves(world: World, path: str, hashes: 
     assert moved(world, path, hashes[1]) == second
 
 
-def test_labels_are_listed_by_name_and_beside_their_versions(world: World, path: str, hashes: list[str]) -> None:
+def test_labels_are_listed_by_name_and_with_their_versions(world: World, path: str, hashes: list[str]) -> None:
     for label, commit_hash in (("staging", hashes[2]), ("production", hashes[0]), ("a.b_c-1", hashes[0])):
         moved(world, path, commit_hash, label)
 
@@ -84,7 +84,7 @@ def test_labels_are_listed_by_name_and_beside_their_versions(world: World, path:
     assert world.get(f"{path}/versions/{hashes[0]}").json["labels"] == ["a.b_c-1", "production"]
 
 
-def test_get_render_and_run_take_the_version_of_a_label(world: World, path: str, hashes: list[str]) -> None:
+def test_get_render_and_run_use_the_version_of_a_label(world: World, path: str, hashes: list[str]) -> None:
     for commit_hash in (hashes[0], hashes[1]):
         moved(world, path, commit_hash)
         run = {"id": int(path.rpartition("/")[2]), "question": "Hello?", "label": "production"}
@@ -226,7 +226,7 @@ def test_the_number_of_labels_is_bounded(world: World, path: str, hashes: list[s
     moved(world, path, hashes[0], "one-more")
 
 
-def test_labels_leave_the_draft_and_its_etag_alone(world: World, path: str, hashes: list[str]) -> None:
+def test_labels_change_neither_the_draft_nor_its_etag(world: World, path: str, hashes: list[str]) -> None:
     before = world.get(f"{path}?productive=false")
     moved(world, path, hashes[0])
     after = world.get(f"{path}?productive=false")

@@ -77,7 +77,7 @@ def test_a_guarded_label_is_refused_with_exit_code_1(shell: Shell) -> None:
         (("delete", "production"), "no such label"),
     ],
 )
-def test_what_can_not_be_done_says_why(shell: Shell, arguments: tuple[str, ...], word: str) -> None:
+def test_what_can_not_be_done_has_a_reason(shell: Shell, arguments: tuple[str, ...], word: str) -> None:
     done = shell.labels(*arguments)
 
     assert done.returncode in (1, 2)

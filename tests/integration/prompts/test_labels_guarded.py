@@ -24,7 +24,7 @@ EVIDENCE: dict[str, Any] = {
 
 @pytest.fixture
 def prompt(world: World) -> tuple[str, list[str]]:
-    """The address and the three versions of a prompt whose guarded label `production` points to the first one."""
+    """Make a prompt of three versions, with the guarded label `production` on the first; return its path and hashes."""
     path, hashes = new_prompt(world)
     moved(world, path, hashes[0], guarded=True)
     return path, hashes
@@ -182,7 +182,7 @@ def test_a_share_shrinks_without_an_experiment_and_grows_with_one(world: World, 
     refused(put(world, path, hashes[2], share=0.1), 409, "experimentId")
 
 
-def test_only_an_admin_overrides_the_guard_and_says_why(world: World, prompt: tuple[str, list[str]]) -> None:
+def test_only_an_admin_overrides_the_guard_and_gives_a_reason(world: World, prompt: tuple[str, list[str]]) -> None:
     path, hashes = prompt
     writer = with_scopes(world, "read", "write", "run", "ingest")
 

@@ -1,4 +1,4 @@
-"""`reprise prompts` against a real server: a prompt goes to a file and back, and nobody's changes are lost."""
+"""`reprise prompts` with a real server: a prompt goes to a file and back, and no change is lost."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_new_file_with_front_matter_keeps_its_comments(client: Client, tmp_pat
         ("---\nmodel: [", (), "line"),
     ],
 )
-def test_a_file_that_can_make_no_prompt_stays_as_it_is(
+def test_a_file_that_can_make_no_prompt_is_left_unchanged(
     client: Client, tmp_path: Path, content: str, options: tuple[str, ...], said: str
 ) -> None:
     file = tmp_path / "support.md"
@@ -271,7 +271,7 @@ def test_a_machine_that_pushes_what_was_merged_has_seen_what_it_pushed_before(fo
         ("{{shop}}", "\x00", "text: Must not contain a NUL character."),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_and_changes_nothing(folder: Folder, old: str, new: str, words: str) -> None:
+def test_an_error_in_a_file_is_reported_and_changes_nothing(folder: Folder, old: str, new: str, words: str) -> None:
     folder.prompts("pull")
     before = folder.draft()
     folder.edit(old, new)
@@ -283,7 +283,7 @@ def test_what_is_wrong_with_a_file_is_told_and_changes_nothing(folder: Folder, o
     assert folder.draft() == before
 
 
-def test_a_file_that_is_not_there_and_one_that_is_not_text_are_told(folder: Folder) -> None:
+def test_a_missing_file_and_one_that_is_not_text_are_reported(folder: Folder) -> None:
     assert "support.md: No such file" in folder.prompts("push").stderr
     folder.file.parent.mkdir()
     folder.file.write_bytes(b"\xff")

@@ -47,7 +47,7 @@ def test_a_placeholder_that_the_text_lacks_is_ignored_not_refused(world: World) 
 
 
 @pytest.mark.parametrize("found", [{"effect": "read"}, {"annotations": {"readOnlyHint": True}}])
-def test_what_replays_read_of_a_tool_may_stand_at_either_place_of_openais_form(world: World, found: Any) -> None:
+def test_what_replays_read_of_a_tool_may_be_at_either_place_of_openais_form(world: World, found: Any) -> None:
     forms = [
         {"type": "function", "function": TOOL} | found,
         {"type": "function", "function": TOOL | found},
@@ -113,7 +113,7 @@ def test_a_prompt_never_committed_is_read_from_its_draft(world: World) -> None:
 
 
 @pytest.mark.parametrize("productive", ["true", "TRUE", "1"])
-def test_productive_in_a_query_takes_these_words(world: World, productive: str) -> None:
+def test_productive_in_a_query_accepts_these_words(world: World, productive: str) -> None:
     prompt_id = create(world)["prompt"]["id"]
     assert world.get(f"{PROMPTS}/{prompt_id}", params={"productive": productive}).json["commitHash"]
 
@@ -202,7 +202,7 @@ def test_an_erased_prompt_stays_out_of_the_archive(world: World) -> None:
     assert world.post(f"{PROMPTS}/{prompt_id}/unarchive").status_code == 404
 
 
-def test_a_foreign_prompt_and_none_are_told_apart_by_nothing(world: World) -> None:
+def test_a_foreign_prompt_and_a_missing_one_have_equal_answers(world: World) -> None:
     prompt_id = create(world)["prompt"]["id"]
     commit_hash = world.get(f"{PROMPTS}/{prompt_id}").json["commitHash"]
     stranger = new_world(world.container)
@@ -235,7 +235,7 @@ def test_a_version_of_another_prompt_is_not_found(world: World) -> None:
     assert world.get(f"{PROMPTS}/{one}/versions/{commit_hash}").status_code == 404
 
 
-def test_a_prompt_takes_text_of_any_kind_up_to_its_limit(world: World) -> None:
+def test_a_prompt_accepts_text_of_any_kind_up_to_its_limit(world: World) -> None:
     value = ("<b>🦊</b>\r\n'; DROP TABLE prompts; -- \\ \u2028 {{x}}" * 20_000)[:500_000]
     prompt_id = create(world, value=value)["prompt"]["id"]
     assert world.get(f"{PROMPTS}/{prompt_id}").json["value"] == value
@@ -268,7 +268,7 @@ def test_the_chosen_default_model_is_taken(world: World) -> None:
     assert sum(m.is_default for m in models.list(organization_id=world.organization_id)) == 1
 
 
-def test_the_default_model_is_told_before_anybody_chose_one_and_when_it_was_disabled(world: World) -> None:
+def test_the_default_model_is_shown_before_a_choice_and_when_it_was_disabled(world: World) -> None:
     models = world.container.services.models
     by_name = {m.name: m.id for m in models.list(organization_id=world.organization_id)}
 

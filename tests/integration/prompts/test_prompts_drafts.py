@@ -1,4 +1,4 @@
-"""Editing drafts and committing them, alone and against others."""
+"""Editing drafts and committing them, with and without concurrent changes."""
 
 import threading
 from collections import Counter
@@ -29,7 +29,7 @@ def draft(world: World, path: str) -> Result:
 
 
 def at_once(*calls: Callable[[], Result]) -> list[Result]:
-    """Every call in a thread of its own, let go together."""
+    """Run every call in a separate thread, all started together."""
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Result]) -> Result:
@@ -40,7 +40,7 @@ def at_once(*calls: Callable[[], Result]) -> list[Result]:
         return list(pool.map(run, calls))
 
 
-def test_an_edit_changes_the_draft_alone(world: World, path: str) -> None:
+def test_an_edit_changes_only_the_draft(world: World, path: str) -> None:
     answer = world.patch(path, json={"name": " new ", "value": "two", "assertionType": "AI", "assertionValue": "kind"})
     assert answer.status_code == 200
     assert answer.json == draft(world, path).json
@@ -116,7 +116,7 @@ def test_an_older_etag_writes_nothing(world: World, path: str) -> None:
     assert world.patch(path, json={"value": "four"}, headers=both).status_code == 200
 
 
-def test_of_two_edits_of_one_draft_one_is_told(world: World, path: str) -> None:
+def test_of_concurrent_edits_of_one_draft_one_is_saved_and_the_others_are_refused(world: World, path: str) -> None:
     for _ in range(5):
         seen = {"If-Match": draft(world, path).headers["ETag"]}
         answers = at_once(
@@ -150,7 +150,7 @@ def test_a_commit_becomes_productive(world: World, path: str) -> None:
     productive = world.get(path).json
     assert (productive["value"], productive["commitHash"]) == ("two", answer.json["commitHash"])
     assert productive["commited"] is True
-    # Only what is said of its versions has changed: an edit that was begun before goes on.
+    # The ETag changed with the versions, not with the content: an edit that was begun before goes on.
     assert draft(world, path).headers["ETag"] != tag
     assert world.patch(path, json={"value": "three"}, headers={"If-Match": tag}).status_code == 200
 
@@ -221,7 +221,7 @@ def test_any_version_can_be_pinned(world: World, path: str) -> None:
     assert "one" in world.post(f"{path}/render", json=body).json["instruction"]
 
 
-def test_a_new_model_must_take_the_old_config(world: World, path: str) -> None:
+def test_a_new_model_must_accept_the_old_config(world: World, path: str) -> None:
     world.patch(path, json={"languageModelConfig": {"max_tokens": 500_000, "temperature": 0}})
     answer = world.patch(path, json={"languageModelName": "gpt-4o"})
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""The API behind an editor before it saves: an edit rendered, and a prompt that is a draft alone."""
+"""The API that an editor uses before it saves: an edit rendered, and a prompt that has only a draft."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_without_an_edit_it_is_the_draft(world: World, path: str) -> None:
     assert world.post(f"{path}/preview", json={}).json["instruction"] == "Be as kind as you can."
 
 
-def test_placeholders_of_the_edit_are_those_that_fill_it(world: World, path: str) -> None:
+def test_placeholders_of_the_edit_fill_it(world: World, path: str) -> None:
     other = {"key": "tone", "values": [{"name": "calm", "content": "calm", "isDefault": True}]}
     assert preview(world, path, {"placeholders": [other]})["instruction"] == "Be calm."
 

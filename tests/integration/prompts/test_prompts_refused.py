@@ -33,7 +33,7 @@ def deep(levels: int) -> dict[str, Any]:
     return schema
 
 
-# What is sent beside a name and a text that are right (None: left out), and how the message begins.
+# The fields sent with a valid name and text (None: left out), and the beginning of the message.
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"name": None}, "name: "),
     ({"name": ""}, "name: "),
@@ -219,7 +219,7 @@ def test_ids_that_are_none_are_not_found(world: World, which: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["+", "0_", "\u0660", "%20"])
-def test_what_python_alone_reads_as_an_id_is_none(world: World, prefix: str) -> None:
+def test_an_id_that_only_python_can_read_is_unknown(world: World, prefix: str) -> None:
     prompt_id = world.prompt()
 
     assert world.get(f"{PROMPTS}/{prefix}{prompt_id}").status_code == 404

@@ -31,7 +31,7 @@ PROMPTS = "/api/v1/prompts"
 
 @dataclass
 class Process:
-    """Another process: readers with caches, and a clock, of their own."""
+    """Another process: readers with separate caches and a separate clock."""
 
     world: World
     now_s: float = 0.0
@@ -171,7 +171,7 @@ def test_what_prompts_share_with_their_draft_is_seen_at_once(
     assert not view.head.committed
 
 
-def test_nobody_else_gets_what_is_remembered(world: World, process: Process, prompt_id: int) -> None:
+def test_other_organizations_do_not_get_what_is_remembered(world: World, process: Process, prompt_id: int) -> None:
     with pytest.raises(NotFound):
         process.text(prompt_id, new_world(world.container).project_id)
 
@@ -190,7 +190,7 @@ def test_without_redis_the_database_is_asked(world: World, process: Process, pro
     assert (view.content.value, process.reads) == ("two", reads + 1)
 
 
-def test_a_change_whose_process_dies_before_it_could_tell_is_seen_in_a_second(
+def test_a_change_is_seen_in_a_second_though_its_process_died_before_announcing_it(
     world: World, process: Process, prompt_id: int
 ) -> None:
     with world.container.database.write() as connection:
@@ -206,7 +206,7 @@ def test_a_change_whose_process_dies_before_it_could_tell_is_seen_in_a_second(
 def test_a_change_without_redis_is_acknowledged_when_no_process_remembers_what_was_before(
     world: World, process: Process, prompt_id: int
 ) -> None:
-    """Redis may be away for the process that makes the change alone."""
+    """Redis is away only for the process that makes the change."""
 
     def others_go_on(seconds: float) -> None:
         process.now_s += seconds

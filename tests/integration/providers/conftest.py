@@ -33,7 +33,7 @@ def providers(models, pauses):
 
 @pytest.fixture(params=["whole", "streamed"])
 def ask(request, providers):
-    """Call a model one way or the other; a streamed answer must be told by its events as well."""
+    """Call a model whole or streamed; a streamed answer is also built from its events and compared."""
     if request.param == "whole":
         return providers.complete
 

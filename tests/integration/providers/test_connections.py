@@ -1,4 +1,4 @@
-"""Connections to vendors: which addresses are called, how long an answer may take, and TLS."""
+"""Connections to vendors: which addresses are called, how long an answer may be waited for, and TLS."""
 
 import socket
 import ssl
@@ -55,7 +55,7 @@ def server(reply, wrap=lambda connection: connection):
 
 @pytest.fixture
 def resolve(monkeypatch):
-    """Let every name that is no address resolve to those that are given."""
+    """Let every host name resolve to the given addresses."""
 
     def resolved(*addresses):
         found = [(None, None, None, "", (address, 0)) for address in addresses]
@@ -119,7 +119,7 @@ def test_a_connection_that_was_idle_for_long_is_not_used_again(upstream, monkeyp
     assert upstream.connections - before == 1
 
 
-def test_an_error_in_the_place_of_an_answer_is_told_in_its_words(models):
+def test_an_error_in_the_place_of_an_answer_is_reported_in_its_words(models):
     error = b'{"error": {"message": "Upstream is overloaded"}}'
     sent = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(error), error)
     with (

@@ -44,7 +44,7 @@ def test_cached_and_reasoning_tokens_are_parts_of_prompt_and_completion(upstream
 
     tokens = ask(request(upstream, vendor, Message("user", "five words are in here"))).tokens
 
-    # Anthropic counts its thinking as output and does not say how much of it that is.
+    # Anthropic counts its thinking as output and does not report the share.
     reasoning = 0 if vendor == "ANTHROPIC" else 5
     assert tokens == Tokens(prompt=5, completion=7, cache_read=2, reasoning=reasoning)
 
@@ -59,7 +59,7 @@ def test_cache_writes_are_part_of_the_prompt(upstream, ask, vendor):
     assert tokens == Tokens(prompt=5, completion=1, cache_read=1, cache_write=written)
 
 
-def test_a_refusal_is_an_answer_that_says_so(upstream, ask, vendor):
+def test_a_refusal_is_an_answer_that_is_marked_as_one(upstream, ask, vendor):
     upstream.script(Reply(refusal="I can't help with that."))
 
     answer = ask(request(upstream, vendor))
@@ -69,7 +69,7 @@ def test_a_refusal_is_an_answer_that_says_so(upstream, ask, vendor):
     assert answer.refusal == "I can't help with that." if own_words else answer.refusal
 
 
-def test_an_answer_cut_at_max_tokens_says_so(upstream, ask, vendor):
+def test_an_answer_cut_at_max_tokens_is_marked(upstream, ask, vendor):
     upstream.script(Reply(text="half an", truncated=True))
 
     answer = ask(request(upstream, vendor))

@@ -1,4 +1,4 @@
-"""Failures at the vendors are tried again where that helps, and told in their words, never with the key."""
+"""Failures at the vendors are tried again where that helps, and reported in their words, never with the key."""
 
 import socket
 import traceback
@@ -12,7 +12,7 @@ from tests.fakes.models import KEY, MODELS, request
 from tests.fakes.upstream import Reply
 
 
-def test_a_refused_key_is_said_at_once_and_never_shown(upstream, ask, vendor):
+def test_a_refused_key_is_reported_at_once_and_never_shown(upstream, ask, vendor):
     upstream.script(Reply(status=401, message="No such key", echo_key=True))
 
     with pytest.raises(ProviderError, match=f"{vendor} refused the key: No such key") as raised:
@@ -23,7 +23,7 @@ def test_a_refused_key_is_said_at_once_and_never_shown(upstream, ask, vendor):
     assert raised.value.__context__ is None
 
 
-def test_too_many_requests_are_retried_when_the_vendor_says(upstream, ask, vendor, pauses):
+def test_too_many_requests_are_retried_when_the_vendor_asks(upstream, ask, vendor, pauses):
     upstream.script(Reply(status=429, headers={"Retry-After": "2.5"}), Reply(text="now"))
 
     assert ask(request(upstream, vendor)).text == "now"
@@ -82,7 +82,7 @@ def test_an_unanswered_call_times_out(upstream, ask, vendor):
         ask(request(upstream, vendor, timeout_s=0.2))
 
 
-def test_nobody_listening_is_tried_again_then_told(upstream, ask, vendor, pauses):
+def test_a_refused_connection_is_tried_again_then_reported(upstream, ask, vendor, pauses):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         model = request(upstream, vendor)
@@ -163,6 +163,6 @@ def test_a_custom_endpoint_needs_a_base_url_but_no_key(upstream, ask):
 
 
 @pytest.mark.parametrize("vendor", ["GOOGLE"])
-def test_what_a_model_can_not_be_told_is_the_callers_mistake(upstream, ask, vendor):
+def test_what_can_not_be_sent_to_a_model_is_the_callers_mistake(upstream, ask, vendor):
     with pytest.raises(Invalid, match="reasoning_effort"):
         ask(request(upstream, vendor, model="gemini-2.5-pro", reasoning_effort="none"))

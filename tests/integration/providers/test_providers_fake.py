@@ -1,4 +1,4 @@
-"""The fake upstream as a process of its own, as benchmarks and black-box tests start it."""
+"""The fake upstream as a separate process, as benchmarks and black-box tests start it."""
 
 import json
 import subprocess

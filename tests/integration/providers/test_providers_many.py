@@ -103,7 +103,7 @@ def test_keys_urls_and_proxies_of_the_environment_are_not_used(upstream, ask, ve
 
 
 def calls_to_ask(upstream, *, times=1, messages=1):
-    """The calls of functions that it takes to ask a model of OpenAI's `times` about so many `messages`."""
+    """Return how many functions are called to ask a model of OpenAI's `times` about so many `messages`."""
     asked = request(upstream, "OPENAI", *(Message("user", f"Part {number}") for number in range(messages)))
 
     def ask():

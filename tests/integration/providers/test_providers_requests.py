@@ -145,7 +145,7 @@ def test_tools_are_described_to_the_model(upstream, ask, vendor):
     assert all(part in tools for part in ("weather", "Today's weather", "city"))
 
 
-def test_tool_results_go_back_beside_their_calls(upstream, ask, vendor):
+def test_tool_results_go_back_with_their_calls(upstream, ask, vendor):
     calls = (ToolCall("call_a", "weather", {"city": "Bonn"}), ToolCall("call_b", "weather", "not JSON"))
     said = (
         Message("user", "Weather?"),
@@ -192,7 +192,7 @@ def test_the_signature_of_a_thought_goes_back_with_its_tool_call(upstream, ask):
     assert part["thoughtSignature"] == "c2lnbmVk"
 
 
-def test_what_one_vendors_model_was_thinking_is_not_told_to_another(upstream, ask, vendor):
+def test_the_reasoning_of_one_vendors_model_is_not_sent_to_another(upstream, ask, vendor):
     others = {"ANTHROPIC", "GOOGLE", "DEEPSEEK"} - {vendor}
     state = {name.lower(): {"secret": "thought"} for name in others}
     said = Message("assistant", "Hello.", vendor_state=state | {"reasoning": "thought"})

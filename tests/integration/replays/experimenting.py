@@ -1,4 +1,4 @@
-"""Experiments started and waited for, on a model that does what the text of its prompt says."""
+"""Start experiments and wait for them, on a model that follows the text of its prompt."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def case(world: World, prompt_id: int, question: str = "Ping", answer: str = "Pi
 
 
 def changed_prompt(world: World, cases: int = 1, **fields: Any) -> int:
-    """A prompt with test cases, whose version says `GOOD` and whose draft says `BAD`."""
+    """Make a prompt with test cases, with a version of the text `GOOD` and a draft of the text `BAD`."""
     prompt_id = prompt(world, value=GOOD, **fields)
     for number in range(cases):
         case(world, prompt_id, f"Ping {number}")

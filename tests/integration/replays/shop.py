@@ -1,4 +1,4 @@
-"""A shop's prompt, whose tools look orders up and refund them, and conversations that it had."""
+"""A shop's prompt with tools that look orders up and refund them, and recorded conversations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shop_case(
 
 
 def record_exchanges(world: World, prompt_id: int, user: str, batches: Sequence[Any], answer: str) -> str:
-    """Send a turn as its model calls alone; each of `batches` are calls that one message of the model asked for."""
+    """Send a turn that has only model calls; each of `batches` are the calls of one message of the model."""
     messages = [{"role": "user", "parts": [{"type": "text", "content": user}]}]
     ids, spans = count(), []
     for number, batch in enumerate(batches, 1):

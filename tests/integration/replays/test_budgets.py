@@ -53,7 +53,7 @@ def test_an_experiment_costs_at_most_one_call_more_than_its_max_cost(
     assert len(upstream.requests) == 7
 
 
-def test_a_replay_that_nobody_limits_asks_for_no_budget(world: World, prompt_id: int, upstream: Upstream) -> None:
+def test_a_replay_without_limits_asks_for_no_budget(world: World, prompt_id: int, upstream: Upstream) -> None:
     case_id = case(world, prompt_id)
     upstream.script(Reply(text="Ping"))
     seen: list[str] = []
@@ -144,7 +144,7 @@ def test_a_call_that_may_cost_too_much_together_with_others_waits_until_they_end
     assert begun.is_set()
 
 
-def test_a_call_alone_is_let_through_whatever_it_may_cost(limited: Limited) -> None:
+def test_a_single_call_is_let_through_whatever_it_may_cost(limited: Limited) -> None:
     with limited.budget().call(lambda: 50.0):
         pass
 

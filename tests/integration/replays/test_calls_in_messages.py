@@ -1,4 +1,4 @@
-"""An agent whose instrumentation records model calls alone: its tool calls are steps that a replay answers."""
+"""An agent with an instrumentation that records only model calls: its tool calls are steps that a replay answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model_call(prompt_id: int, number: int, inputs: list[Any], outputs: list[Any
     return span(attributes, spanId=f"{number:016x}", traceId=f"{prompt_id:032x}", **times)
 
 
-def test_a_call_that_stands_only_in_messages_is_a_step_of_the_session(world: World) -> None:
+def test_a_call_that_is_only_in_messages_is_a_step_of_the_session(world: World) -> None:
     session_id = record(world, prompt(world))
 
     (turn,) = world.get(f"/api/v1/sessions/{session_id}").json["turns"]

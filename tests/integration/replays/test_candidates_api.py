@@ -75,7 +75,7 @@ def test_a_version_is_replayed_as_it_was_committed(
     assert replay["commitHash"] == committed
 
 
-def test_an_overlay_replaces_what_it_names_and_leaves_the_draft_alone(
+def test_an_overlay_replaces_what_it_names_and_leaves_the_draft_unchanged(
     world: World, prompt_id: int, case: dict[str, Any], upstream: Upstream
 ) -> None:
     before = world.get(f"/api/v1/prompts/{prompt_id}?productive=false")

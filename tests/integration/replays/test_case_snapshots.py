@@ -48,7 +48,7 @@ def change(world: World, case_id: int, **changes: Any) -> None:
 
 
 def start(world: World, case_id: int) -> int:
-    """Start a replay whose message is not sent."""
+    """Start a replay and lose its message."""
     return world.container.services.replays.start(project_id=world.project_id, test_case_id=case_id).id
 
 
@@ -89,7 +89,7 @@ def test_each_content_is_stored_once(world: World, prompt_id: int, case_id: int)
     assert snapshots(world, prompt_id) == 2
 
 
-def test_equal_test_cases_have_snapshots_of_their_own(world: World, prompt_id: int, case_id: int) -> None:
+def test_equal_test_cases_have_separate_snapshots(world: World, prompt_id: int, case_id: int) -> None:
     copied = world.container.services.test_cases.copy(project_id=world.project_id, test_case_id=case_id, name=None)
     rows = world.container.services.replays.start_all(project_id=world.project_id, prompt_id=prompt_id)
     assert {row.test_case_id for row in rows} == {case_id, copied.id}
@@ -139,7 +139,7 @@ def test_replays_and_test_cases_of_older_releases_are_played(
     assert [play(world, each)["status"] for each in (before, after)] == ["passed", "passed"]
 
 
-def test_a_deleted_test_case_takes_its_snapshots_along(world: World, prompt_id: int, case_id: int) -> None:
+def test_deleting_a_test_case_deletes_its_snapshots(world: World, prompt_id: int, case_id: int) -> None:
     replay_id = start(world, case_id)
     world.container.services.test_cases.delete(project_id=world.project_id, test_case_id=case_id)
     assert snapshots(world, prompt_id) == 0

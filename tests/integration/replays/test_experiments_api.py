@@ -37,7 +37,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
 
 
-def test_sides_that_pass_alike_pass_with_the_least_replays_and_say_what_would_have_shown(
+def test_sides_that_pass_alike_pass_with_the_least_replays_and_report_what_would_have_shown(
     world: World, upstream: Upstream
 ) -> None:
     prompt_id = changed_prompt(world, cases=2)
@@ -236,7 +236,7 @@ def half(world: World, path: str) -> dict[str, Any]:
     return found
 
 
-def test_the_events_tell_of_each_change_and_end_with_the_whole(world: World, upstream: Upstream) -> None:
+def test_the_events_report_each_change_and_end_with_the_whole(world: World, upstream: Upstream) -> None:
     prompt_id = changed_prompt(world)
     upstream.choose = lambda body: Reply(text="Ping", latency_s=0.2)
     path = experiment(world, prompt_id)

@@ -95,7 +95,7 @@ def test_what_is_foreign_or_unknown_is_not_there(world: World, prompt_id: int) -
     assert world.count("experiments") == 0
 
 
-def test_a_model_that_does_not_take_the_candidates_configuration_is_named(world: World) -> None:
+def test_a_model_that_does_not_accept_the_candidates_configuration_is_named(world: World) -> None:
     prompt_id = prompt(world, languageModelConfig={"seed": 7, "temperature": 0.3})
     case(world, prompt_id)
     for name, key in (("claude-haiku-4-5", "seed"), ("gpt-5-mini", "temperature")):

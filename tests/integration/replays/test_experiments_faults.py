@@ -164,7 +164,7 @@ def test_a_replay_with_an_error_is_played_once_more_and_not_counted(world: World
     assert statuses(world, prompt_id) == {"passed": 8, "error": 1}
 
 
-def test_errors_alone_are_no_verdict(world: World, upstream: Upstream) -> None:
+def test_only_errors_are_no_verdict(world: World, upstream: Upstream) -> None:
     prompt_id = changed_prompt(world)
     behave(upstream, REFUSED)
 
@@ -214,7 +214,7 @@ def test_a_prompt_that_is_archived_meanwhile_ends_it_cleanly(world: World, upstr
     assert ended(world, path)["status"] in ("finished", "error")
 
 
-def test_an_erased_prompt_takes_its_experiments_with_it(world: World, upstream: Upstream) -> None:
+def test_erasing_a_prompt_erases_its_experiments(world: World, upstream: Upstream) -> None:
     prompt_id = changed_prompt(world)
     with held_baseline(upstream):
         path = experiment(world, prompt_id)
@@ -241,7 +241,7 @@ def test_no_more_replays_wait_than_others_can_bear(world: World, upstream: Upstr
     assert verdict(ended(world, path)) == ("finished", "passed")
 
 
-def test_nobody_looks_at_an_experiment_for_a_replay_while_many_others_are_in_work(
+def test_an_experiment_is_not_looked_at_for_each_replay_while_many_others_are_in_work(
     world: World, upstream: Upstream, nobody_advances: None
 ) -> None:
     prompt_id = prompt(world)

@@ -1,4 +1,4 @@
-"""An experiment whose worker is killed in the middle of its replays, with others that still wait."""
+"""A worker is killed in the middle of an experiment's replays, while other replays still wait."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ __all__ = ["apart", "worker"]
 CASES, CALLS = 4, 32
 
 
-def test_it_goes_on_where_it_stood_and_plays_nothing_twice(
-    apart: World, worker: ChildProcess, upstream: Upstream
-) -> None:
+def test_it_continues_and_plays_nothing_twice(apart: World, worker: ChildProcess, upstream: Upstream) -> None:
     prompt_id = changed_prompt(apart, cases=CASES)
     held = threading.Event()
     behave(upstream, lambda number: Reply(text="Ping", held=None if number < 6 else held))

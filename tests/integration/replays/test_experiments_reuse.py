@@ -78,7 +78,7 @@ def test_a_test_case_that_has_changed_is_played_again(world: World, upstream: Up
     assert (reused(again), len(upstream.requests)) == ((0, 0), 8)
 
 
-def test_another_judge_sees_replays_of_its_own(world: World, upstream: Upstream, played: dict[str, Any]) -> None:
+def test_replays_are_not_reused_for_another_judge(world: World, upstream: Upstream, played: dict[str, Any]) -> None:
     again = run(world, played["promptId"], judgeModelName="gpt-4.1")
     assert reused(again) == (0, 0)
 

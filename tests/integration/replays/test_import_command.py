@@ -22,7 +22,7 @@ def prompt_id(client: Client) -> str:
     return str(client.post("/api/v1/prompts", body).json()["prompt"]["id"])
 
 
-def test_a_file_is_imported_and_told_in_a_line(client: Client, prompt_id: str, tmp_path: Path) -> None:
+def test_a_file_is_imported_and_summed_up_in_a_line(client: Client, prompt_id: str, tmp_path: Path) -> None:
     done = reprise(client, tmp_path, "import", "openai-chat", str(OPENAI), "--prompt", prompt_id)
 
     assert (done.returncode, done.stderr) == (0, "")

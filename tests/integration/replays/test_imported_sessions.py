@@ -1,4 +1,4 @@
-"""Conversations that other tools exported are sessions with all that was said and called, and replay as such."""
+"""Conversations that other tools exported are sessions with all words and calls, and replay as such."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_trace_that_langfuse_wrote_with_its_observations_names_their_session_a
 
 
 @pytest.mark.parametrize(("name", "tool_name"), [*FILES.items(), (OPENAI.name, "openai-chat")])
-def test_importing_twice_adds_nothing_and_another_prompt_gets_sessions_of_its_own(
+def test_importing_twice_adds_nothing_and_another_prompt_gets_separate_sessions(
     world: World, name: str, tool_name: str
 ) -> None:
     prompt_id, other = prompt(world), prompt(world)

@@ -153,7 +153,7 @@ def test_a_test_that_needs_a_judge_is_refused_where_there_is_none(world: World, 
     assert world.count("replays") == 0
 
 
-def test_a_judge_that_is_named_serves_a_prompt_whose_model_can_not_judge(world: World, upstream: Upstream) -> None:
+def test_a_named_judge_serves_a_prompt_with_a_model_that_can_not_judge(world: World, upstream: Upstream) -> None:
     case = builtin_case(world, steps=AI)
     upstream.script(JUDGED)
 
@@ -227,7 +227,7 @@ def test_two_persons_at_once_are_counted_once_for_each_step(world: World, upstre
     assert agreement(world, case["promptId"]) == (judged, 0)
 
 
-def test_the_agreement_of_a_foreign_prompt_is_not_told(world: World) -> None:
+def test_the_agreement_of_a_foreign_prompt_is_404(world: World) -> None:
     foreign = new_world(world.container)
 
     assert foreign.get(f"/api/v1/prompts/{shop(world)}/judge-agreement").status_code == 404

@@ -68,7 +68,7 @@ def test_a_conversation_is_read_with_its_calls(tools: Tools, prompt_id: int, ses
     ]
 
 
-def test_a_gate_tells_its_verdict_and_its_failing_replays(tools: Tools, prompt_id: int, test_case_id: int) -> None:
+def test_a_gate_returns_its_verdict_and_its_failing_replays(tools: Tools, prompt_id: int, test_case_id: int) -> None:
     assert tools.list_failures(prompt_id) == "Nothing failed."
     assert "**Passed.**" in tools.run_gate(prompt_id, "Help nobody.")
 
@@ -109,7 +109,7 @@ def test_a_long_prompt_is_read_in_pages(tools: Tools, client: Client, prompt_id:
     assert "".join(page[:PAGE_CHARACTERS] for page in pages).partition("Text:\n")[2] == text
 
 
-def test_an_instance_that_is_away_and_a_gate_that_is_not_there_are_told_as_such(tools: Tools) -> None:
+def test_an_unreachable_instance_and_an_unknown_gate_are_reported_as_such(tools: Tools) -> None:
     away = connect("http://127.0.0.1:1", "rp_key", tries=1)
     with pytest.raises(CouldNotRun, match="Connection refused"):
         Tools(away).read_gate(1)

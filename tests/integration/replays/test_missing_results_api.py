@@ -47,7 +47,7 @@ def produced(replay: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @SQLITE_CONTAINER
-def test_by_default_the_model_is_told_that_the_tool_is_unavailable(world: World, upstream: Upstream) -> None:
+def test_by_default_the_model_reads_that_the_tool_is_unavailable(world: World, upstream: Upstream) -> None:
     case = shop_case(world, (SEEN,))
     upstream.script(calls(OTHER), calls(LOOK_UP), SEEN_ANSWER)
 
@@ -68,7 +68,7 @@ def test_stop_ends_the_replay(world: World, upstream: Upstream) -> None:
 
 
 @SQLITE_CONTAINER
-def test_nearest_takes_the_next_recorded_result_for_a_read_and_never_for_a_write(
+def test_nearest_answers_a_read_with_the_next_recorded_result_and_never_a_write(
     world: World, upstream: Upstream
 ) -> None:
     case = shop_case(world, onMissing="nearest")

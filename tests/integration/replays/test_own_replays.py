@@ -1,4 +1,4 @@
-"""How a prompt's test cases do is told by its own replays, not by those of experiments and calibrations."""
+"""How a prompt's test cases do is read from its own replays, not from those of experiments and calibrations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batch(world: World, replay_id: int) -> list[Any]:
 
 @pytest.fixture
 def prompt_id(world: World) -> int:
-    """Return a prompt with a test case, whose draft is no version."""
+    """Return a prompt with a test case and a draft that is no version."""
     return changed_prompt(world)
 
 
@@ -74,7 +74,7 @@ def test_experiments_leave_the_test_cases_as_they_were(
     assert [id_ for id_, _ in batch(world, replay_id)] == [replay_id]
 
 
-def test_a_prompt_with_replays_of_experiments_alone_was_not_replayed(
+def test_a_prompt_with_only_replays_of_experiments_was_not_replayed(
     world: World, upstream: Upstream, prompt_id: int, case_id: int
 ) -> None:
     behave(upstream, PING)
@@ -108,7 +108,7 @@ def test_calibrations_leave_the_test_cases_as_they_were(world: World, upstream: 
     assert told(world, prompt_id, case_id) == ([own], [own], 1)
 
 
-def test_a_replay_of_other_content_does_not_tell_how_the_draft_does(
+def test_a_replay_of_other_content_is_no_result_of_the_draft(
     world: World, upstream: Upstream, prompt_id: int, case_id: int
 ) -> None:
     behave(upstream, PONG)

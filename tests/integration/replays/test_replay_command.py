@@ -14,7 +14,7 @@ from tests.support.command_line import reprise
 from tests.support.conversations import RecordedCall, RecordedTurn, export
 from tests.support.http_client import Client
 
-# What `demo-agent` says and does, so that it passes.
+# What `demo-agent` answers and calls, so that it passes.
 ASKED = RecordedTurn("A-1", "It is on its way.", (RecordedCall("find", {"order": "A-1"}, "It is on its way."),))
 
 
@@ -36,7 +36,7 @@ def prompt_with_a_tool(client: Client) -> int:
 
 
 def recorded_case(client: Client, prompt_id: int, **body: Any) -> dict[str, Any]:
-    """From an agent's spans to a test case, over the API alone."""
+    """Make a test case from an agent's spans, only over the API."""
     batch = export(prompt_id, "c", [ASKED], start_ns=START_NS)
     headers = {"Content-Type": "application/json"}
     assert client.post("/api/public/otel/v1/traces", body=batch, headers=headers).status == 200
@@ -115,7 +115,7 @@ def test_test_cases_are_chosen_by_id_or_name(client: Client, prompt_id: int, tmp
         (("--url", "reprise:8000"), None, "does not begin with http"),
     ],
 )
-def test_what_can_not_run_ends_with_2_and_says_why(
+def test_what_can_not_run_ends_with_2_and_a_reason(
     client: Client, prompt_id: int, tmp_path: Path, arguments: tuple[str, ...], key: str | None, words: str
 ) -> None:
     own = () if "--prompt" in arguments or words == "--prompt" else ("--prompt", str(prompt_id))
@@ -159,7 +159,7 @@ def test_two_test_cases_that_would_be_one_file_are_refused(client: Client, promp
     assert (done.returncode, "twice.json" in done.stderr) == (2, True)
 
 
-def test_a_calibration_proposes_what_varies_and_accepts_it_when_told_to(
+def test_a_calibration_proposes_what_varies_and_accepts_it_on_request(
     client: Client, prompt_id: int, tmp_path: Path
 ) -> None:
     rules = {"find": {"arguments": {"/order": {"match": "one_of", "values": ["B-2"]}}}}

@@ -80,7 +80,7 @@ def test_the_only_calls_that_leave_are_those_of_the_model(
     assert messages[0]["content"] == "<instructions>\nBe kind.\n</instructions>"
 
 
-def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], upstream: Upstream) -> None:
+def test_a_failed_step_shows_what_differs(world: World, case: dict[str, Any], upstream: Upstream) -> None:
     upstream.script(
         Reply(tool_calls=[("weather", {"city": "Romeo"})]),
         Reply(text="It is cold."),
@@ -112,9 +112,7 @@ def test_a_failed_step_says_what_differs(world: World, case: dict[str, Any], ups
     assert "never called" in replay["turns"][1]["steps"][0]["reason"]
 
 
-def test_steps_that_are_cut_off_or_switched_off_are_said_to_be_so(
-    world: World, prompt_id: int, upstream: Upstream
-) -> None:
+def test_steps_that_are_cut_off_or_switched_off_are_marked(world: World, prompt_id: int, upstream: Upstream) -> None:
     off = {"turn": 0, "step": 1, "check": {"enabled": False}}
     case = make_case(world, record(world, prompt_id), includedTurns=1, steps=[off])
     upstream.script(*REPEATED[:2])
@@ -150,7 +148,7 @@ def test_a_provider_that_fails_makes_the_replay_an_error_that_keeps_what_it_has(
     assert replay["tokens"]["total"] > 0
 
 
-def test_a_draft_without_a_credential_ends_as_an_error_that_says_so(world: World, prompt_id: int) -> None:
+def test_a_draft_without_a_credential_ends_as_an_error_with_that_reason(world: World, prompt_id: int) -> None:
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"languageModelName": "claude-haiku-4-5"})
     case = make_case(world, record(world, prompt_id))
 
@@ -351,7 +349,7 @@ def test_a_test_case_deleted_before_its_turn_ends_the_replay_as_an_error(world: 
     assert (replay["status"], replay["error"]) == ("error", "The test case was deleted before it was replayed.")
 
 
-def test_a_draft_whose_model_was_retired_is_not_replayed(world: World, prompt_id: int, case: dict[str, Any]) -> None:
+def test_a_draft_on_a_retired_model_is_not_replayed(world: World, prompt_id: int, case: dict[str, Any]) -> None:
     model_id = world.get(f"/api/v1/prompts/{prompt_id}").json["languageModelId"]
     world.container.services.models.choose(organization_id=world.organization_id, model_id=model_id, disabled=True)
 

@@ -36,7 +36,7 @@ def case_id(world: World) -> int:
 
 
 def waiting(world: World, case_id: int) -> int:
-    """A replay whose message was never sent."""
+    """Make a replay and do not send its message."""
     return world.container.services.replays.start(project_id=world.project_id, test_case_id=case_id).id
 
 
@@ -77,7 +77,7 @@ def test_a_message_that_comes_many_times_plays_once(world: World, case_id: int, 
     assert (shown(world, replay_id)["status"], len(upstream.requests)) == ("passed", 2)
 
 
-def test_a_replay_whose_worker_stands_still_is_taken_up_again(world: World, case_id: int, upstream: Upstream) -> None:
+def test_a_replay_is_taken_over_from_a_worker_that_hangs(world: World, case_id: int, upstream: Upstream) -> None:
     upstream.script(SAID, SAID)
     replay_id = waiting(world, case_id)
     claim(world, replay_id)
@@ -175,7 +175,7 @@ def test_a_clock_that_begins_sends_for_all_that_wait(world: World, case_id: int,
     assert finished(world, replay_id)["status"] == "passed"
 
 
-def test_a_replay_that_no_worker_takes_ends_after_a_day(world: World, case_id: int) -> None:
+def test_a_replay_that_no_worker_starts_ends_after_a_day(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
     stored(world, replay_id, created_at=world.container.now() - ReplaySweeper.expires_after)
     clock = Clock()
@@ -208,7 +208,7 @@ def test_a_replay_that_looks_a_day_old_to_a_clock_that_jumped_is_played(
     assert shown(world, replay_id)["status"] == "passed"
 
 
-def test_an_outage_of_the_database_takes_no_replay_from_its_worker(world: World, case_id: int) -> None:
+def test_a_worker_keeps_its_replay_through_an_outage_of_the_database(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
     claim(world, replay_id)
     clock = Clock()
@@ -305,7 +305,7 @@ def test_a_running_replay_that_is_cancelled_keeps_what_it_found(
     assert replay["tokens"]["total"] > 0
 
 
-def test_of_two_that_cancel_at_once_one_is_told_it_came_late(world: World, case_id: int) -> None:
+def test_of_two_concurrent_cancellations_one_is_refused_as_late(world: World, case_id: int) -> None:
     replay_id = waiting(world, case_id)
 
     with ThreadPoolExecutor(2) as pool:

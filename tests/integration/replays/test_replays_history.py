@@ -71,7 +71,7 @@ def test_a_draft_that_equals_the_newest_version_is_that_version(world: World, pr
     assert replay["commitHash"] == world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
 
 
-def test_drafts_are_told_apart_and_those_replayed_last_come_first(world: World, prompt_id: int) -> None:
+def test_drafts_are_listed_separately_and_the_last_replayed_come_first(world: World, prompt_id: int) -> None:
     case_id = make_case(world, record(world, prompt_id, [THANKS]))["id"]
     prints = []
     for value in ("One.", "Two.", "Three."):

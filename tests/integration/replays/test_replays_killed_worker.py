@@ -27,7 +27,7 @@ HANGS = Reply(hang=True)
 
 @pytest.fixture
 def apart(tmp_path: Path, mysql_url: str, redis_url: str) -> Iterator[World]:
-    """A web side without workers of its own."""
+    """A web side without workers."""
     container = bootstrap(settings_for(tmp_path, mysql_url=mysql_url, redis_url=redis_url))
     schema.upgrade(container.database)
     container.services.models.sync_catalogue()
@@ -56,7 +56,7 @@ def worker(tmp_path: Path, apart: World, upstream: Upstream) -> Iterator[ChildPr
 
 
 def begun(world: World, upstream: Upstream) -> int:
-    """A replay whose only call hangs."""
+    """Make a replay with a single call, which hangs."""
     upstream.script(HANGS)
     body = {"question": THANKS.user, "expectedAnswer": THANKS.answer}
     case = world.post(f"/api/v1/prompts/{prompt(world)}/test-cases", json=body).json
@@ -78,7 +78,7 @@ def test_a_killed_workers_replay_is_taken_up_by_the_next(
     assert (replay["status"], len(upstream.requests)) == ("passed", 2)
 
 
-def test_a_worker_that_is_told_to_end_hands_its_replay_over(
+def test_a_worker_that_is_asked_to_end_hands_its_replay_over(
     apart: World, worker: ChildProcess, upstream: Upstream
 ) -> None:
     upstream.script(Reply(text=THANKS.answer, latency_s=3))

@@ -34,7 +34,7 @@ def by_hand(world, question, expected):
 
 
 @pytest.mark.usefixtures("masked")
-def test_the_verdict_is_made_of_what_the_draft_really_said(world, upstream, secret):
+def test_the_verdict_is_made_of_what_the_draft_really_answered(world, upstream, secret):
     case = by_hand(world, f"I am {secret}", f"Hello {secret}")
     upstream.script(Reply(text=f"Hello {secret}"), Reply(text="Hello bob@example.org"))
     equal, other = recording.replayed(world, case), recording.replayed(world, case)
@@ -47,12 +47,12 @@ def test_the_verdict_is_made_of_what_the_draft_really_said(world, upstream, secr
     assert other["turns"][0]["steps"][0]["diff"] == [
         {"path": "", "expected": f"Hello {MASK}", "actual": f"Hello {MASK}"}
     ]
-    # Whoever writes a test case says what is asked: it is kept, and replayed, as it was written.
+    # The texts of a test case are written by a person: they are kept, and replayed, unmasked.
     assert readable(world, secret) == ["case_snapshots", "test_cases"]
 
 
 @pytest.mark.usefixtures("masked")
-def test_a_recording_that_is_masked_is_matched_by_a_draft_that_is_told_the_mask(world, upstream, secret):
+def test_a_masked_recording_is_matched_by_a_draft_that_answers_with_the_mask(world, upstream, secret):
     call = RecordedCall("weather", {"city": secret}, {"of": secret})
     turn = RecordedTurn(f"I am {secret}", f"Hello {secret}", (call,))
     case = recording.make_case(world, recording.record(world, recording.prompt(world), [turn]))

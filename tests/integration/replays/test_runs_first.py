@@ -24,7 +24,7 @@ LEFT_TO_REPLAYS = Quota.beside(PLACES, 25).places
 
 @pytest.fixture(params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
 def narrow(request: Any, tmp_path: Any, upstream: Upstream) -> Iterator[Container]:
-    """A Reprise whose models take few calls at once."""
+    """A Reprise that allows few calls of a model at once."""
 
     def settings(home: Any, **urls: Any) -> Any:
         credentials = {"OPENAI": ("sk-secret", upstream.base_url("OPENAI"))}

@@ -53,7 +53,7 @@ def test_a_session_becomes_a_test_case_that_checks_every_step(world: World, prom
         "error",
         None,
     )
-    # Effects are found by the name alone: the prompt says nothing of what its tools do.
+    # Effects are found only by the name: the prompt does not describe what its tools do.
     assert case["tools"] == {"weather": WRITES, "book": WRITES}
     call, answer = case["turns"][0]["steps"]
     assert (call["name"], call["arguments"], call["result"]) == ("weather", {"city": "Rome"}, {"degrees": 31})

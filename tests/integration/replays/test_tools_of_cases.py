@@ -58,7 +58,7 @@ def test_effects_are_found_in_the_annotations_that_the_agent_recorded(world: Wor
     assert [(one["function"]["name"], "annotations" in json.dumps(one)) for one in sent] == [(n, False) for n in NAMES]
 
 
-def test_the_test_case_says_it_before_all_others_and_a_replay_shows_the_same(world: World, upstream: Upstream) -> None:
+def test_the_test_case_has_the_first_word_and_a_replay_shows_the_same(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world, [tool("get_order", "id"), MARKED, ANNOTATED])
     case = shop_case(world, prompt_id=prompt_id)
     changed = change(world, case, tools={"refund": {"effect": "read"}, "get_order": {"effect": "write"}})
@@ -74,7 +74,7 @@ def test_the_test_case_says_it_before_all_others_and_a_replay_shows_the_same(wor
     assert replay["status"] == "passed"
 
 
-def test_effects_are_found_anew_when_the_draft_changes(world: World, upstream: Upstream) -> None:
+def test_effects_are_found_again_when_the_draft_changes(world: World, upstream: Upstream) -> None:
     prompt_id = shop(world)
     case = shop_case(world, prompt_id=prompt_id)
     set_tools(world, prompt_id, [*TOOLS[:2], tool("refund", "id") | {"annotations": {"readOnlyHint": True}}])

@@ -1,4 +1,4 @@
-"""Violations of a draft, as a replay over the API tells them."""
+"""Violations of a draft, as a replay shows them over the API."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_second_refund_is_an_extra_write_and_is_not_answered(world: World, ups
     assert "tool unavailable" in upstream.requests[3].body["messages"][-1]["content"]
 
 
-def test_violations_stand_in_the_entries_of_lists(world: World, upstream: Upstream) -> None:
+def test_entries_of_lists_have_their_violations(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     upstream.script(calls(LOOK_UP), calls(PAY_BACK, PAY_BACK), ANSWER, calls(LOOK_UP), calls(PAY_BACK), ANSWER)
     failed, passed = replayed(world, case["id"]), replayed(world, case["id"])
@@ -83,7 +83,7 @@ def test_a_refund_a_turn_later_is_extra(world: World, upstream: Upstream) -> Non
 
 
 @SQLITE_CONTAINER
-def test_extra_reads_are_shown_and_fail_only_where_the_test_case_says_so(world: World, upstream: Upstream) -> None:
+def test_extra_reads_are_shown_and_fail_only_where_the_test_case_forbids_them(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     script = (calls(LOOK_UP, LOOK_UP), calls(PAY_BACK), ANSWER)
     upstream.script(*script, *script)
@@ -99,7 +99,7 @@ def test_extra_reads_are_shown_and_fail_only_where_the_test_case_says_so(world: 
 
 
 @SQLITE_CONTAINER
-def test_a_tool_that_must_never_be_called_is_told_first(world: World, upstream: Upstream) -> None:
+def test_a_tool_that_must_never_be_called_is_reported_first(world: World, upstream: Upstream) -> None:
     case = shop_case(world)
     change(world, case, tools={"refund": {"never": True, "maxCalls": 0}})
     upstream.script(calls(LOOK_UP), calls(PAY_BACK), ANSWER)
@@ -233,7 +233,7 @@ def test_a_prompt_that_never_had_tools_offers_the_recorded_definitions(world: Wo
 
 
 @SQLITE_CONTAINER
-def test_names_alone_are_not_offered_and_are_told_as_drift(world: World, upstream: Upstream) -> None:
+def test_tools_with_only_names_are_not_offered_and_are_reported_as_drift(world: World, upstream: Upstream) -> None:
     turn = RecordedTurn(*_texts(REFUNDED), (ORDER, REFUND), offered=("get_order", "refund"))
     case = shop_case(world, (turn,), shop(world, ()), acceptPartial=True)
     upstream.script(ANSWER)

@@ -33,7 +33,7 @@ def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]
 
 @pytest.fixture
 def impatient(container: Container) -> Iterator[None]:
-    """A model call may take half a second: for tests whose model does not answer at all."""
+    """A model call may last half a second: for tests of a model that does not answer at all."""
     caller = container.services.runs.executor.caller
     timeout_s = caller.timeout_s
     object.__setattr__(caller, "timeout_s", 0.5)  # the actors hold this very object, which is frozen

@@ -113,7 +113,7 @@ def test_models_do_not_wait_for_each_other(client):
 
 
 @pytest.mark.parametrize("places", [2, 3, 4, 8, 40])
-def test_calls_in_the_background_leave_a_share_to_others_of_their_own_organization(client, places):
+def test_calls_in_the_background_leave_a_share_to_others_of_their_organization(client, places):
     slots = impatient(client, Quota.of(places, 25), background=Quota.beside(places, 25))
     with ExitStack() as held:
         alone = taken(held, slots, ORGANIZATION, background=True)
@@ -129,7 +129,7 @@ def test_other_organizations_get_calls_in_the_background_while_one_has_all_that_
         assert taken(held, slots, OTHER, background=True) == 1
 
 
-def test_calls_in_the_background_wait_while_others_take_the_places(client):
+def test_calls_in_the_background_wait_while_others_hold_the_places(client):
     slots = impatient(client, Quota.of(4, 25), background=Quota.beside(4, 25))
     with ExitStack() as held:
         assert taken(held, slots, ORGANIZATION) == 4
@@ -183,7 +183,7 @@ def test_a_block_that_fails_gives_its_places_back(client):
     assert free_places(slots) == 1
 
 
-def test_a_run_gives_its_place_back_after_its_caller_is_told(world, client, upstream, monkeypatch):
+def test_a_run_gives_its_place_back_after_its_caller_is_answered(world, client, upstream, monkeypatch):
     ending, held = world.container.services.runs.ending, []
 
     def places():
@@ -223,7 +223,7 @@ def test_the_place_of_a_dead_process_comes_back_while_others_go_on(client):
 
 
 def taken(places, slots, organization_id, **which):
-    """Take as many of the model's places as the organization gets; returns their number."""
+    """Reserve as many of the model's places as the organization gets, and return their number."""
     count = 0
     while True:
         try:
@@ -250,7 +250,7 @@ def test_models_of_two_organizations_at_one_address_share_nothing(client):
         assert taken(places, slots, OTHER) == 4
 
 
-def test_while_redis_is_away_nobody_is_stopped():
+def test_while_redis_is_away_no_call_is_stopped():
     server = fakeredis.FakeServer()
     slots = ModelSlots(fakeredis.FakeRedis(server=server, version=(7,)), quota=Quota.of(1, 25))
     server.connected = False

@@ -1,4 +1,4 @@
-"""Run Prompt answers as the contract says, whatever the model says."""
+"""Run Prompt answers as the contract demands, whatever the model answers."""
 
 import base64
 
@@ -100,7 +100,7 @@ def test_every_vendor_is_called_over_http_with_its_credential(world, upstream, v
     assert record(world, answer)["languageModel"]["vendor"] == vendor
 
 
-def test_reasoning_cached_tokens_and_cost_are_told(world, upstream):
+def test_reasoning_cached_tokens_and_cost_are_reported(world, upstream):
     upstream.script(Reply(text="Fine.", reasoning="Let me think.", cached=2, reasoning_tokens=1))
     answer = run(world, prompt(world, model="gpt-4o-mini")).json
 
@@ -111,7 +111,7 @@ def test_reasoning_cached_tokens_and_cost_are_told(world, upstream):
     assert answer["cost"]["total"] > 0
 
 
-def test_tool_calls_stand_beside_an_empty_answer(world):
+def test_tool_calls_come_with_an_empty_answer(world):
     tool = {
         "name": "find",
         "parameters": {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]},
@@ -138,7 +138,7 @@ def test_tool_calls_stand_beside_an_empty_answer(world):
     ],
     ids=["cut off", "refused", "not JSON", "breaks the schema"],
 )
-def test_an_answer_that_cannot_be_used_says_so_on_200(world, upstream, config, reply, reason):
+def test_an_answer_that_cannot_be_used_is_200_and_nok_with_a_reason(world, upstream, config, reply, reason):
     upstream.script(reply)
     answer = run(world, prompt(world, model="gpt-4o-mini", languageModelConfig=config))
 
@@ -170,7 +170,7 @@ def test_a_question_comes_back_unchanged(world, question):
     assert record(world, answer)["question"] == question
 
 
-def test_surrogates_that_stand_alone_in_an_answer_break_nothing(world, upstream):
+def test_unpaired_surrogates_in_an_answer_break_nothing(world, upstream):
     upstream.script(Reply(text="half \ud83d", tool_calls=[("find", {"q": "\ud83d"})]))
     answer = run(world, prompt(world, model="gpt-4o-mini"))
 

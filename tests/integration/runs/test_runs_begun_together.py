@@ -136,7 +136,7 @@ def test_the_same_key_twice_makes_one_run_and_harms_no_other(world, pool, held, 
     assert [status(world, each.run_id) for each in (other, one, last)] == ["queued"] * 3
 
 
-def test_the_same_key_with_another_body_is_refused_alone(pool, held, start, key_id):
+def test_only_the_same_key_with_another_body_is_refused(pool, held, start, key_id):
     requests = ({"idempotency": Idempotency.of(key_id, "k", body)} for body in (b"one", b"other"))
     outcomes = [each.exception(WAIT_S) for each in together(pool, held, start, {"question": "other"}, *requests)]
 

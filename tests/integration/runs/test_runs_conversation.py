@@ -36,7 +36,7 @@ def test_the_model_reads_the_conversation_before_the_question(world, upstream):
     assert (messages[2]["tool_call_id"], messages[2]["content"]) == ("c1", "shipped")
 
 
-def test_a_runs_record_has_its_history_in_the_form_that_a_run_takes(world):
+def test_a_runs_record_has_its_history_in_the_form_that_a_run_accepts(world):
     prompt_id = prompt(world)
     first = record(world, run(world, prompt_id, "When?", history=CONVERSATION))
     again = record(world, run(world, prompt_id, "When?", history=first["history"]))
@@ -164,7 +164,7 @@ def test_a_model_of_another_organization_is_400(world):
     assert run(world, prompt(world), languageModelName="theirs").status_code == 400
 
 
-def test_a_configuration_that_the_named_model_does_not_take_is_400(world):
+def test_a_configuration_that_the_named_model_does_not_accept_is_400(world):
     prompt_id = prompt(world, model="gpt-4o-mini", languageModelConfig={"temperature": 1.5})
     answer = run(world, prompt_id, languageModelName=MODELS["ANTHROPIC"])
 
@@ -180,7 +180,7 @@ def test_the_same_key_with_another_history_is_a_conflict(world):
     assert run(world, prompt_id, history=[ASKED, TOLD], headers=key).status_code == 409
 
 
-def test_what_a_history_says_is_masked_down_to_the_ids_of_its_calls(world, upstream):
+def test_a_history_is_masked_down_to_the_ids_of_its_calls(world, upstream):
     secret = f"ada{world.project_id}@example.org"
     rules = {"masking": [{"kind": "pattern", "value": r"[\w.]+@[\w.]+"}]}
     assert world.put("/api/v1/data-policy", json=rules).status_code == 200

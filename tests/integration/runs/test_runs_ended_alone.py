@@ -1,4 +1,4 @@
-"""A run that ends alone is ended and counted by one statement on MySQL, once its day has a row, and by none twice."""
+"""A single run is ended and counted by one statement on MySQL, once its day has a row, and by none twice."""
 
 import pytest
 

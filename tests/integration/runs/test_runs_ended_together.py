@@ -113,7 +113,7 @@ def claimed(world):
     return row, Claim(row.id, TOKEN, alive_at)
 
 
-def test_an_end_that_the_database_refuses_fails_alone(world, service, held, pool):
+def test_only_the_end_that_the_database_refuses_fails(world, service, held, pool):
     before = used(world)["total"]["runs"]
     first, good, bad = (claimed(world) for _ in range(3))
     ends = [pool.submit(service.ending.finish, *first, RunEnd(status="done", answer="first"))]
@@ -132,7 +132,7 @@ def test_an_end_that_the_database_refuses_fails_alone(world, service, held, pool
 
 
 def test_a_key_is_deleted_only_of_a_run_that_ended_without_a_call(world, service):
-    """A key whose model was called stays: the request that comes again gets that run."""
+    """A key is kept once the model was called: a repeated request gets that run."""
     key_id = world.container.services.keys.list(project_id=world.project_id)[0].id
     rows = {}
     for name in ("done", "unavailable", "taken"):
@@ -160,7 +160,7 @@ def test_a_key_is_deleted_only_of_a_run_that_ended_without_a_call(world, service
     assert kept == {"done": 1, "unavailable": 0, "taken": 1}
 
 
-def test_a_run_is_returned_as_it_is_stored(world, service):
+def test_a_run_is_returned_in_its_stored_form(world, service):
     row, token = claimed(world)
     ended = service.ending.finish(row, token, replace(failed("provider", "no"), response_time_ms=7))
 

@@ -27,7 +27,7 @@ def test_the_first_model_answers_while_it_can(world, upstream, prompt_id):
     assert [asked.vendor for asked in upstream.requests] == ["OPENAI"]
 
 
-def test_the_second_answers_when_the_first_fails_and_the_answer_and_the_record_say_so(world, upstream, prompt_id):
+def test_the_second_answers_when_the_first_fails_and_the_answer_and_the_record_name_it(world, upstream, prompt_id):
     upstream.script(DOWN, Reply(text="From the second."))
     answer = run(world, prompt_id)
 
@@ -98,7 +98,7 @@ def test_an_answer_that_cannot_be_used_is_no_failure(world, upstream, prompt_id)
 
 
 @SQLITE_CONTAINER
-def test_a_stream_goes_on_with_the_second_before_the_first_has_said_anything(world, upstream, prompt_id):
+def test_a_stream_goes_on_with_the_second_before_the_first_has_sent_anything(world, upstream, prompt_id):
     upstream.script(DOWN, Reply(text="From the second."))
     found = events(stream(world, prompt_id))
 

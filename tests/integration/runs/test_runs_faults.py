@@ -88,7 +88,7 @@ def test_a_message_that_comes_twice_makes_one_call(world, service, upstream):
 
 
 def test_its_actor_gives_dramatiq_nothing_to_warn_of(world, container):
-    """Of a value that nobody keeps Dramatiq writes a line to the log, for each run."""
+    """Dramatiq writes a line to the log for a result that is not stored, for each run."""
     run_id = started(world).run_id
 
     assert container.actors.run_prompt(run_id) is None
@@ -104,7 +104,7 @@ def test_a_run_that_another_worker_claimed_is_not_called_again(world, service, u
     assert status(world, run_id) == "running"
 
 
-def test_a_run_whose_worker_died_is_shown_as_interrupted(world):
+def test_a_run_of_a_dead_worker_is_shown_as_interrupted(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
@@ -119,7 +119,7 @@ def test_a_run_whose_worker_died_is_shown_as_interrupted(world):
     assert found["finishedAt"]
 
 
-def test_a_worker_that_beats_is_left_alone(world):
+def test_a_worker_that_beats_keeps_its_run(world):
     run_id = started(world).run_id
     claim(world, run_id, "alive")
     clock = Clock()
@@ -160,7 +160,7 @@ def test_an_answer_after_the_interruption_changes_nothing(world, upstream, servi
     assert (found["status"], found["answer"]) == ("failed", None)
 
 
-def test_an_outage_of_the_database_interrupts_nobody(world):
+def test_an_outage_of_the_database_interrupts_no_run(world):
     run_id = started(world).run_id
     claim(world, run_id)
     clock = Clock()
@@ -190,7 +190,7 @@ def test_a_run_in_a_long_queue_is_sent_again_at_doubled_ages(world):
     assert [at for at, sent in sweep_for(clock_process, clock, 100).items() if run_id in sent] == [10, 20, 40, 80]
 
 
-def test_a_run_that_nobody_starts_within_an_hour_fails(world):
+def test_a_run_that_no_worker_starts_within_an_hour_fails(world):
     run_id = started(world).run_id
     make_older(world, run_id, RunSweeper.expires_after + timedelta(seconds=1))
     clock = Clock()
@@ -250,7 +250,7 @@ def test_a_message_that_got_through_although_redis_reported_a_fault_is_waited_fo
     assert run(world, prompt(world)).status_code == 200
 
 
-def test_a_waiting_caller_is_told_that_the_run_was_interrupted(world, container, service):
+def test_a_waiting_caller_learns_that_the_run_was_interrupted(world, container, service):
     run_ = started(world)
     claim(world, run_.run_id)
     with ThreadPoolExecutor(1) as pool:
@@ -261,7 +261,7 @@ def test_a_waiting_caller_is_told_that_the_run_was_interrupted(world, container,
         assert waiting.result(timeout=120).error_kind == "interrupted"
 
 
-def test_a_caller_who_waited_too_long_is_told_where_the_run_goes_on(world, container):
+def test_a_caller_who_waited_too_long_learns_where_the_run_goes_on(world, container):
     run_ = started(world)
     delivery = container.run_delivery
     impatient = type(delivery)(

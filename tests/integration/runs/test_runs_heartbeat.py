@@ -40,7 +40,7 @@ def test_a_run_in_work_moves_again_and_again(world):
             wait_until(lambda before=before: alive_at(world, run_id) != before, "a beat")
 
 
-def test_another_workers_claim_is_left_alone(world):
+def test_another_workers_claim_is_not_touched(world):
     run_id, other = claimed(world), claimed(world, "theirs")
     before = alive_at(world, other)
     beats = heartbeat(world)

@@ -27,7 +27,7 @@ ASYNC = {"Prefer": "respond-async"}
 
 @pytest.fixture
 def apart(tmp_path, mysql_url, redis_url) -> World:
-    """A web side without workers of its own."""
+    """A web side without workers."""
     container = bootstrap(settings_for(tmp_path, mysql_url=mysql_url, redis_url=redis_url))
     schema.upgrade(container.database)
     container.services.models.sync_catalogue()
@@ -63,7 +63,7 @@ def test_a_killed_worker_loses_no_run_and_none_is_called_twice(apart, worker, up
         waiting = pool.submit(run, apart, prompt_id)
         wait_until(lambda: len(upstream.requests) == 1, "the first call")
         worker.restart()
-        # The dead worker's message comes to the new one, which sees the claim and leaves the run alone.
+        # The dead worker's message comes to the new one, which sees the claim and does not touch the run.
         redis = apart.container.redis.commands
         wait_until(lambda: redis.hlen("dramatiq:runs.msgs") == 0, "the redelivery")
         assert run(apart, prompt_id).json["answer"] == "alive"

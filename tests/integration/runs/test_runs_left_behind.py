@@ -1,4 +1,4 @@
-"""The caller of a run that its worker left behind is told of its end at once, and the run is counted as what it was."""
+"""The caller of a run that its worker left behind gets its end at once, and the run is counted under its model."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,7 +27,7 @@ def service(world):
 
 
 def begun(world, **fields) -> StartedRun:
-    """A run whose worker died after it had claimed it."""
+    """Make a run that a worker claimed before it died."""
     run_ = queued(world, **fields)
     with world.container.database.write() as connection:
         RUN_WORK.claim(connection, [run_.run_id], token="dead", now=world.container.now())
@@ -39,7 +39,7 @@ def queued(world, **fields) -> StartedRun:
     return world.container.services.runs.start(command, project_id=world.project_id)
 
 
-def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(world, service):
+def test_a_follower_of_a_run_gets_its_end_although_its_worker_can_not_send_it(world, service):
     run_ = begun(world, stream=True)
     with service.executor.live.of(run_.run_id) as note:
         note(StreamEvent("token", "I am"))
@@ -57,10 +57,10 @@ def test_who_follows_a_run_hears_its_end_although_its_worker_can_tell_no_more(wo
         *pieces, end = following.result(timeout=120)
 
     assert end.error_kind == "interrupted"
-    assert None not in pieces, "it was told; it did not have to look"
+    assert None not in pieces, "the end was published; the follower did not have to look for it"
 
 
-def test_who_waits_for_a_run_is_told_that_it_was_interrupted(world, service):
+def test_a_caller_that_waits_for_a_run_learns_that_it_was_interrupted(world, service):
     run_ = begun(world)
     service.ending.completions.listen()
     sweep_runs(world)
@@ -76,7 +76,7 @@ def test_a_run_that_was_interrupted_is_counted_under_its_model(world):
     assert counted.moved(MODEL) == {(MODEL, "interrupted"): 1}
 
 
-def test_a_run_that_nobody_started_is_counted_under_its_model(world):
+def test_a_run_that_no_worker_started_is_counted_under_its_model(world):
     run_ = queued(world)
     counted = Since(world, RUNS)
     table = run_rows.runs

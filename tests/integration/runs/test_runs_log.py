@@ -72,7 +72,7 @@ def test_times_bound_the_log(world, prompt_id):
     assert questions(page(world, prompt_id, to_at=now + timedelta(hours=1))) == ["q0"]
 
 
-def test_states_are_told_apart(world, upstream):
+def test_each_state_is_shown_with_a_different_word(world, upstream):
     prompt_id = prompt(world, model="gpt-4o-mini")
     upstream.script(Reply(text="fine"), Reply(refusal="no"), Reply(status=400))
     for question in ("good", "refused", "broken"):

@@ -67,7 +67,7 @@ def chunks(world, *run_ids):
 
 
 @pytest.mark.usefixtures("masked")
-def test_who_waits_gets_what_the_model_said_and_nobody_can_read_it_after_that(world, upstream, secret):
+def test_the_caller_gets_the_models_words_and_only_masked_ones_are_readable_afterwards(world, upstream, secret):
     upstream.script(Reply(text=f"Hello {secret}"))
     asked = {"files": [a_file(f"{secret}.txt", f"File of {secret}")], "placeholders": {secret: "x"}}
     answer = run(world, prompt(world, model="gpt-4o-mini"), f"I am {secret}", **asked)
@@ -140,7 +140,7 @@ def test_no_way_in_which_a_run_can_end_keeps_it_readable(request, world, upstrea
 
 
 @pytest.mark.usefixtures("masked")
-def test_a_repeated_request_gets_what_is_stored_and_is_told_so(world, upstream, secret):
+def test_a_repeated_request_gets_what_is_stored_and_is_marked_so(world, upstream, secret):
     upstream.script(Reply(text=f"Hello {secret}"))
     prompt_id = prompt(world, model="gpt-4o-mini")
     first = run(world, prompt_id, f"I am {secret}", headers={"Idempotency-Key": "k"})
@@ -165,7 +165,7 @@ def test_a_caller_who_did_not_wait_and_the_log_see_the_masked_run(world, upstrea
 
 
 @pytest.mark.usefixtures("masked")
-def test_a_stream_says_what_the_model_says_and_leaves_nothing_to_read(world, upstream, secret):
+def test_a_stream_has_the_models_words_and_leaves_nothing_to_read(world, upstream, secret):
     upstream.script(Reply(text=f"Hello {secret} , how are you?", reasoning=f"It is {secret}", per_event_s=0.02))
     answer = run(world, prompt(world, model=MODELS["ANTHROPIC"]), f"I am {secret}", headers=EVENTS)
 
@@ -192,7 +192,7 @@ def test_events_are_true_for_the_key_that_began_the_run_and_masked_for_another(w
 
 
 @pytest.mark.usefixtures("masked")
-def test_when_redis_has_forgotten_what_was_said_what_is_stored_is_answered_and_marked(world, upstream, secret):
+def test_when_redis_has_lost_the_models_words_the_stored_ones_are_answered_and_marked(world, upstream, secret):
     upstream.script(Reply(text=f"Hello {secret}"))
     answer = run(world, prompt(world, model="gpt-4o-mini"), f"I am {secret}", headers=LATER | EVENTS)
     wait_until(lambda: record(world, answer)["finishedAt"], "the end")
@@ -288,7 +288,7 @@ def test_a_pointer_into_arguments_is_followed_in_the_calls_of_a_run(world, upstr
     assert (call["name"], call["arguments"]) == ("mail", {"customer": {"name": MASK, "since": 1843}})
 
 
-def test_why_an_answer_is_nok_does_not_tell_what_is_masked_of_it(world, upstream, masking):
+def test_the_reason_of_a_nok_does_not_reveal_what_is_masked_of_it(world, upstream, masking):
     masking(("pointer", "/gen_ai.output.messages/*/parts/*/content/to"))
     schema = {"type": "object", "properties": {"to": {"type": "integer"}}}
     config = {"response_format": "json_schema", "json_schema": schema}
@@ -332,7 +332,7 @@ def test_nothing_is_stored_while_the_rules_can_not_be_read(world, monkeypatch, s
     assert tables_with(world, secret) == []
 
 
-def test_without_a_key_to_seal_with_a_project_that_masks_is_told_to_set_one(world, masking):
+def test_without_a_key_to_seal_with_a_project_that_masks_is_asked_to_set_one(world, masking):
     masking(("pattern", "x"))
     keyless = MaskingRules(database=world.container.database, cipher=ContentCipher(""))
     with pytest.raises(Unavailable, match="REPRISE_SECRET_KEY"):
@@ -344,7 +344,7 @@ def test_without_a_key_to_seal_with_a_project_that_masks_is_told_to_set_one(worl
 
 
 @pytest.mark.usefixtures("masked")
-def test_a_run_that_was_sealed_with_another_key_fails_and_says_why(world, secret):
+def test_a_run_that_was_sealed_with_another_key_fails_with_a_reason(world, secret):
     run_id = accepted(world, secret)
     with world.container.database.write() as connection:
         content = ContentCipher("other").encrypt(b"{}")

@@ -1,4 +1,4 @@
-"""The message of a run's end brings the run along, exactly as it is stored, so that no row is read for its caller."""
+"""The message of a run's end carries the run exactly as stored, so that no row is read for its caller."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -82,7 +82,7 @@ def test_done_has_the_fields_of_the_json_answer(world):
     assert {**done, "response_time_ms": 0} == {**plain, "response_time_ms": 0}
 
 
-def test_reasoning_and_tool_calls_are_events_of_their_own(world, upstream):
+def test_reasoning_and_tool_calls_are_separate_events(world, upstream):
     upstream.script(Reply(text="Let me look.", reasoning="Hm.", tool_calls=[("find", {"q": "order 7"})]))
     answer = stream(world, prompt(world, model=MODELS["ANTHROPIC"]))
 
@@ -122,7 +122,7 @@ def test_a_stream_that_the_vendor_cuts_ends_with_an_error_after_its_tokens(world
 
     assert kinds(answer)[0] == "token"
     assert kinds(answer)[-1] == "error"
-    assert len(upstream.requests) == 1, "what was said must not be said again"
+    assert len(upstream.requests) == 1, "words that were sent must not be sent again"
     assert record(world, answer)["status"] == "failed"
 
 
@@ -206,7 +206,7 @@ def test_another_projects_stream_is_not_there(world, container):
     assert follow(new_world(container), run_id).status_code == 404
 
 
-def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container, upstream):
+def test_the_stream_of_a_run_ends_with_an_error_when_its_worker_died(world, container, upstream):
     rest = threading.Event()
     upstream.script(Reply(text="one two three four", held=rest))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
@@ -222,7 +222,7 @@ def test_a_run_whose_worker_died_ends_the_stream_with_an_error(world, container,
     assert last.error_kind == "interrupted"
 
 
-def test_a_silence_is_filled_so_that_nobody_hangs_up(world, container, upstream):
+def test_a_silence_is_filled_so_that_no_caller_hangs_up(world, container, upstream):
     answer = threading.Event()
     upstream.script(Reply(text="late", held=answer, cut_after=0))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)
@@ -234,7 +234,7 @@ def test_a_silence_is_filled_so_that_nobody_hangs_up(world, container, upstream)
     assert list(seen)[-1].answer == "late"
 
 
-def test_whoever_waited_too_long_is_told_in_an_event_and_may_come_back(world, container, upstream):
+def test_a_caller_that_waited_too_long_gets_an_event_and_may_come_back(world, container, upstream):
     answer = threading.Event()
     upstream.script(Reply(text="late", held=answer, cut_after=0))
     accepted = stream(world, prompt(world, model="gpt-4o-mini"), headers=LATER)

@@ -1,4 +1,4 @@
-"""GET /api/v1/usage: what runs and replays used, of this project alone, and nothing else."""
+"""GET /api/v1/usage: what runs and replays used, only of this project, and nothing else."""
 
 import csv
 import io

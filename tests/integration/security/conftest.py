@@ -1,4 +1,4 @@
-"""Signed-in browsers, as the tests of the pages have them, and accounts whose passwords are quick to check."""
+"""Signed-in browsers, as the tests of the pages have them, and accounts with passwords that are quick to check."""
 
 from __future__ import annotations
 

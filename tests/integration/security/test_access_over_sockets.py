@@ -27,7 +27,7 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 # gunicorn and Caddy read a path before they look at the method; with and without a body is enough for each spelling.
 WITHOUT_AND_WITH_A_BODY = ("GET", "POST")
 NOT_FOUND: Statuses = frozenset({404})
-# Caddy's own answer to what it takes for no request.
+# Caddy's own answer to what it can not parse as a request.
 NOT_FORWARDED: Statuses = frozenset({400, 404})
 WRITTEN_BY_CALLERS = [("SCRIPT_NAME", "/"), ("SCRIPT_NAME", "/api"), ("PATH_INFO", "/health/live")]
 

@@ -1,4 +1,4 @@
-"""Every route, in every spelling of its path, answers whom it declares and nobody else; in this process."""
+"""Every route, in every spelling of its path, answers only those whom it declares; in this process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def key_of(world: World, scope: str) -> Caller:
 
 
 def member_of(world: World, role: Role, *, here: bool = True) -> Caller:
-    """Somebody who is signed in; `here` says whether the project that is walked is the world's."""
+    """A signed-in user; `here` is True if the project that is walked is the world's."""
     cookie = f"reprise_session={world.session_of(role)}"
     operator = world.container.services.projects.operators() == world.organization_id
     return Caller(f"a {role}", {"Cookie": cookie}, signed_in=True, role=role if here else None, operator=operator)
@@ -87,7 +87,7 @@ def test_every_caller_gets_what_each_route_declares(
 
 
 @EMBEDDED_CONTAINER
-def test_the_spelling_gives_nobody_more_than_they_have(
+def test_no_spelling_gives_anybody_more_than_they_have(
     world: World, routes: Mapping[str, Access], callers: list[Caller]
 ) -> None:
     ask = in_process(world.client.app)

@@ -1,4 +1,4 @@
-"""Changes that decide where calls go and what keys may do: their audit entries say so, and have no secret."""
+"""Changes that decide where calls go and what keys may do: their audit entries name the target, and no secret."""
 
 from __future__ import annotations
 

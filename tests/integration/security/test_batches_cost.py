@@ -45,7 +45,7 @@ def test_a_batch_that_names_the_conversations_of_many_turns_moves_them_together(
     assert sum("sessions" in statement for statement in asked) < 20
 
 
-def test_a_batch_may_name_more_prompts_than_a_statement_takes_parameters(world: World) -> None:
+def test_a_batch_may_name_more_prompts_than_a_statement_has_parameters(world: World) -> None:
     spans = [span({"service.prompt.id": 10**12 + number}, spanId=f"{number:016x}") for number in range(1, 1_500)]
     with executed() as asked:
         answer = world.send(export(*spans))

@@ -1,4 +1,4 @@
-"""Replays whose comparisons once took a worker's processor for minutes: now they end within the replay's budget."""
+"""Replays with comparisons that once used a worker's processor for minutes: now they end within the budget."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_twelve_thousand_numbers_that_were_recorded_are_compared_with_as_many_ot
 
     replay = played(world, case_id)
 
-    assert replay["status"] == "passed", "what the user said needs no other source"
+    assert replay["status"] == "passed", "the user's words need no other source"
     assert len(replay["turns"][0]["steps"][0]["facts"]["kept"]) == 0
 
 
@@ -90,7 +90,7 @@ def test_six_thousand_matchers_are_looked_up_in_six_thousand_keys(world: World) 
     assert played(world, case_id)["status"] == "passed"
 
 
-def test_arguments_whose_numbers_collide_with_their_indexes_are_looked_up_like_others(world: World) -> None:
+def test_arguments_with_numbers_that_collide_with_their_indexes_are_looked_up_like_others(world: World) -> None:
     step = {"kind": "tool_call", "name": "get_rows", "arguments": numbers_that_collide_by_index(16_000), "check": {}}
     case_id = case(world, prompt(world, "echo", {}), "Go", step, answer("Go"))
 

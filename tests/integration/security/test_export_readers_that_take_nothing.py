@@ -1,4 +1,4 @@
-"""Readers of one organization that take nothing of their exports keep no other organization from exporting."""
+"""Readers of one organization that read nothing of their exports keep no other organization from exporting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reader(world: World, prompt_id: int) -> Iterator[str]:
             close()
 
 
-def test_export_readers_that_take_nothing_refuse_their_own_organization_alone(container: Container) -> None:
+def test_export_readers_that_read_nothing_refuse_only_their_own_organization(container: Container) -> None:
     greedy = new_world(container)
     other = replace(new_world(container), client=greedy.client)
     prompt_id = greedy.prompt()

@@ -1,4 +1,4 @@
-"""Tries to sign in, told of in the log, in a metric, and in the audit log of the account's organizations."""
+"""Failed attempts to sign in appear in the log, in a metric, and in the audit log of the account's organizations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def counted(world: World) -> int:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failed tries are written when a test says so."""
+    """Failed attempts are written when a test asks for it."""
     monkeypatch.setattr(sign_in_attempts, "FLUSH_S", 3600)
 
 

@@ -1,4 +1,4 @@
-"""Headers that say whom a request is from: believed from trusted proxies alone."""
+"""Headers that name the client are believed only from trusted proxies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_stranger_is_not_believed_about_address_or_scheme(world: World, truste
     assert not ask(client, STRANGER, "/sign-in").cookies["reprise_form"].secure
 
 
-def test_a_server_believes_nobody_on_its_own_machine_either(backend: EmbeddedServer) -> None:
+def test_a_server_does_not_believe_its_own_machine_either(backend: EmbeddedServer) -> None:
     answer = backend.client().get("/sign-in", headers={"X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on"})
 
     assert "reprise_form" in answer.headers["Set-Cookie"]

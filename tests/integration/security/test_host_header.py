@@ -1,4 +1,4 @@
-"""A made-up `Host`, or what stands in for it: no link and no snippet leads there."""
+"""A made-up `Host`, or a header that replaces it: no link and no snippet leads there."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_where_nothing_waits_a_batch_may_be_of_any_size(client: redis.Redis) -> 
         put(mailbox, OTHER, size=1)
 
 
-def test_a_batch_that_is_sent_again_while_it_waits_takes_no_further_place(client: redis.Redis) -> None:
+def test_a_batch_that_is_sent_again_while_it_waits_needs_no_further_place(client: redis.Redis) -> None:
     mailbox = Mailbox(client, batches=Quota.of(1, 25), size=MANY)
     mailbox.put("1::x", mailbox.ticket(GREEDY, b"{}"), b"{}", "first")
 
@@ -99,7 +99,7 @@ def test_a_batch_that_is_sent_again_while_it_waits_takes_no_further_place(client
         mailbox.put("1::x", mailbox.ticket(GREEDY, b"{}"), b"{}", "second", join=False)
 
 
-def test_a_full_backlog_is_503_for_its_organization_alone(container: Container, client: redis.Redis) -> None:
+def test_a_full_backlog_is_503_only_for_its_organization(container: Container, client: redis.Redis) -> None:
     greedy = new_world(container)
     other = replace(new_world(container), client=greedy.client)
     quota = Quota.of(container.settings.ingest_backlog, container.settings.organization_share)

@@ -78,14 +78,14 @@ def test_an_answer_of_thousands_of_values_against_an_enum_of_thousands_is_checke
     assert run(world, schema, {"a": [[n % 4_999] for n in range(5_000)]})["status"].endswith("has non-unique elements")
 
 
-def test_references_that_double_are_given_up_and_the_answer_says_so(world: World) -> None:
+def test_the_check_stops_at_references_that_double_and_the_answer_is_marked(world: World) -> None:
     doubling = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(25)}
     schema = {"$defs": doubling | {"a25": {"type": "string"}}, "$ref": "#/$defs/a0"}
 
     assert run(world, schema, {})["status"] == "NOK: json_schema needs too many steps to check"
 
 
-def test_a_pattern_hidden_behind_another_dialect_holds_nobody(world: World) -> None:
+def test_a_pattern_hidden_behind_another_dialect_blocks_no_worker(world: World) -> None:
     dialect = {"$schema": "http://json-schema.org/draft-07/schema#"}
     schema = {"properties": {"a": dialect | {"pattern": "^(a+)+$"}}}
 

@@ -64,7 +64,7 @@ def test_every_list_and_map_that_a_caller_fills_has_a_limit(world: World) -> Non
 
     found = {path for name, schema in requested(document) for path in walk.unbounded(schema, name)}
 
-    assert found == WITHOUT_LIMIT.keys(), "give it a limit, or say here why it needs none"
+    assert found == WITHOUT_LIMIT.keys(), "give it a limit, or write here why it needs none"
 
 
 def test_a_list_without_a_limit_is_found() -> None:

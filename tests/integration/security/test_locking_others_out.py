@@ -1,4 +1,4 @@
-"""Wrong passwords by others: they lock nobody out of where they always sign in from."""
+"""Wrong passwords of others lock no user out of the places where they always sign in."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_usual_address_is_remembered_when_redis_forgets(door: Door) -> None:
     assert door.try_(email, home) == "in"
 
 
-def test_a_browser_that_signed_in_before_is_let_in_beside_an_attacker_at_the_same_address(door: Door) -> None:
+def test_a_browser_that_signed_in_before_is_let_in_despite_an_attacker_at_the_same_address(door: Door) -> None:
     email, office = door.account(), somewhere()
     browser = door.sign_ins.sign_in(email=email, password="correct horse battery", origin=SignInOrigin(office)).origin
     assert browser.device
@@ -80,7 +80,7 @@ def test_a_browser_that_signed_in_before_is_let_in_beside_an_attacker_at_the_sam
     assert door.try_(email, replace(browser, address=somewhere())) == "in"
 
 
-def test_a_made_up_browser_has_no_tries_of_its_own(door: Door) -> None:
+def test_a_made_up_browser_has_no_separate_attempts(door: Door) -> None:
     email, attacker = door.account(), somewhere()
 
     answers = [door.try_(email, SignInOrigin(attacker, f"device-{number}"), "a wrong guess") for number in range(10)]
@@ -146,7 +146,7 @@ def test_an_origin_is_forgotten_after_its_time(door: Door) -> None:
     assert later.try_(email, home) == "refused"
 
 
-def test_behind_a_proxy_each_client_has_tries_of_its_own(world: World, admin: Browser) -> None:
+def test_behind_a_proxy_each_client_has_separate_attempts(world: World, admin: Browser) -> None:
     proxy = "10.255.0.1"
     container = beside(world.container, trusted_proxies=proxy)
     client = TestClient(build_app(container))

@@ -64,7 +64,7 @@ def test_a_span_that_its_rules_would_multiply_is_stored_masked_whole(world: Worl
 
 
 @pytest.mark.parametrize(("name", "numbers"), [("Ada", 0), ("chat", 1_000)], ids=["without a name", "longer numbers"])
-def test_a_span_that_its_rules_leave_impossible_to_store_is_rejected_alone(
+def test_only_a_span_that_its_rules_make_too_large_to_store_is_rejected(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str, numbers: int
 ) -> None:
     monkeypatch.setattr(masking, "SPAN_BYTES_MAX", 10_000)

@@ -61,7 +61,7 @@ def flood(server: Server, upstream: Upstream) -> Iterator[Flood]:
 
 
 def runs_in_work(server: Server) -> int:
-    """Count the runs of one organization that are in work while nobody else has any: two processes take runs."""
+    """Count the runs of one organization that are in work while no other has any, with two processes of workers."""
     return PLACES if isinstance(server, EmbeddedServer) else 2 * PLACES
 
 

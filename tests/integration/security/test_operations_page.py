@@ -1,4 +1,4 @@
-"""The operations page tells of all organizations together, so that another organization's admin must not see it."""
+"""The operations page shows all organizations together, so another organization's admin must not see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages asked for without end: each user, and each address of those who are not signed in, has a limit of its own."""
+"""Requests for pages without end: each user, and each address of those not signed in, has a separate limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_strangers_flood_of_pages_is_refused(client: TestClient, address: str,
     assert answered[LIMIT:] == [429]
 
 
-def test_a_made_up_session_is_counted_as_nobody(client: TestClient, address: str) -> None:
+def test_a_made_up_session_is_counted_as_not_signed_in(client: TestClient, address: str) -> None:
     answered = [
         client.simulate_get("/account", remote_addr=address, cookies={"reprise_session": secrets.token_hex(16)})
         for _ in range(LIMIT + 1)
@@ -51,7 +51,7 @@ def test_forms_are_counted_too_and_not_read(client: TestClient, address: str) ->
     assert client.simulate_post("/sign-in", body="{", remote_addr=address).status_code == 429
 
 
-def test_a_flood_refuses_nobody_else(client: TestClient, world: World, address: str) -> None:
+def test_a_flood_refuses_no_other_address(client: TestClient, world: World, address: str) -> None:
     statuses(client, "/sign-in", remote_addr=address)
     signed_in = {"reprise_session": world.session_of(Role.VIEWER)}
 
@@ -81,7 +81,7 @@ def test_behind_a_trusted_proxy_each_client_is_counted_for_itself(client: TestCl
     assert ask(f"{address}1") == 200
 
 
-def test_the_refusal_says_when_to_come_back(client: TestClient, address: str) -> None:
+def test_the_refusal_names_when_to_come_back(client: TestClient, address: str) -> None:
     statuses(client, "/sign-in", LIMIT, remote_addr=address)
     page: Result = client.simulate_get("/sign-in", remote_addr=address, headers={"Accept": "text/html"})
 

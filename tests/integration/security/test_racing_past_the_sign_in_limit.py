@@ -59,7 +59,7 @@ def test_a_hundred_sign_ins_at_once_leave_room_for_other_requests(backend: Embed
 
     assert alive == 200
     assert set(answers) <= {401, 429, 503}
-    # A machine that stands still for a minute in between gives everybody as many tries again.
+    # A machine that pauses for a minute in between gives everybody as many tries again.
     elapsed_s = time.monotonic() - began
     noted = [line for line in (backend.home / "serve.log").read_text().splitlines() if "rate_limit" in line]
     assert 0 < answers[401] <= TRIES_OF_ACCOUNT_AND_ORIGIN * (1 + elapsed_s // WINDOW_S), (elapsed_s, noted)

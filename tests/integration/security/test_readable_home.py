@@ -1,4 +1,4 @@
-"""Other users of the machine read nothing of the embedded mode: not its database, its keys, nor what is beside them."""
+"""Other users of the machine read nothing of the embedded mode: no database, no keys, and no file next to them."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ def readable(home: Path) -> dict[str, str]:
 
 @pytest.fixture
 def open_umask() -> Iterator[None]:
-    """Files are made for all to read unless their maker takes care."""
+    """Files are readable for all unless their maker prevents it."""
     before = os.umask(0o022)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""The Redis of the compose file, as it is started there, lets nobody in who does not know the password."""
+"""The Redis of the compose file, as started there, lets no client in without the password."""
 
 from pathlib import Path
 

@@ -102,7 +102,7 @@ def test_passwords_are_not_tried_through_an_invitation_either(door: Door) -> Non
     assert join(door, token, NewUser("", PASSWORD)) == "joined"
 
 
-def test_the_page_says_when_there_were_too_many_tries(admin: Browser) -> None:
+def test_the_page_explains_when_there_were_too_many_tries(admin: Browser) -> None:
     other = new_world(admin.world.container)
     accounts = admin.world.container.services.accounts
     token = accounts.invite(organization_id=other.organization_id, email=admin.email, role=Role.VIEWER, actor=SYSTEM)

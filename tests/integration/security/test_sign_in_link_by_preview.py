@@ -24,12 +24,12 @@ def link(world: World, admin: Browser) -> str:
 
 
 def signed_in_as(browser: Browser) -> str:
-    """The e-mail of whose session the browser has."""
+    """Return the e-mail of the session that the browser has."""
     viewer = browser.world.container.services.sign_ins.viewer(browser.cookies.get("reprise_session", ""))
     return viewer.email if viewer else ""
 
 
-def test_looking_at_a_link_signs_nobody_in_and_uses_nothing_up(world: World, admin: Browser, link: str) -> None:
+def test_looking_at_a_link_signs_no_user_in_and_uses_nothing_up(world: World, admin: Browser, link: str) -> None:
     preview, person = Browser(world), Browser(world)
     for _ in range(2):
         assert preview.open(link).status_code == 200
@@ -65,7 +65,7 @@ def test_of_many_who_follow_a_link_at_once_one_is_signed_in(door: Door) -> None:
     assert Counter(map(bool, tokens)) == {False: 9, True: 1}
 
 
-def test_a_link_without_its_form_signs_nobody_in(world: World, admin: Browser, link: str) -> None:
+def test_a_link_without_its_form_signs_no_user_in(world: World, admin: Browser, link: str) -> None:
     attacker, victim = Browser(world), Browser(world)
     attacker.open(link)
     victim.open("/sign-in")
@@ -74,7 +74,7 @@ def test_a_link_without_its_form_signs_nobody_in(world: World, admin: Browser, l
     assert signed_in_as(victim) == ""
 
 
-def test_a_link_replaces_another_persons_session_only_when_told_to(
+def test_a_link_replaces_another_persons_session_only_on_request(
     world: World, admin: Browser, link: str, member_of: MemberOf
 ) -> None:
     member = member_of(Role.MEMBER)
@@ -106,14 +106,14 @@ def test_who_is_signed_in_already_goes_on_and_keeps_the_link(world: World, admin
     assert Browser(world).open(link).status_code == 200
 
 
-def test_the_links_page_gives_its_address_to_nobody(world: World, link: str) -> None:
+def test_the_links_page_gives_its_address_to_no_other_site(world: World, link: str) -> None:
     answer = Browser(world).open(link)
 
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_joining_in_another_persons_browser_says_so(world: World, admin: Browser, member_of: MemberOf) -> None:
+def test_joining_in_another_persons_browser_shows_a_warning(world: World, admin: Browser, member_of: MemberOf) -> None:
     actor = world.container.services.sign_ins.viewer(admin.cookies["reprise_session"]).actor  # type: ignore[union-attr]
     invite = world.container.services.accounts.invite
     token = invite(organization_id=world.organization_id, email="x" + admin.email, role=Role.VIEWER, actor=actor)

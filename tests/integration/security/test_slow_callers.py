@@ -1,4 +1,4 @@
-"""Callers who send or take a byte now and then keep no thread, were they many more than there are threads."""
+"""Callers that send or read a byte now and then keep no thread, however many they are."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ PROMPTS = "/api/v1/prompts"
 THREADS = 4
 SLOW = 3 * THREADS
 PAUSE_S = 0.2
-# What the slow ones here send and take is far less.
+# What the slow ones here send and read is far less.
 SETTINGS = {
     "REPRISE_WEB_THREADS": str(THREADS),
     "REPRISE_WEB_PROCESSES": "1",
@@ -29,7 +29,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """Embedded alone: gunicorn takes connections by the same settings in front of every database.
+    """Only embedded: gunicorn accepts connections by the same settings in front of every database.
 
     Waits for heads longer than any test.
     """
@@ -62,7 +62,7 @@ def connected(server: EmbeddedServer, count: int = SLOW) -> Iterator[list[socket
 
 @contextlib.contextmanager
 def again_and_again(step: Callable[[socket.socket], object], connections: list[socket.socket]) -> Iterator[None]:
-    """Take a step on each connection every now and then, until it ends or the block does."""
+    """Make a step on each connection every now and then, until it ends or the block does."""
     stop = threading.Event()
 
     def dribble() -> None:
@@ -112,20 +112,20 @@ def answers(server: EmbeddedServer) -> int:
     return server.client().get(f"{PROMPTS}?limit=1").status
 
 
-def test_slow_heads_take_no_thread(server: EmbeddedServer) -> None:
+def test_slow_heads_occupy_no_thread(server: EmbeddedServer) -> None:
     whole = head(server, method="GET", path=f"{PROMPTS}?limit=1")
     with connected(server) as slow:
         for connection in slow:
             connection.sendall(whole[:-1])
         assert answers(server) == 200
 
-        # Nobody was cut off meanwhile.
+        # No connection was cut off meanwhile.
         for connection in slow:
             connection.sendall(whole[-1:])
         assert [first_answer(connection) for connection in slow] == [200] * SLOW
 
 
-def test_connections_that_say_nothing_take_no_thread(server: EmbeddedServer) -> None:
+def test_silent_connections_occupy_no_thread(server: EmbeddedServer) -> None:
     with connected(server) as silent:
         assert answers(server) == 200
         for connection in silent:
@@ -133,7 +133,7 @@ def test_connections_that_say_nothing_take_no_thread(server: EmbeddedServer) -> 
         assert [first_answer(connection) for connection in silent] == [200] * SLOW
 
 
-def test_the_beginning_of_another_request_behind_the_first_takes_no_thread(server: EmbeddedServer) -> None:
+def test_the_beginning_of_another_request_behind_the_first_occupies_no_thread(server: EmbeddedServer) -> None:
     request = head(server, method="GET", path="/health/live")
     with connected(server) as slow:
         for connection in slow:
@@ -227,11 +227,11 @@ def test_slow_readers_are_cut_off_and_others_are_answered(server: EmbeddedServer
             connection.sendall(request)
         with again_and_again(take_a_little, slow):
             assert answers(server) == 200
-        # The last ones are served beside the other caller, and may yet take all if they are read now.
+        # The last ones are served together with the other caller, and are read whole if they are read now.
         assert sum(len(rest(connection)) < 9_000_000 for connection in slow) > SLOW - THREADS
 
 
-def test_who_never_closes_keeps_nobody_from_being_accepted(server: EmbeddedServer) -> None:
+def test_a_caller_who_never_closes_does_not_keep_others_from_being_accepted(server: EmbeddedServer) -> None:
     with connected(server, 30) as idle:
         for connection in idle:
             connection.sendall(b"hello\r\n\r\n")
@@ -267,7 +267,7 @@ def test_requests_in_a_row_are_answered_however_long_they_are(server: EmbeddedSe
 
 
 def next_status(connection: socket.socket) -> int:
-    """Of one of several answers that may have come together: read byte by byte, to take nothing of the next."""
+    """Read one of several answers that may have come together, byte by byte, so that nothing of the next is read."""
     heard = bytearray()
     while not heard.endswith(b"\r\n\r\n"):
         heard += connection.recv(1)

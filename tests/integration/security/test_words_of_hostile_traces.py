@@ -1,4 +1,4 @@
-"""What a trace says once froze the process that read its words, filled its memory, and kept others from being found."""
+"""Traces that once froze the process that read their words, filled its memory, or hid others from the search."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_short_stored_turn_that_expands_is_read_until_its_bytes_are_many(
     assert max(read) <= 200_000
 
 
-def test_lists_that_take_far_more_memory_than_bytes_are_not_read(world: World) -> None:
+def test_lists_that_need_far_more_memory_than_bytes_are_not_read(world: World) -> None:
     prompt_id, lists = world.prompt(), "[" + "[]," * (turn_sizes.TURN_ELEMENTS_MAX // 2) + '"hidden"]'
     trace_id = say(world, prompt_id, "plain")
     say(world, prompt_id, lists, trace_id=trace_id, span_id="f" * 16)

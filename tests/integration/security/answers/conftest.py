@@ -1,4 +1,4 @@
-"""A Reprise on both backends whose models are all served by one fake upstream; a call is tried once."""
+"""A Reprise on both backends that calls one fake upstream for all models; a call is tried once."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Runs of one prompt that fail take nothing from the runs of another; a run that is refused asks its second model."""
+"""Runs of one prompt that fail do not affect those of another; a run that is refused asks its second model."""
 
 import pytest
 

@@ -36,7 +36,7 @@ HUGE = 2**64
 
 
 def called_with(world, upstream, arguments, vendor="OPENAI"):
-    """The answer of a run whose model calls a tool with these arguments."""
+    """Make a run with a model that calls a tool with these arguments, and return the answer."""
     upstream.script(Reply(raw=hostile.with_arguments(vendor, arguments, stream=False)))
     return run(world, prompt_with_tools(world, MODELS[vendor]))
 
@@ -151,7 +151,7 @@ def test_no_arguments_of_a_tool_call_are_lost_in_a_stream(world, upstream, name)
     assert found[-1][2]["toolCalls"] == [call] == record(world, answer)["toolCalls"]
 
 
-def test_no_arguments_of_a_tool_call_lose_a_run_whose_project_masks(world, upstream):
+def test_no_arguments_of_a_tool_call_lose_a_run_of_a_project_that_masks(world, upstream):
     rules = {"masking": [{"kind": "pattern", "value": "18446744073709551616", "replacement": "***"}]}
     assert world.put("/api/v1/data-policy", json=rules).status_code == 200
     prompt_id = prompt_with_tools(world)

@@ -23,7 +23,7 @@ REPLIES = ("packed", "plain")
 
 @cache
 def large(name):
-    """Made when a test asks for it: packing takes seconds, and each process of a test run imports this file."""
+    """Made when a test asks for it: packing lasts seconds, and each process of a test run imports this file."""
     if name == "plain":
         return Reply(raw=b'{"choices": "' + b"x" * (ANSWER_BYTES + 1) + b'"}')
     bomb = gzip.compress(b'{"choices": "' + bytes(314_000_000) + b'"}')

@@ -12,7 +12,7 @@ from tests.support.http_client import Client
 from tests.support.imports import DATA
 
 PAGE = read_document("import.md")
-# What the page calls the files, and those that stand for them.
+# The page's names of files, and the files that are used for them.
 FILES = {
     "chats.jsonl": "openai-chat.jsonl",
     "observations.json": "langfuse.observations.json",

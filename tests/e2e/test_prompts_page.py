@@ -1,4 +1,4 @@
-"""Every command of docs/prompts.md is executed here, in its order, and answers what the page says."""
+"""Every command of docs/prompts.md is executed here, in its order, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_page_shows_what_is_rendered(client: Client, tmp_path: Path) -> None
     assert unknown["placeholders"]["ignored"] == ["tone"]
 
 
-def test_what_was_never_committed_runs_as_a_draft_alone(client: Client) -> None:
+def test_what_was_never_committed_runs_only_as_a_draft(client: Client) -> None:
     new = {"name": "Draft", "value": "Be brief.", "languageModelName": "echo", "commit": False}
     prompt_id = client.post("/api/v1/prompts", new).json()["prompt"]["id"]
     path = f"/api/v1/prompts/{prompt_id}"

@@ -26,7 +26,7 @@ MYSQL, REDIS = "mysql://reprise:secret@127.0.0.1:3306/reprise", "redis://127.0.0
 
 
 def block(beginning: str) -> str:
-    """The one block whose first line begins so."""
+    """Return the one block that begins with this line."""
     (found,) = [block for block in BLOCKS if block.startswith(beginning)]
     return str(found)
 
@@ -51,7 +51,7 @@ def make_run(home: Path, variables: dict[str, str]) -> ChildProcess:
 
 
 def bash(blocks: list[str], home: Path, variables: dict[str, str] | None = None) -> list[str]:
-    """Return the output of each block, all run by one shell that stops at the first failure, in a folder of its own."""
+    """Return the output of each block, all run in a new folder by one shell that stops at the first failure."""
     script = "set -euo pipefail\n" + f"\necho; echo '{MARK}'\n".join(blocks)
     folder = home / "terminal"
     folder.mkdir(exist_ok=True)

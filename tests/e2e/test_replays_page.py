@@ -15,7 +15,7 @@ BLOCKS = shell_blocks(read_document("replays.md"))
 
 CALL = RecordedCall("get_order", {"order_id": "4711"}, {"arrives": "Thursday"})
 TURN = RecordedTurn("Where is order 4711?", "It arrives on Thursday.", (CALL,))
-# `demo-agent` takes the default.
+# `demo-agent` uses the default.
 ARGUMENT = {"type": "string", "default": "4711"}
 PARAMETERS = {"type": "object", "properties": {"order_id": ARGUMENT}, "required": ["order_id"]}
 TOOL = {"name": "get_order", "parameters": PARAMETERS}
@@ -23,7 +23,7 @@ TOOL = {"name": "get_order", "parameters": PARAMETERS}
 
 @pytest.fixture
 def variables(client: Client) -> dict[str, str]:
-    """The things that the page takes as known: two prompts, a session of the first, and a key."""
+    """What the page assumes: two prompts, a session of the first, and a key."""
     body = {"value": "Help.", "languageModelName": "demo-agent", "languageModelConfig": {"tools": [TOOL]}}
     one, other = (
         client.post("/api/v1/prompts", {**body, "name": name}).json()["prompt"]["id"] for name in ("Shop", "Other")

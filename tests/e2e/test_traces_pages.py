@@ -1,4 +1,4 @@
-"""The commands of the pages on traces, search and insight are executed here, and answer what the pages say."""
+"""The commands of the pages on traces, search and insight are executed here, and print what the pages show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSIONS = 30
 
 
 def turn(prompt_id: int, version: str, said: str, *, failed: bool = False, **attributes: str) -> dict[str, Any]:
-    """A turn of now, in which the user said this."""
+    """A turn of now with this text of the user."""
     messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": said}]}])
     named = {"service.prompt.id": prompt_id, "service.prompt.version": version, "gen_ai.operation.name": "chat"}
     start = time.time_ns()
@@ -91,7 +91,7 @@ def test_the_page_on_search_finds_sessions_and_entries_of_a_log(variables: dict[
     assert [one["hit"]["kind"] for one in log["entries"]] == ["user"]
 
 
-def test_the_page_on_insight_says_if_it_got_better(variables: dict[str, str], tmp_path: Path) -> None:
+def test_the_page_on_insight_answers_if_it_got_better(variables: dict[str, str], tmp_path: Path) -> None:
     by_version, compared, commands = shell_blocks(read_document("insight.md"))
     groups = json.loads(run_blocks([by_version], tmp_path, variables))["groups"]
     summary = json.loads(run_blocks([compared], tmp_path, variables))["summary"]
@@ -117,7 +117,7 @@ def test_the_page_on_insight_says_if_it_got_better(variables: dict[str, str], tm
         ("--by colour", "Invalid value for '--by'"),
     ],
 )
-def test_the_command_says_what_is_wrong(variables: dict[str, str], tmp_path: Path, options: str, problem: str) -> None:
+def test_the_command_names_the_problem(variables: dict[str, str], tmp_path: Path, options: str, problem: str) -> None:
     command = f'reprise insight --prompt "$PROMPT_ID" {options} 2>&1 || echo "exit code $?"'
     said = run_blocks([command], tmp_path, variables)
 

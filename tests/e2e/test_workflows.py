@@ -37,7 +37,7 @@ ALWAYS, SOMETIMES = "Look every order up.", "Look orders up when you are not sur
 
 
 class Model:
-    """Looks the order up and answers; told to do so only at times, it answers one time in three from nothing."""
+    """Looks the order up and answers; when the instruction is weak, it invents one answer in three."""
 
     def __init__(self) -> None:
         self.moods = random.Random(14)
@@ -72,7 +72,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @dataclass
 class PullRequest:
-    """A clone of the repository with a branch of its own, and the forge whose jobs run for it."""
+    """A clone of the repository with a new branch, and the forge that runs its jobs."""
 
     name: str
     forge: Forge
@@ -130,7 +130,7 @@ def pull_request(request: pytest.FixtureRequest, client: Client, forge: Forge, t
     return PullRequest(str(request.param), forge, client, tmp_path / "clone")
 
 
-def test_a_change_that_breaks_a_step_one_time_in_three_is_told_and_its_repair_too(pull_request: PullRequest) -> None:
+def test_a_change_that_breaks_a_step_one_time_in_three_is_reported_and_its_repair(pull_request: PullRequest) -> None:
     pull_request.commit(ALWAYS, SOMETIMES)
     broken = pull_request.gate()
 
@@ -154,7 +154,7 @@ def test_a_change_that_breaks_a_step_one_time_in_three_is_told_and_its_repair_to
     assert "a step that fails more than 23 % of the time would have shown" in comment
 
 
-def test_a_pull_request_that_changes_no_prompt_says_nothing(pull_request: PullRequest) -> None:
+def test_a_pull_request_that_changes_no_prompt_gets_no_comment(pull_request: PullRequest) -> None:
     (pull_request.clone / "agent.py").write_text("print('Another agent.')\n")
     git(pull_request.clone, "commit", "-qam", "Change the agent")
 
@@ -163,7 +163,7 @@ def test_a_pull_request_that_changes_no_prompt_says_nothing(pull_request: PullRe
     assert (done.failed, pull_request.forge.bodies) == (False, []), done.log
 
 
-def test_a_file_that_is_no_prompt_is_told_with_its_line(pull_request: PullRequest) -> None:
+def test_a_file_that_is_no_prompt_is_reported_with_its_line(pull_request: PullRequest) -> None:
     pull_request.commit("model:", "modle:")
 
     done = pull_request.gate()

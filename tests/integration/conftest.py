@@ -21,7 +21,7 @@ def container(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def world(container: Container) -> World:
-    """A project of its own for every test."""
+    """A new project for every test."""
     return new_world(container)
 
 

@@ -141,7 +141,7 @@ def test_an_expired_key_is_refused(world: World) -> None:
 
 
 def needed(route: ApiRoute) -> str:
-    """The scope a route takes (docs/security.md): what changes takes `write`, but for what the lists name."""
+    """Return the scope that a route needs (docs/security.md): changes need `write`, but for those in the lists."""
     if route.template.startswith("/api/public/"):
         return "ingest"
     if route.template.startswith("/api/v1/api-keys"):
@@ -166,7 +166,7 @@ def needed(route: ApiRoute) -> str:
     return "read" if route.method == "GET" or route.template.endswith(("/render", "/preview")) else "write"
 
 
-def test_every_route_takes_its_scope_and_no_other(world: World) -> None:
+def test_every_route_accepts_its_scope_and_no_other(world: World) -> None:
     world.member(f"{world.organization_id}@example.org")
     owned = everything(world) | organization(world)
     keys = {scope: with_key(world, made(world, scopes=[scope])["key"]) for scope in SCOPES}

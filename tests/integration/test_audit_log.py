@@ -20,7 +20,7 @@ def prompt_id(world: World) -> int:
 
 
 def entries(world: World, prefix: str) -> list[Entry]:
-    """The organization's entries whose action begins so, the oldest first; all are the key's."""
+    """Return the organization's entries with an action that begins so, the oldest first; all are the key's."""
     page = world.container.services.audit.page(organization_id=world.organization_id, limit=50, cursor=None)
     found = [entry for entry in reversed(page.entries) if entry.action.startswith(prefix)]
     assert {(e.actor_kind, e.actor_name, e.project_id) for e in found} <= {("api_key", "test", world.project_id)}

@@ -35,7 +35,7 @@ def audit(world: World) -> list[tuple[str, str, str]]:
     return [(one["action"], one["subject"], one["actor"]["name"]) for one in entries if "credential" in one["action"]]
 
 
-def test_what_is_stored_serves_calls_and_shows_its_last_characters_alone(world: World) -> None:
+def test_what_is_stored_serves_calls_and_shows_only_its_last_characters(world: World) -> None:
     stored = put(world, baseUrl="https://gateway.example/v1")
 
     shown = {"vendor": "ANTHROPIC", "source": "organization", "lastFour": "WXYZ"}
@@ -104,7 +104,7 @@ def test_what_can_not_serve_is_refused_by_its_field(
     assert audit(world) == []
 
 
-def test_a_check_asks_the_vendor_and_tells_its_words(world: World, upstream: Upstream) -> None:
+def test_a_check_asks_the_vendor_and_returns_its_words(world: World, upstream: Upstream) -> None:
     put(world, CUSTOM, baseUrl=upstream.base_url(CUSTOM))
     assert world.post(f"{PATH}/{CUSTOM}/check").status_code == 409, "there is no model to ask"
     world.post("/api/v1/models", json={"name": "llama3"})

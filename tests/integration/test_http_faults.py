@@ -241,7 +241,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServ
 
 
 @pytest.mark.parametrize("body", ["Content-Length: 10\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"])
-def test_who_falls_silent_in_the_middle_of_a_body_is_told_and_cut_off(impatient: EmbeddedServer, body: str) -> None:
+def test_a_caller_silent_in_the_middle_of_a_body_is_answered_and_cut_off(impatient: EmbeddedServer, body: str) -> None:
     with connected(impatient) as connection:
         connection.sendall(head(impatient)[:-2] + body.encode())
 
@@ -253,7 +253,7 @@ def test_who_falls_silent_in_the_middle_of_a_body_is_told_and_cut_off(impatient:
         assert connection.recv(1) == b""
 
 
-def test_who_takes_nothing_of_a_long_answer_keeps_no_thread(tmp_path: Path) -> None:
+def test_a_caller_that_reads_nothing_of_a_long_answer_occupies_no_thread(tmp_path: Path) -> None:
     settings = {"REPRISE_SILENCE_S": "1", "REPRISE_WEB_THREADS": "1"}
     with EmbeddedServer(tmp_path, settings) as server, socket.socket() as connection:
         values = [{"name": "v", "content": "&" * 10_000, "isDefault": True}]

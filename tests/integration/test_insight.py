@@ -18,7 +18,7 @@ from tests.support.world import World, new_world
 def turn(
     prompt_id: int, version: str, *, failed: bool = False, ms: int = 1_000, at: datetime | None = None, **recorded: Any
 ) -> dict[str, Any]:
-    """A turn, of now unless `at` is given, that is a session of its own, with one model call."""
+    """Send a turn, of now unless `at` is given, as a new session with one model call."""
     start = int((at or utc_now()).timestamp()) * 10**9
     attributes = {
         "service.prompt.id": prompt_id,
@@ -47,7 +47,7 @@ def groups(world: World, prompt_id: int, **query: Any) -> list[Any]:
     return found
 
 
-def test_sessions_are_told_by_version_with_their_intervals(world: World) -> None:
+def test_sessions_are_counted_by_version_with_intervals(world: World) -> None:
     prompt_id = world.prompt()
     of_a = [turn(prompt_id, "a", failed=n < 5, ms=100 * (n + 1)) for n in range(20)]
     recorded(world, *of_a, turn(prompt_id, "b"))
@@ -88,7 +88,7 @@ def test_groups_are_versions_models_days_or_labels_and_filters_choose_among_them
     assert found(to="2020-01-01") == []
 
 
-def test_runs_replays_and_scores_stand_beside_the_sessions(world: World) -> None:
+def test_runs_replays_and_scores_come_with_the_sessions(world: World) -> None:
     prompt_id = world.prompt()
     scored = turn(prompt_id, "a")
     recorded(world, scored)
@@ -142,7 +142,7 @@ def test_two_versions_are_compared_in_one_sentence(world: World) -> None:
 
 
 @pytest.mark.parametrize("query", ["groupBy=colour", "from=2026-01-02&to=2026-01-01", "version="])
-def test_what_insight_does_not_take_is_refused(world: World, query: str) -> None:
+def test_what_insight_does_not_accept_is_refused(world: World, query: str) -> None:
     assert world.get(f"/api/v1/prompts/{world.prompt()}/insight?{query}").status_code == 400
 
 

@@ -1,4 +1,4 @@
-"""The limits of requests: reads never starve ingest, and every answer tells both; what HEAD and 304 say."""
+"""The limits of requests: reads never starve ingest, every answer reports both, and so do HEAD and 304."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMPTY = traces({"resourceSpans": []})
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
 def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    """A container of its own that lets 8 requests through, and 5 of ingest."""
+    """A separate container that lets 8 requests through, and 5 of ingest."""
     home = tmp_path_factory.mktemp("limits")
     with running_on(
         request, home, lambda *args, **urls: replace(settings_for(*args, **urls), rate_limit=8, ingest_rate_limit=5)
@@ -66,7 +66,7 @@ def test_both_limits_are_6000_unless_they_are_set(tmp_path: Path) -> None:
     assert (settings.rate_limit, settings.ingest_rate_limit) == (6000, 0)
 
 
-def test_head_says_what_get_would(world: World) -> None:
+def test_head_has_the_headers_of_get(world: World) -> None:
     owned, wrong = everything(world), {}
     gets = [route for route in api_routes(world.client.app) if route.method == "GET"]
     for route in (route for route in gets if not route.parameters or set(route.parameters) <= set(owned)):
@@ -81,7 +81,7 @@ def test_head_says_what_get_would(world: World) -> None:
     assert len(gets) > 20
 
 
-def test_head_of_what_only_takes_post_is_405(world: World) -> None:
+def test_head_of_an_address_with_only_post_is_405(world: World) -> None:
     path = f"/api/public/prompts/{world.prompt()}/otel/v1/traces"
     answer = world.client.simulate_head(path, headers=world.headers)
     assert (answer.status_code, answer.content, answer.headers["Allow"]) == (405, b"", "POST, OPTIONS")

@@ -1,4 +1,4 @@
-"""A prompt's log by duration, cost and errors: the newest entries that match are sorted, and the answer says which."""
+"""A prompt's log by duration, cost and errors: the newest entries that match are sorted, and the answer names them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_entries_are_sorted_by_what_no_index_has_and_equal_ones_by_time(world: W
         (round(VALUES[order](one), 3) for one in newest), reverse=True
     )
     if order == "errors":
-        # Times are told in milliseconds, which is less than those of sessions have.
+        # Times are in milliseconds, which is coarser than those of sessions.
         assert found == sorted(newest, key=VALUES[order], reverse=True)
     else:
         assert found[0]["id"] == oldest_run["id"]
@@ -82,7 +82,7 @@ def test_the_log_has_limits_of_cost_and_duration(world: World, query: dict[str, 
     assert [one["models"][0] if one["type"] == "otel" else one["model"] for one in found] == models
 
 
-def test_of_many_entries_the_newest_are_sorted_and_the_answer_says_so(
+def test_of_many_entries_the_newest_are_sorted_and_the_answer_is_marked(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompt_id = filled(world)

@@ -1,4 +1,4 @@
-"""The text search in a prompt's log: in what sessions say, and in the questions and answers of runs."""
+"""The text search in a prompt's log: in the words of sessions, and in the questions and answers of runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def names(entries: list[dict[str, Any]]) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("often", [False, True])
-def test_the_log_finds_what_sessions_and_runs_say(
+def test_the_log_finds_the_words_of_sessions_and_runs(
     filled: tuple[World, int], monkeypatch: pytest.MonkeyPatch, q: str, found: list[str], often: bool
 ) -> None:
     if often:
@@ -79,7 +79,7 @@ def test_the_log_finds_what_sessions_and_runs_say(
     assert names(listed(world, prompt_id, q=q, errors="true")) == []
 
 
-def test_a_hit_says_where_the_words_are(filled: tuple[World, int]) -> None:
+def test_a_hit_shows_where_the_words_are(filled: tuple[World, int]) -> None:
     world, prompt_id = filled
     [run, session] = listed(world, prompt_id, q='"not possible"')
     [in_tool] = listed(world, prompt_id, q="zürich")
@@ -97,7 +97,7 @@ def test_a_hit_says_where_the_words_are(filled: tuple[World, int]) -> None:
     assert all("hit" not in entry for entry in listed(world, prompt_id))
 
 
-def test_a_search_whose_time_is_up_goes_on_entry_by_entry(filled: tuple[World, int]) -> None:
+def test_a_search_continues_entry_by_entry_when_its_time_is_up(filled: tuple[World, int]) -> None:
     world, prompt_id = filled
     clock = itertools.count(step=SEARCH_S)
     hurried = replace(world.container.services.logs, tick=lambda: next(clock))

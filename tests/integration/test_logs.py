@@ -108,7 +108,7 @@ def test_pages_of_any_size_show_every_entry_once_in_the_same_order(world: World,
     ]
 
 
-def test_a_run_and_a_session_say_what_they_were(world: World) -> None:
+def test_entries_describe_their_run_and_their_session(world: World) -> None:
     run, session = listed(world, filled(world))[:2]
 
     assert run | {"id": 0, "response_time_ms": 0} == {
@@ -165,7 +165,7 @@ def test_filters_pick_entries(world: World, query: dict[str, str], found: int) -
 
 
 @pytest.mark.parametrize(("query", "found"), FILTERS)
-def test_filters_pick_sessions_whose_turns_are_not_added_up(world: World, query: dict[str, str], found: int) -> None:
+def test_filters_find_sessions_that_are_not_added_up(world: World, query: dict[str, str], found: int) -> None:
     prompt_id = filled(world)
     with world.container.database.write() as connection:
         not_added_up = {"errors": None, "names": None, "duration_ns": 0}
@@ -246,7 +246,7 @@ def test_a_search_in_pieces_finds_what_a_search_at_once_finds(filled_world, filt
         assert found(window, limit, "oldest") == at_once[::-1]
 
 
-def test_a_search_ends_early_where_it_takes_too_long_and_says_where_to_go_on(filled_world) -> None:
+def test_a_slow_search_ends_early_and_returns_where_to_go_on(filled_world) -> None:
     world, prompt_id = filled_world
     clock = itertools.count(step=SEARCH_S / 2)
     service = replace(world.container.services.logs, window=1, tick=lambda: next(clock))

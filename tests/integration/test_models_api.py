@@ -135,7 +135,7 @@ def test_an_ordinary_key_reads_them_without_addresses_and_changes_none(world: Wo
     assert named(world, "llama3")["baseUrl"] == "http://gpu.internal:8000/v1"
 
 
-def test_another_organization_has_models_and_choices_of_its_own(world: World) -> None:
+def test_another_organization_has_separate_models_and_choices(world: World) -> None:
     made, stranger = add(world), new_world(world.container)
     stranger.patch(f"{PATH}/{named(stranger, 'echo')['id']}", json={"enabled": False, "isDefault": False})
 

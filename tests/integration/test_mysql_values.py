@@ -24,7 +24,7 @@ HOSTILE = "'); DROP TABLE kept; -- \\ \" % %s %(x)s \0 \n \x1a 😀 é"
 
 @pytest.fixture
 def connection(mysql_url: str) -> Iterator[Connection]:
-    """With a table that takes bytes, a text and a number."""
+    """A connection with a table that holds bytes, a text and a number."""
     database = Database(build_engine(mysql_url))
     with database.write() as connection:
         connection.exec_driver_sql(
@@ -35,7 +35,7 @@ def connection(mysql_url: str) -> Iterator[Connection]:
 
 
 def written(connection: Connection, value: Any) -> Any:
-    """Return what a query of the value alone returns."""
+    """Return what a query of only the value returns."""
     return connection.exec_driver_sql("SELECT %s", (value,)).scalar_one()
 
 

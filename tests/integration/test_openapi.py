@@ -56,7 +56,7 @@ def test_each_default_is_a_value_that_is_accepted(document: dict[str, Any]) -> N
         assert validator.is_valid(schema["default"]), schema
 
 
-def test_a_route_that_says_nothing_of_itself_is_named() -> None:
+def test_a_route_without_a_description_is_named() -> None:
     class Silent:
         access = Public({"GET"})
 
@@ -68,7 +68,7 @@ def test_a_route_that_says_nothing_of_itself_is_named() -> None:
     assert build_document(app.routes)["paths"] == {}
 
 
-def test_a_request_and_an_answer_of_one_name_are_told_apart() -> None:
+def test_a_request_and_an_answer_of_one_name_are_different_schemas() -> None:
     class ThingSchema(StrictSchema):
         name = Text(required=True)
 
@@ -106,7 +106,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_what_needs_a_key_says_so_and_names_its_scope(document: dict[str, Any]) -> None:
+def test_what_needs_a_key_is_marked_and_names_its_scope(document: dict[str, Any]) -> None:
     for path, described in document["paths"].items():
         for one in (value for key, value in described.items() if key != "parameters"):
             public = one.get("security") == []

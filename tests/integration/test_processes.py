@@ -57,7 +57,7 @@ def asked(
 
 
 def events(answer: http.client.HTTPResponse) -> Events:
-    """(kind, data) of each, as soon as it is there."""
+    """Yield (kind, data) of each event when it arrives."""
     kind = ""
     for line in answer:
         name, _, value = line.decode().strip().partition(": ")

@@ -1,4 +1,4 @@
-"""The migrations and the models say the same, on both databases."""
+"""The migrations and the models agree, on both databases."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_batches_with_the_same_scores_at_once_store_each_once(world: World) -> N
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("services", marks=pytest.mark.services)])
 def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A project of an instance that takes 5 scores or batches of ingest in a minute."""
+    """A project of an instance that accepts 5 scores or batches of ingest in a minute."""
 
     def settings(*args: Any, **urls: Any) -> Any:
         return replace(settings_for(*args, **urls), ingest_rate_limit=5)

@@ -1,4 +1,4 @@
-"""The text search finds what was said in a project's sessions, and nothing that was removed or masked."""
+"""The text search finds the words of a project's sessions, and nothing that was removed or masked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def message(role: str, text: str) -> str:
 
 
 def say(world: World, prompt_id: int, user: str = "", answer: str = "", **tool: Any) -> str:
-    """Send a turn in which this was said, with a tool that has further attributes; returns its trace id."""
+    """Send a turn with this text, and with a tool that has further attributes; return its trace id."""
     trace_id, common = secrets.token_hex(16), {"service.prompt.id": prompt_id}
     chat = {
         "gen_ai.operation.name": "chat",
@@ -87,7 +87,7 @@ def stored_words(world: World) -> set[str]:
 
 @pytest.fixture
 def filled(world: World) -> World:
-    """Sessions named by the first word of what their users said."""
+    """Sessions named by the first word of their users."""
     prompt_id = world.prompt()
     say(world, prompt_id, "one: a refund of order 4711", "That is not possible.")
     say(world, prompt_id, "two: refunds for order-4712", "It is possible, but not now.")
@@ -123,7 +123,7 @@ def filled(world: World) -> World:
         ("refund% OR 1=1", []),
     ],
 )
-def test_a_search_finds_what_one_turn_says(filled: World, q: str, sessions: list[str]) -> None:
+def test_a_search_finds_the_words_of_one_turn(filled: World, q: str, sessions: list[str]) -> None:
     assert sorted(words_of(one)[0] for one in found(filled, q)) == sorted(sessions)
     assert sorted(words_of(one)[0] for one in found(filled, q, limit=1, sort="duration")) == sorted(sessions)
 
@@ -176,7 +176,7 @@ def test_a_search_meets_the_other_filters_in_every_order(filled: World) -> None:
     assert [json.loads(line)["preview"] for line in lines.splitlines()] == ["five refunds"]
 
 
-def test_what_is_said_often_is_found_page_by_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frequent_words_are_found_page_by_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.services.search.service.RARE", 2)
     prompt_id = world.prompt()
     for number in range(5):
@@ -189,7 +189,7 @@ def test_what_is_said_often_is_found_page_by_page(world: World, monkeypatch: pyt
 
 @pytest.mark.parametrize("q", ["often", '"said often"'])
 @pytest.mark.parametrize("sort", ["time", "duration"])
-def test_a_search_whose_time_is_up_goes_on_session_by_session(
+def test_a_search_continues_session_by_session_when_its_time_is_up(
     world: World, monkeypatch: pytest.MonkeyPatch, q: str, sort: Any
 ) -> None:
     monkeypatch.setattr(traces_search, "RARE", 2)
@@ -316,7 +316,7 @@ def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
 
     def build(spans: list[StoredSpan], records: Records) -> LoneTurn:
         if spans[0].trace_id.hex() == poisoned:
-            raise ValueError("a shape that nobody thought of")
+            raise ValueError("an unexpected shape")
         return build_lone_turn(spans, records)
 
     monkeypatch.setattr(search_index, "build_lone_turn", build)
@@ -330,7 +330,7 @@ def test_a_turn_that_cannot_be_read_keeps_no_other_from_being_found(
     assert poisoned in several["traces"]
 
 
-def test_an_index_that_is_switched_off_is_removed_and_made_anew_when_it_is_on(filled: World) -> None:
+def test_an_index_that_is_switched_off_is_removed_and_made_again_when_it_is_on(filled: World) -> None:
     off = SearchIndexer(database=filled.container.database, enabled=False)
     while stored_words(filled):
         off.sweep()

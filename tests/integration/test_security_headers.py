@@ -1,4 +1,4 @@
-"""Every answer has the headers that say how it may be used."""
+"""Every answer has the headers that restrict how it may be used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ API_POLICY = "default-src 'none'; frame-ancestors 'none'"
     "path", ["/api/v1/prompts", "/api/v1/prompts/999999999", "/api/v1/nothing", "/api/openapi.json"]
 )
 @pytest.mark.parametrize("with_key", [True, False])
-def test_answers_of_the_api_are_data_that_nobody_keeps(world: World, path: str, with_key: bool) -> None:
+def test_answers_of_the_api_are_data_that_is_not_cached(world: World, path: str, with_key: bool) -> None:
     answer = world.client.simulate_get(path, headers=world.headers if with_key else {})
     assert answer.headers["Content-Security-Policy"] == API_POLICY
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -47,7 +47,7 @@ def test_a_page_keeps_the_policy_of_pages(world: World) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_answers_say_nothing_of_what_serves_them(world: World) -> None:
+def test_answers_do_not_name_what_serves_them(world: World) -> None:
     names = {name.lower() for name in world.get("/api/v1/prompts").headers}
     assert names.isdisjoint({"server", "x-powered-by"})
 

@@ -1,4 +1,4 @@
-"""`reprise serve` on nothing but a folder: ends gently, keeps what it has, and says what keeps it from starting."""
+"""`reprise serve` with only a folder: ends gently, keeps what it has, and names what keeps it from starting."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ def port_of(server: EmbeddedServer) -> int:
 
 
 def begin_request(server: EmbeddedServer) -> socket.socket:
-    """A connection whose request the server has begun to handle: it says so before it reads the body."""
+    """Open a connection with a request that the server has begun to handle: it answers before it reads the body."""
     connection = socket.create_connection((LOOPBACK, port_of(server)), timeout=120)
     key = read_assignments(server.home / "dev.env")["API_KEY"]
     head = (
@@ -70,7 +70,7 @@ def from_terminal(server: EmbeddedServer) -> None:
 def test_a_request_in_flight_is_answered_before_the_end(tmp_path: Path, stop: Callable[[EmbeddedServer], None]) -> None:
     with EmbeddedServer(tmp_path) as server, begin_request(server) as connection:
         stop(server)
-        wait_until(lambda: not answers(server), "the server to take no more requests")
+        wait_until(lambda: not answers(server), "the server to accept no more requests")
         connection.sendall(BODY)
         assert connection.recv(1000).startswith(b"HTTP/1.1 201")
         assert server.process.terminate() == 0
@@ -111,7 +111,7 @@ def test_what_serve_prints_where_no_person_reads_has_no_secret(server: EmbeddedS
         assert secret not in printed
 
 
-def test_files_with_secrets_are_the_owners_alone(server: EmbeddedServer) -> None:
+def test_files_with_secrets_are_readable_only_by_the_owner(server: EmbeddedServer) -> None:
     modes = {name: (server.home / name).stat().st_mode & 0o777 for name in ("dev.env", "secret.key")}
     assert modes == {"dev.env": 0o600, "secret.key": 0o600}
 
@@ -148,7 +148,7 @@ def test_a_chunked_body_is_read_to_its_end(server: EmbeddedServer) -> None:
     connection.close()
 
 
-def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))
         taken.listen()
@@ -159,7 +159,7 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_in_use_is_said_in_one_line(server: EmbeddedServer) -> None:
+def test_a_folder_in_use_is_reported_in_one_line(server: EmbeddedServer) -> None:
     done = run(server.home, free_port(), "serve")
     assert done.returncode == 1
     assert f"Error: Another `reprise serve` uses {server.home}" in done.stderr
@@ -178,7 +178,7 @@ def test_a_bad_setting_is_named(tmp_path: Path) -> None:
     assert done.stderr.startswith("reprise: PORT: 'eighty' can't be used")
 
 
-def test_the_first_line_of_the_log_says_what_starts_with_secrets_masked(server: EmbeddedServer) -> None:
+def test_the_first_line_of_the_log_describes_what_starts_with_secrets_masked(server: EmbeddedServer) -> None:
     log = server.process.log.read_text()
     first = json.loads(log.splitlines()[0])
     settings = first.pop("settings")

@@ -24,7 +24,7 @@ def connected(url: str) -> Iterator[Connection]:
         yield connection
 
 
-def test_a_database_is_empty_and_takes_any_unicode(mysql_url: str) -> None:
+def test_a_database_is_empty_and_stores_any_unicode(mysql_url: str) -> None:
     with connected(mysql_url) as connection:
         assert connection.scalars(text("SHOW TABLES")).all() == []
         connection.execute(text("CREATE TABLE words (word VARCHAR(20) PRIMARY KEY)"))

@@ -1,4 +1,4 @@
-"""Saved filters of a project's sessions: what was saved lists the same again, for the project alone, until it goes."""
+"""Saved filters of a project's sessions: a filter lists the same again, only for the project, until it is deleted."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_project_has_a_bounded_number_of_filters(world: World) -> None:
 
 
 @EMBEDDED_CONTAINER
-def test_saving_and_deleting_are_audited_and_take_more_than_reading(world: World) -> None:
+def test_saving_and_deleting_are_audited_and_need_more_than_reading(world: World) -> None:
     path = save(world, "Mine", q="x").headers["Location"]
     reader = new_world(world.container)
     made = world.post("/api/v1/api-keys", json={"name": "reader", "scopes": ["read"]}).json

@@ -120,7 +120,7 @@ def test_a_filter_lists_the_sessions_that_it_names(
     assert words(listed(world, **query)) == found
 
 
-def test_a_prompts_sessions_alone(world: World, filled: tuple[int, int]) -> None:
+def test_only_a_prompts_sessions(world: World, filled: tuple[int, int]) -> None:
     assert words(listed(world, promptId=filled[1])) == ["versioned", "failed"]
     assert words(listed(world, promptId=filled[1], sort="duration")) == ["failed", "versioned"]
     assert words(listed(world, promptId=filled[1], userId="ada")) == []
@@ -150,7 +150,7 @@ def test_pages_of_any_size_have_every_session_once(
     assert found == listed(world, sort=order)
 
 
-def test_a_session_says_what_it_was(world: World, filled: tuple[int, int]) -> None:
+def test_a_session_has_its_figures(world: World, filled: tuple[int, int]) -> None:
     [found] = listed(world, failedTool="pay")
 
     assert found | {"id": ""} == {
@@ -279,7 +279,7 @@ def test_an_export_by_a_query_that_is_none_is_refused_as_the_list_is(world: Worl
     assert (exported.status_code, exported.json) == (400, listed.json)
 
 
-def test_an_export_of_the_sessions_with_a_score_tells_what_they_cost(world: World, filled: tuple[int, int]) -> None:
+def test_an_export_of_the_sessions_with_a_score_has_their_costs(world: World, filled: tuple[int, int]) -> None:
     path = "/api/v1/exports/sessions?score=helpful&minScore=0.9"
     (line,) = world.get(path).text.splitlines()
     (row,) = csv.DictReader(io.StringIO(world.get(path, headers={"Accept": "text/csv"}).text))

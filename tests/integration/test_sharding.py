@@ -1,4 +1,4 @@
-"""What the tests execute on MySQL is what docs/capacity.md says of a proxy that shards by project.
+"""What the tests execute on MySQL fits a proxy that shards by project, as docs/capacity.md describes.
 
 That nothing else is executed is checked at the end of every process of the tests: see `routed_statements`.
 """
@@ -40,7 +40,7 @@ from tests.support.world import World, running_on, settings_for
 
 @pytest.fixture(params=[pytest.param("services", marks=pytest.mark.services)])
 def container(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Container]:
-    """A database of its own: to remove what other tests have put into the index of the search would take minutes."""
+    """A separate database: to remove what other tests have put into the index of the search would need minutes."""
     with running_on(request, tmp_path, settings_for) as container:
         yield container
 

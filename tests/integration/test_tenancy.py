@@ -11,7 +11,7 @@ from tests.support.conversations import export
 from tests.support.full_project import MARK, TURNS, everything, new_prompt, organization
 from tests.support.world import World, new_world
 
-# What a route takes, where an empty object would be refused before anything is looked for.
+# The body of a route, where an empty object would be refused before anything is looked for.
 BODIES: dict[str, Any] = {
     "PATCH /api/v1/prompts/{prompt_id}": {"name": "Mine now"},
     "PUT /api/v1/prompts/{prompt_id}/labels/{label}": {"commitHash": "0" * 64},

@@ -1,4 +1,4 @@
-"""A server, a prompt of its own for each program, and a fake of the model's vendor."""
+"""A server, a separate prompt for each program, and a fake of the model's vendor."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def variables(server: EmbeddedServer, upstream: Upstream, prompt: Prompt, tmp_pa
 
 @pytest.fixture
 def run_page(home_of: Callable[[str], Path], variables: dict[str, str], tmp_path: Path) -> Run:
-    """Does what a page says: its program beside `reprise.py` or `reprise.mjs`, its pins, its variables."""
+    """Follows a page: its program next to `reprise.py` or `reprise.mjs`, its pins, its variables."""
 
     def run(name: str) -> subprocess.CompletedProcess[str]:
         home = home_of(name)

@@ -32,7 +32,7 @@ NPM += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"
 
 
 class NotInstalled(Exception):
-    """An SDK can't be had here; the message says which and why."""
+    """An SDK can't be installed here; the message names it and the reason."""
 
 
 def pins(page: Path) -> Path:

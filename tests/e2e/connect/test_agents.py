@@ -1,4 +1,4 @@
-"""Agents that know nothing of Reprise, run with environment variables alone, give complete sessions that replay."""
+"""Agents that know nothing of Reprise, run with only environment variables, give complete sessions that replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes.wire import Reply
 PAGES = sorted(path.parent.name for agent in AGENTS for path in DOCS.glob(f"*/{agent}"))
 SPAN = 'with tracer.start_as_current_span("turn", attributes=conversation):'
 TOOLS = ["get_order", "get_weather"]
-# What an instrumentation does not record, as its page says.
+# What an instrumentation does not record, according to its page.
 WITHOUT_DEFINITIONS = {"anthropic", "anthropic-js", "openai-js"}
 RECORDED_TWICE = {
     "semantic-kernel": ["2 spans repeat another instrumentation's span of the same call and are no steps."],

@@ -1,4 +1,4 @@
-"""The example agent is run as its first lines say, and its session is there."""
+"""The example agent is run with the commands of its first lines, and its session arrives."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_conversation_with_the_program_is_one_session(
 
 
 @pytest.mark.sdks
-def test_the_model_is_given_the_prompt_as_it_is_rendered(run_page: Run, upstream: Upstream, prompt: Prompt) -> None:
+def test_the_model_is_given_the_rendered_prompt(run_page: Run, upstream: Upstream, prompt: Prompt) -> None:
     upstream.script(*REPLIES)
 
     run_page("python-opentelemetry")

@@ -26,7 +26,7 @@ def test_what_is_installed_runs_and_is_found_again(tmp_path: Path) -> None:
     assert installed(wanted, tmp_path / "cache") == home
 
 
-def test_what_can_not_be_had_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_installed_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     wanted = page(tmp_path / "page", "reprise-no-such-package==1.0\n")
 

@@ -25,7 +25,7 @@ CALLS = {"order": ("get_order", {"order_id": "1042"}), "weather": ("get_weather"
 
 
 def obedient(body: dict[str, Any]) -> Reply:
-    """Look up what the user asks for, unless told not to, and answer."""
+    """Look up what the user asks for, unless the instruction forbids it, and answer."""
     messages = body["messages"]
     asked = next(message["content"] for message in reversed(messages) if message["role"] == "user")
     topic = "order" if "order" in str(asked) else "weather"

@@ -27,7 +27,7 @@ collect_ignore_glob = [] if os.environ.get("CONTAINER_ENGINE") else ["test_*.py"
 
 
 def run(argv: list[str], timeout_s: float = COMMAND_S, **options: object) -> str:
-    """Standard output; a failed command fails the test with all that it said."""
+    """Return standard output; a failed command fails the test with all its output."""
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **options)  # type: ignore[call-overload]
     assert ended.returncode == 0, f"{shlex.join(argv)}\n{ended.stdout}{ended.stderr}"
     return str(ended.stdout)
@@ -35,7 +35,7 @@ def run(argv: list[str], timeout_s: float = COMMAND_S, **options: object) -> str
 
 @dataclass(frozen=True)
 class Compose:
-    """The compose file in a folder of its own, as a project of its own."""
+    """The compose file in a separate folder, as a separate project."""
 
     engine: str
     folder: Path
@@ -60,7 +60,7 @@ def engine() -> str:
 
 @pytest.fixture(scope="session")
 def image(engine: str) -> str:
-    """Built anew; BUILD_ARGS are further arguments, such as a mirror's address."""
+    """The image, built from scratch; BUILD_ARGS are further arguments, such as a mirror's address."""
     arguments = shlex.split(os.environ.get("BUILD_ARGS", ""))
     # Podman's own format has no health checks.
     env = {**os.environ, "BUILDAH_FORMAT": "docker"}
@@ -70,7 +70,7 @@ def image(engine: str) -> str:
 
 @pytest.fixture(scope="module")
 def compose(engine: str, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
-    """All of it running, reachable on loopback alone; gone afterwards, its volumes too."""
+    """All services, running and reachable only on loopback; removed afterwards with their volumes."""
     folder = tmp_path_factory.mktemp("compose")
     for name in ("compose.yaml", "Caddyfile"):
         shutil.copy(ROOT / "deploy" / name, folder)

@@ -1,4 +1,4 @@
-"""The compose file, started as its head says: what comes in by the proxy is worked on, kept, and stopped in order."""
+"""The compose file, started with the command in its head: requests through the proxy are handled, kept and ended."""
 
 import gzip
 import re

@@ -5,7 +5,7 @@ import shlex
 from tests.e2e.containers.conftest import run
 from tests.support.deployment import procfile
 
-# Nobody's network, nothing to write to but two scratch folders, no rights.
+# No network, nothing to write to but two scratch folders, no rights.
 LOCKED = shlex.split(
     "--rm --network none --memory 256m --cap-drop ALL --security-opt no-new-privileges"
     " --read-only --tmpfs /tmp --tmpfs /var/lib/reprise"
@@ -16,7 +16,7 @@ def inside(engine: str, image: str, command: str) -> str:
     return run([engine, "run", *LOCKED, image, "sh", "-c", command]).strip()
 
 
-def test_it_runs_as_nobody_special(engine: str, image: str) -> None:
+def test_it_runs_as_an_ordinary_user(engine: str, image: str) -> None:
     assert inside(engine, image, "id -u; id -g").split() == ["10001", "10001"]
 
 

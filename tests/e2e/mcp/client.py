@@ -1,4 +1,4 @@
-"""Starts an MCP server as the configuration on standard input says, and prints what it answers to each request.
+"""Starts the MCP server that the configuration on standard input describes, and prints its answer to each request.
 
 A request is [kind, name, arguments], an answer {"error": bool, "text": text}.
 """

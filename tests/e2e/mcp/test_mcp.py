@@ -40,7 +40,7 @@ def python(require: Callable[[str | None], None]) -> Path:
 
 @pytest.fixture
 def ask(python: Path, shop: dict[str, str], tmp_path: Path) -> Ask:
-    """Sends requests to a server that is started as the page says, with `reprise` on the path."""
+    """Sends requests to a server that is started with the page's commands, with `reprise` on the path."""
     command = tmp_path / "reprise"
     source = ROOT / "clients/python/src"
     command.write_text(f'#!/bin/sh\nPYTHONPATH={source} exec {shlex.quote(str(python))} -m reprise_client "$@"\n')
@@ -109,7 +109,7 @@ def test_every_tool_of_the_page_is_served_with_what_it_does(ask: Ask) -> None:
     assert all(description for description, _ in tools.values())
 
 
-def test_without_a_key_the_command_says_so_and_prints_nothing(python: Path) -> None:
+def test_without_a_key_the_command_asks_for_one_and_prints_nothing(python: Path) -> None:
     done = subprocess.run(
         [python, "-m", "reprise_client", "mcp"],
         env={"PYTHONPATH": str(ROOT / "clients/python/src"), "REPRISE_URL": "http://127.0.0.1:1"},

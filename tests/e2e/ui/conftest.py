@@ -97,7 +97,7 @@ def sign_in(visit: Visit, known: dict[str, str]) -> str:
 
 
 def add_model(visit: Visit, base: str) -> None:
-    """A model of one's own that says what it should not."""
+    """A custom model that repeats what it should not."""
     visit.open(f"{base}/settings/models")
     visit.page.fill("#name", HOSTILE)
     visit.page.fill("#baseUrl", "http://localhost:1/v1")
@@ -107,7 +107,7 @@ def add_model(visit: Visit, base: str) -> None:
 
 
 def add_webhook(visit: Visit, base: str) -> None:
-    """A webhook whose receiver is not there, with a test among its deliveries."""
+    """A webhook with an unreachable receiver, and a test among its deliveries."""
     visit.open(f"{base}/settings/webhooks")
     visit.page.fill("#url", f"https://{'a' * 60}.invalid/hooks")
     visit.page.click("text=Make the webhook")

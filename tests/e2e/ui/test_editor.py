@@ -17,7 +17,7 @@ LONG = "\n\n".join(f"# Part {number}\n\nA line of the prompt, as long as lines o
 
 
 def opened(site: Site, visit: Visit, name: str, text: str = LONG) -> Page:
-    """The editor of a new prompt, whose script has run."""
+    """Open the editor of a new prompt and wait for its script."""
     page = make_prompt(site, visit, name, text)
     expect(page.locator("html.scripted")).to_be_attached()
     return page
@@ -123,7 +123,7 @@ def test_what_is_written_before_the_script_has_come_counts_as_unsaved(site: Site
         expect(page.get_by_role("button", name="Commit", exact=True)).to_be_enabled()
 
 
-def test_a_version_answers_beside_the_draft(site: Site, look: Look) -> None:
+def test_a_version_answers_next_to_the_draft(site: Site, look: Look) -> None:
     with look() as visit:
         page = opened(site, visit, "Beside", "One text")
         commit(page, "The first text")
@@ -192,7 +192,7 @@ def test_a_placeholder_s_summary_follows_what_is_written(site: Site, look: Look)
         expect(summary).to_have_text("{{style}} kind, formal, short, plain, … · no default")
 
 
-def test_what_is_refused_is_told_at_its_field_which_has_the_focus(site: Site, look: Look) -> None:
+def test_a_refusal_is_shown_at_its_field_which_has_the_focus(site: Site, look: Look) -> None:
     with look() as visit:
         page = opened(site, visit, "Refused", "Be {{tone}}.")
         for key in ("left_empty", "tone"):
@@ -265,7 +265,7 @@ def test_on_a_phone_committing_is_within_reach(site: Site, look: Look) -> None:
         assert not visit.wider_than_the_screen()
 
 
-def test_what_could_not_be_sent_is_told_and_stays(site: Site, look: Look) -> None:
+def test_what_could_not_be_sent_is_reported_and_stays(site: Site, look: Look) -> None:
     with look() as visit:
         page = opened(site, visit, "Offline", "One text")
         page.get_by_label("Text").fill("Mine")

@@ -79,7 +79,7 @@ PAGES = {
     "documents": "/docs",
     "document": "/docs/connect",
 }
-# All rules hold each width in light colors. Dark ones change colors alone, so that only rules about these look at them
+# All rules hold each width in light colors. Dark ones change only colors, so that only rules about these look at them
 # again: tests/unit/web/test_colors.py holds the style sheets to it.
 SCREENS: list[tuple[str, int, tuple[str, ...]]] = [
     ("light", 1280, ()),

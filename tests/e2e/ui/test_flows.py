@@ -109,7 +109,7 @@ def test_a_key_for_ci_is_chosen_and_changes_no_prompt(site: Site, look: Look) ->
         expect(page.locator("tr", has_text="Pipeline")).to_contain_text("read, run")
 
 
-def test_a_key_that_administers_is_ticked_and_told_apart(site: Site, look: Look) -> None:
+def test_a_key_that_administers_is_ticked_and_marked(site: Site, look: Look) -> None:
     with look() as visit:
         page = visit.page
         visit.open(f"{site.base}/settings/keys")
@@ -183,7 +183,7 @@ def test_slash_goes_to_the_search_and_tab_first_to_the_skip_link(site: Site, loo
         expect(visit.page.get_by_text("No prompt's name has")).to_be_visible()
 
 
-def test_what_is_not_there_is_told_as_a_page(site: Site, look: Look) -> None:
+def test_a_missing_page_is_answered_with_a_page(site: Site, look: Look) -> None:
     with look() as visit:
         visit.open(f"{site.base}/prompts/999999")
         visit.page.wait_for_load_state()

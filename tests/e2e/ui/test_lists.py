@@ -1,4 +1,4 @@
-"""Lists in the browser: the whole row leads where its link leads, and what lies in it stays of its own."""
+"""Lists in the browser: the whole row leads where its link leads, and controls in it keep their own action."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_an_answer_is_shown_as_it_was_written_and_rendered_again(look: Look, lon
 
 def test_all_of_a_text_is_copied_where_its_beginning_is_shown(look: Look, long_session: str) -> None:
     with opened(look, long_session, permissions=["clipboard-read", "clipboard-write"]) as page:
-        # The button says so for a moment only, which ends when the test has seen it.
+        # The button shows this only for a moment, which ends when the test has seen it.
         page.clock.install()
         page.clock.pause_at(time.time() + 3600)
         page.get_by_role("button", name="Copy: Arguments in turn 1", exact=True).click()

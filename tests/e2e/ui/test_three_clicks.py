@@ -39,7 +39,7 @@ def turn(prompt_id: int, version: str, said: str, *, days_ago: int, failed: bool
 
 @pytest.fixture(scope="module")
 def prompt_name(site: Site) -> str:
-    """A prompt whose version of yesterday failed in half of its sessions, and whose version of today never did."""
+    """A prompt with a version of yesterday that failed in half of its sessions, and one of today that never did."""
     name, client = f"Refunds {secrets.token_hex(4)}", site.client
     new = {"name": name, "value": "Help.", "languageModelName": "echo"}
     path = f"/api/v1/prompts/{client.post('/api/v1/prompts', new).json()['prompt']['id']}"

@@ -98,7 +98,7 @@ def test_a_second_model_is_asked_when_the_first_fails(site: Site, look: Look) ->
         expect(page.locator("dl.facts").first).to_contain_text("echo")
 
 
-def test_of_two_editors_the_second_is_told_and_loses_nothing(site: Site, look: Look) -> None:
+def test_of_two_editors_the_second_is_warned_and_loses_nothing(site: Site, look: Look) -> None:
     with look() as first, look() as second:
         page = make_prompt(site, first, "Shared", "One\nTwo\nThree")
         second.page.goto(page.url)

@@ -24,7 +24,7 @@ HTML = {"Accept": "text/html"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs each test of pages on the embedded backend alone, unless it chooses others itself.
+    """Runs each test of pages only on the embedded backend, unless it chooses others itself.
 
     The services that pages call are tested on both by the tests of the API; `test_access.py` opens every page on both.
     """

@@ -18,7 +18,7 @@ from tests.support.world import World, new_world
 MemberOf = Callable[[Role], Browser]
 _PARAMETER = re.compile(r"{(\w+)[^}]*}")
 
-# Without what is the operators' alone (tests/integration/security/test_operations_page.py).
+# Without the pages that are only for operators (tests/integration/security/test_operations_page.py).
 IN_PROJECTS = [
     (path, page) for path, page in ROUTES if isinstance(page.access, ByRole) and not page.access.of_operators
 ]
@@ -52,7 +52,7 @@ def filled(path: str, project_id: int) -> str:
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_every_page_takes_the_role_that_it_should(member_of: MemberOf, role: Role) -> None:
+def test_every_page_accepts_the_role_that_it_should(member_of: MemberOf, role: Role) -> None:
     browser = member_of(role)
     browser.open("/account")
     csrf = browser.csrf
@@ -148,7 +148,7 @@ def test_a_form_in_another_encoding_is_refused(world: World, admin: Browser) -> 
 
 
 @pytest.mark.parametrize("body", ["csrf=%ff", "csrf=a&name=%00", "a=1&" * 2000])
-def test_a_malformed_form_is_told_so(world: World, admin: Browser, body: str) -> None:
+def test_a_malformed_form_is_refused_with_a_page(world: World, admin: Browser, body: str) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
     answer = world.client.simulate_post(
         f"{admin.base}/settings/keys", headers=headers, body=body, cookies=admin.cookies

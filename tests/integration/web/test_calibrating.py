@@ -31,7 +31,7 @@ def check(world: World, case_id: int) -> Any:
 
 
 def calibrated(browser: Browser, world: World, case_id: int) -> tuple[str, str]:
-    """Press the button, wait, and open the page; returns its path and what it says."""
+    """Press the button, wait, and open the page; return its path and its text."""
     browser.open(f"{browser.base}/test-cases/{case_id}")
     answer = browser.send(f"{browser.base}/test-cases/{case_id}/calibrate")
     assert answer.status_code == 303

@@ -1,4 +1,4 @@
-"""The form of a test case sends what the API's change takes: nothing where nothing was changed, else only that."""
+"""The form of a test case sends a change that the API accepts: only what was changed."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_form_that_changes_nothing_sends_nothing(world: World, admin: Browser,
     assert "There was nothing to save." in admin.text
 
 
-def test_effects_stay_found_where_nobody_sets_them(world: World, admin: Browser, case: dict[str, Any]) -> None:
+def test_effects_stay_proposed_until_a_person_sets_them(world: World, admin: Browser, case: dict[str, Any]) -> None:
     sent(admin, case, name="Renamed")
 
     after = world.get(f"/api/v1/test-cases/{case['id']}").json
@@ -146,7 +146,7 @@ def test_a_tool_that_nothing_knows_may_be_forbidden(world: World, admin: Browser
     assert stored(world, case)["tools"]["drop_all"] == {"never": True}
 
 
-def test_arguments_of_one_step_have_matchers_of_their_own(world: World, admin: Browser, case: dict[str, Any]) -> None:
+def test_arguments_of_one_step_have_separate_matchers(world: World, admin: Browser, case: dict[str, Any]) -> None:
     rows: dict[str, Any] = {"path": ["/to", ""], "match": ["text", ""], "option": ["", ""]}
 
     sent(admin, case, **{f"step.0.1.{name}": value for name, value in rows.items()})
@@ -213,7 +213,7 @@ def long(world: World) -> str:
     return record(world, prompt(world, "echo"), turns)
 
 
-def test_a_folded_turn_that_nobody_opens_keeps_its_checks(world: World, admin: Browser, long: str) -> None:
+def test_a_folded_turn_that_is_never_opened_keeps_its_checks(world: World, admin: Browser, long: str) -> None:
     case = make_case(world, long)
     check = {"turn": 39, "step": 0, "check": {"arguments": {"/id": "any"}, "ignorePaths": ["/at"]}}
     assert world.patch(f"/api/v1/test-cases/{case['id']}", json={"steps": [check]}).status_code == 200

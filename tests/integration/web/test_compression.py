@@ -1,4 +1,4 @@
-"""Pages are compressed for browsers that take it, and never where another site could learn from their length."""
+"""Pages are compressed for browsers that accept it, and never where another site could learn from their length."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_a_page_that_another_site_asked_for_is_not(admin: Browser, site: str) ->
 
 
 @pytest.mark.parametrize("encodings", ["", "br", "identity", "gzip;q=0", "gzip; q=0.0"])
-def test_a_page_is_as_it_is_for_those_who_do_not_take_gzip(admin: Browser, encodings: str) -> None:
+def test_a_page_is_uncompressed_for_browsers_that_do_not_accept_gzip(admin: Browser, encodings: str) -> None:
     assert "Content-Encoding" not in opened(admin, {"Accept-Encoding": encodings}).headers
 
 
-def test_head_tells_the_length_of_the_compressed_page(admin: Browser) -> None:
+def test_head_has_the_length_of_the_compressed_page(admin: Browser) -> None:
     answer = opened(admin, GZIP, "HEAD")
 
     assert (answer.headers["Content-Encoding"], answer.content) == ("gzip", b"")

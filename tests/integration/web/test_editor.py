@@ -109,7 +109,7 @@ def test_a_form_that_changes_nothing_writes_nothing(world: World, admin: Browser
         ("placeholder.0.key", "two words", "Placeholder “two words”, key: "),
     ],
 )
-def test_what_is_wrong_is_said_and_what_was_written_is_shown_again(
+def test_a_refusal_is_shown_and_what_was_written_is_shown_again(
     world: World, admin: Browser, field: str, value: str, said: str
 ) -> None:
     prompt_id = world.prompt()
@@ -133,7 +133,7 @@ def test_each_refusal_leads_to_its_field(world: World, admin: Browser) -> None:
     assert "placeholders.0" not in admin.text
 
 
-def test_the_preview_says_in_the_same_words_why_there_is_none(world: World, admin: Browser) -> None:
+def test_the_preview_explains_in_the_same_words_why_there_is_none(world: World, admin: Browser) -> None:
     path = f"{admin.base}/prompts/{world.prompt()}"
     admin.open(f"{path}/edit")
     rows = {"placeholder.1.key": "tone", "placeholder.1.name": "", "placeholder.1.content": "kind"}
@@ -143,7 +143,7 @@ def test_the_preview_says_in_the_same_words_why_there_is_none(world: World, admi
 
 
 @pytest.mark.parametrize("do", ["save", "commit", "run", "check"])
-def test_a_lost_update_is_told_and_both_texts_are_shown(world: World, admin: Browser, do: str) -> None:
+def test_a_lost_update_is_reported_and_both_texts_are_shown(world: World, admin: Browser, do: str) -> None:
     prompt_id = world.prompt()
     stale = draft(world, prompt_id).etag or ""
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be theirs."})
@@ -227,7 +227,7 @@ def test_a_try_without_a_question_or_with_many_files_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=other"])
-def test_a_malformed_multipart_form_is_told_so(world: World, admin: Browser, kind: str) -> None:
+def test_a_malformed_multipart_form_is_refused_with_a_page(world: World, admin: Browser, kind: str) -> None:
     path = f"{admin.base}/prompts/{world.prompt()}/edit"
     admin.open(path)
 

@@ -60,7 +60,7 @@ def read(browser: Browser, path: str) -> str:
     return " ".join(browser.text.split())
 
 
-def test_the_form_starts_an_experiment_that_says_what_it_would_have_noticed(
+def test_the_form_starts_an_experiment_that_reports_what_it_would_have_noticed(
     world: World, admin: Browser, prompt_id: int
 ) -> None:
     assert world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Be very {{tone}}."}).status_code == 200
@@ -77,7 +77,7 @@ def test_the_form_starts_an_experiment_that_says_what_it_would_have_noticed(
     assert "data-live" not in admin.page
 
 
-def test_a_failed_experiment_tells_violations_first_and_leads_to_the_failing_replays(
+def test_a_failed_experiment_shows_violations_first_and_leads_to_the_failing_replays(
     world: World, admin: Browser, prompt_id: int
 ) -> None:
     lose_the_tool(world, prompt_id)
@@ -257,7 +257,7 @@ def test_what_can_not_be_started_is_shown_again_with_the_reason(
     assert world.get(f"/api/v1/prompts/{prompt_id}/experiments").json["experiments"] == []
 
 
-def test_without_test_cases_the_form_says_how_to_make_one(world: World, admin: Browser) -> None:
+def test_without_test_cases_the_form_explains_how_to_make_one(world: World, admin: Browser) -> None:
     assert "Make one of a recorded session" in read(admin, f"{admin.base}/prompts/{world.prompt()}/experiments/new")
 
 

@@ -48,7 +48,7 @@ def test_another_organizations_file_is_not_there(world: World, admin: Browser) -
     assert Browser(world).open(f"{admin.base}/prompts/{world.prompt()}/exports/runs").status_code == 303
 
 
-def test_a_wrong_address_is_a_page_that_says_so(world: World, admin: Browser) -> None:
+def test_a_wrong_address_is_answered_with_a_page(world: World, admin: Browser) -> None:
     prompt = f"{admin.base}/prompts/{world.prompt()}"
     assert admin.open(f"{prompt}/exports/secrets").status_code == 404
     assert admin.open(f"{prompt}/exports/runs?since=soon").status_code == 400

@@ -19,7 +19,7 @@ QUESTION = "What can you do?"
 
 
 def prompt(world: World, model: str) -> int:
-    """The project's newest prompt, which offers a tool where the model takes one."""
+    """Return the project's newest prompt, which offers a tool where the model accepts one."""
     world.container.services.models.sync_catalogue()
     body = {"name": "Support", "value": "Be kind.", "languageModelName": model}
     config = {} if model == "echo" else {"languageModelConfig": {"tools": [TOOL]}}

@@ -1,4 +1,4 @@
-"""The page that tells how a prompt's versions do."""
+"""The page that shows how a prompt's versions do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.world import World
 MemberOf = Callable[[Role], Browser]
 
 
-def test_the_page_says_if_the_newer_version_got_better(world: World, member_of: MemberOf) -> None:
+def test_the_page_answers_if_the_newer_version_got_better(world: World, member_of: MemberOf) -> None:
     prompt_id, viewer = world.prompt(), member_of(Role.VIEWER)
     path = f"{viewer.base}/prompts/{prompt_id}/insight"
     viewer.open(path)
@@ -39,5 +39,5 @@ def test_the_page_says_if_the_newer_version_got_better(world: World, member_of: 
 
 
 @pytest.mark.parametrize("query", ["by=colour", "days=12"])
-def test_the_page_takes_only_its_choices(admin: Browser, world: World, query: str) -> None:
+def test_the_page_accepts_only_its_choices(admin: Browser, world: World, query: str) -> None:
     assert admin.open(f"{admin.base}/prompts/{world.prompt()}/insight?{query}").status_code == 400

@@ -55,7 +55,7 @@ def test_what_is_not_ok_is_found_among_runs_and_sessions(world: World, admin: Br
     assert failed[0].partition("?")[0] not in admin.page
 
 
-def test_the_log_is_sorted_says_what_of_it_is_and_its_entries_lead_on_in_that_order(
+def test_the_log_is_sorted_names_its_part_and_its_entries_lead_on_in_that_order(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prompt_id = world.prompt()
@@ -169,7 +169,7 @@ def test_only_exceptions_have_a_badge_in_the_log(world: World, admin: Browser) -
     assert 'class="badge' not in admin.page
 
 
-def test_a_failed_session_stands_out_where_a_narrow_screen_has_no_column_for_it(world: World, admin: Browser) -> None:
+def test_a_failed_session_is_marked_where_a_narrow_screen_has_no_column_for_it(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     record(world, prompt_id, status=FAILED)
 
@@ -245,7 +245,7 @@ def test_prompts_show_failing_test_cases_on_every_screen_and_states_only_as_exce
     assert "badge" not in admin.page
 
 
-def test_test_cases_of_one_name_are_told_apart_found_and_sorted(
+def test_test_cases_of_one_name_are_distinguished_found_and_sorted(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cases, "PAGE_SIZE", 2)
@@ -282,7 +282,7 @@ def test_rejected_spans_are_grouped_by_their_cause(world: World, admin: Browser)
     assert admin.open(f"{admin.base}/rejected-spans?code=none").status_code == 404
 
 
-def test_a_span_that_lost_its_prompt_is_told_of_one_limit(world: World, admin: Browser) -> None:
+def test_a_span_that_lost_its_prompt_names_one_limit(world: World, admin: Browser) -> None:
     cut = span(attributes=[], droppedAttributesCount=2)
     world.send(export(cut, span({"service.prompt.id": world.prompt()})))
 
@@ -301,7 +301,7 @@ def test_rejected_spans_of_one_cause_are_a_page_of_the_api(world: World) -> None
     assert [each["code"] for each in found] == ["bad_prompt_id"]
 
 
-def test_a_comparison_says_what_the_versions_are_by_their_messages(world: World, admin: Browser) -> None:
+def test_a_comparison_names_the_versions_by_their_messages(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     first = world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "Be <kind>"}).json["commitHash"]
 

@@ -74,7 +74,7 @@ def test_a_short_password_is_refused_and_the_link_stays(world: World, admin: Bro
     assert guest.send(link, name="Grace", password=PASSWORD).status_code == 303
 
 
-def test_an_email_with_an_account_joins_with_its_password_alone(world: World, admin: Browser) -> None:
+def test_an_email_with_an_account_joins_with_only_its_password(world: World, admin: Browser) -> None:
     email = address()
     first = invite(admin, email)
     guest = Browser(world)
@@ -129,7 +129,7 @@ def test_a_changed_role_holds_at_once(world: World, admin: Browser, member_of: C
     assert member.open(f"{member.base}/settings/keys").status_code == 200
 
 
-def test_the_audit_log_says_who_changed_what(world: World, admin: Browser) -> None:
+def test_the_audit_log_shows_who_changed_what(world: World, admin: Browser) -> None:
     email = address()
     invite(admin, email)
     admin.open(admin.send(f"{admin.base}/settings/keys", name="Checkout").headers["location"])
@@ -143,7 +143,7 @@ def test_the_audit_log_says_who_changed_what(world: World, admin: Browser) -> No
         assert words in admin.text
 
 
-def test_the_audit_log_says_who_changed_a_prompt(world: World, member_of: Callable[[Role], Browser]) -> None:
+def test_the_audit_log_shows_who_changed_a_prompt(world: World, member_of: Callable[[Role], Browser]) -> None:
     member = member_of(Role.MEMBER)
     member.open(f"{member.base}/prompts/new")
     member.send(f"{member.base}/prompts/new", name="Concierge", value="Be kind.")

@@ -49,7 +49,7 @@ def test_a_key_for_an_unknown_use_is_refused_and_a_known_one_stays_chosen(admin:
 
 
 @pytest.mark.parametrize(("name", "expires"), [("", ""), (" " * 3, ""), ("x" * 129, ""), ("x", "-1"), ("x", "x")])
-def test_a_key_that_cannot_be_made_is_explained_beside_the_form(admin: Browser, name: str, expires: str) -> None:
+def test_a_key_that_cannot_be_made_is_explained_next_to_the_form(admin: Browser, name: str, expires: str) -> None:
     admin.open(f"{admin.base}/settings/keys")
 
     assert admin.send(f"{admin.base}/settings/keys", name=name, expires=expires).status_code == 400
@@ -66,7 +66,7 @@ def test_a_key_that_cannot_be_made_is_explained_beside_the_form(admin: Browser, 
         ({"use": "ci", "admin": "on"}, "admin, read, run"),
     ],
 )
-def test_a_key_has_the_scopes_of_what_uses_it_and_the_list_says_so(
+def test_a_key_has_the_scopes_of_what_uses_it_and_the_list_shows_them(
     world: World, admin: Browser, sent: dict[str, str], scopes: str
 ) -> None:
     admin.open(f"{admin.base}/settings/keys")
@@ -78,7 +78,7 @@ def test_a_key_has_the_scopes_of_what_uses_it_and_the_list_says_so(
     assert f'The newest<span class="sub">{scopes}</span>' in admin.page
 
 
-def test_revoking_asks_first_and_says_what_is_lost(world: World, admin: Browser) -> None:
+def test_revoking_asks_first_and_names_what_is_lost(world: World, admin: Browser) -> None:
     made = world.container.services.keys.create(project_id=world.project_id, name="Old one")
 
     admin.open(f"{admin.base}/settings/keys/{made.id}/revoke")
@@ -107,7 +107,7 @@ def test_a_prompt_that_cannot_be_made_keeps_what_was_typed(admin: Browser) -> No
     assert '<option value="RAW" selected>' in admin.page
 
 
-def test_what_traces_and_names_say_is_text(world: World, admin: Browser) -> None:
+def test_words_of_traces_and_names_are_text(world: World, admin: Browser) -> None:
     prompt_id = world.post("/api/v1/prompts", json={"name": HOSTILE, "value": HOSTILE}).json["prompt"]["id"]
     said = json.dumps([{"role": "user", "parts": [{"type": "text", "content": HOSTILE}]}])
     chat = {
@@ -145,7 +145,7 @@ def test_what_traces_and_names_say_is_text(world: World, admin: Browser) -> None
         assert "&lt;script&gt;alert" in admin.page, path
 
 
-def test_an_unknown_path_is_told_as_a_page(world: World, admin: Browser) -> None:
+def test_an_unknown_path_is_answered_with_a_page(world: World, admin: Browser) -> None:
     accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"
     answer = world.client.simulate_get("/no/such/path", headers={"Accept": accept}, cookies=admin.cookies)
 
@@ -161,7 +161,7 @@ def test_a_program_gets_its_errors_as_json_and_the_api_always(world: World) -> N
     assert set(program.json) == set(api.json) == {"error"}
 
 
-def test_a_bug_is_told_with_its_id_alone(world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_reported_with_only_its_id(world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(**_: object) -> None:
         raise ZeroDivisionError("secret words")
 
@@ -173,7 +173,7 @@ def test_a_bug_is_told_with_its_id_alone(world: World, admin: Browser, monkeypat
     assert "secret words" not in admin.page
 
 
-def test_a_missing_database_is_told_as_a_page(world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_database_is_a_page(world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object, **__: object) -> None:
         raise OperationalError("SELECT 1", {}, Exception("gone"))
 
@@ -252,7 +252,7 @@ def test_a_search_of_a_long_log_offers_to_go_on_where_it_stopped(world: World, a
     assert "A very old one" in admin.text
 
 
-def test_a_search_that_went_on_in_vain_says_so_and_leads_back(world: World, admin: Browser) -> None:
+def test_a_search_that_continued_in_vain_explains_it_and_leads_back(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     for question in ("An old one", "A newer one"):
         world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": question, "productive": False})

@@ -71,7 +71,7 @@ def test_a_model_without_a_price_is_listed_until_it_gets_one(world: World) -> No
     assert cost_of(world, prompt_id) == pytest.approx(3)
 
 
-def test_a_price_is_changed_and_removed_and_the_audit_log_says_so(world: World) -> None:
+def test_a_price_is_changed_and_removed_and_the_audit_log_has_both(world: World) -> None:
     send_call(world, "acme-large")
     made = world.post(PATH, json=PRICE).json
 
@@ -192,7 +192,7 @@ def test_a_session_without_a_price_leads_those_who_may_set_it_to_the_form(
     assert "Set its price" not in admin.text
 
 
-def test_the_usage_page_shows_what_traces_used_beside_the_usage(world: World, admin: Browser) -> None:
+def test_the_usage_page_shows_what_traces_used_next_to_the_usage(world: World, admin: Browser) -> None:
     prompt_id = send_call(world, "gpt-4o-mini", provider="openai")
     send_call(world, "<b>acme</b>")
 

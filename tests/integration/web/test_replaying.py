@@ -86,7 +86,7 @@ def test_a_person_judges_a_step_and_the_verdict_follows(world: World, admin: Bro
     assert "It passes" not in admin.text
 
 
-def test_where_nothing_defines_tools_the_page_says_that_none_was_offered(world: World, admin: Browser) -> None:
+def test_where_nothing_defines_tools_the_page_explains_that_none_was_offered(world: World, admin: Browser) -> None:
     replay = replayed(world, case_of(world, world.prompt()))
     admin.open(f"{admin.base}/replays/{replay['id']}")
 
@@ -167,7 +167,7 @@ def test_the_list_shows_the_last_verdict_and_the_trend_of_each_test_case(world: 
     assert "data-live" not in admin.page
 
 
-def test_versions_tell_how_their_runs_and_replays_went(world: World, admin: Browser) -> None:
+def test_versions_show_how_their_runs_and_replays_went(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "First"})
     for question in ("Hi", "Ho"):
@@ -196,11 +196,11 @@ def test_usage_is_shown_and_downloaded(world: World, member_of: MemberOf) -> Non
 
 
 @pytest.mark.parametrize("query", ["by=colour", "days=12", "days=x"])
-def test_usage_takes_only_its_choices(admin: Browser, query: str) -> None:
+def test_usage_accepts_only_its_choices(admin: Browser, query: str) -> None:
     assert admin.open(f"{admin.base}/usage?{query}").status_code == 400
 
 
-def test_a_replay_says_what_was_played(world: World, admin: Browser) -> None:
+def test_a_replay_names_what_was_played(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     case_id = case_of(world, prompt_id)
     for candidate, played in (("draft", "the draft at that time"), ({"value": "Be brief."}, "the prompt as sent")):

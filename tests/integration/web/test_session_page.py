@@ -1,4 +1,4 @@
-"""The page of a session: what was said and what went wrong, however long it is."""
+"""The page of a session: its conversation and what went wrong, however long it is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def conversation(prompt_id: int, turns: int) -> list[Turn]:
     ]
 
 
-def test_the_first_question_is_the_heading_and_status_time_and_model_stand_below(world: World, admin: Browser) -> None:
+def test_the_first_question_is_the_heading_and_status_time_and_model_are_below(world: World, admin: Browser) -> None:
     path = stored(world, *conversation(world.prompt(), 2))
 
     admin.open(admin.base + path)
@@ -53,7 +53,7 @@ def test_the_first_question_is_the_heading_and_status_time_and_model_stand_below
     assert "Model demo-agent" in words(admin)
 
 
-def test_a_model_that_failed_says_so_where_it_failed_and_the_agent_around_it_does_not_repeat_it(
+def test_a_model_that_failed_shows_it_where_it_failed_and_the_agent_around_it_does_not_repeat_it(
     world: World, admin: Browser
 ) -> None:
     refused = failure("Error code: 429 - Rate limit reached")
@@ -68,7 +68,7 @@ def test_a_model_that_failed_says_so_where_it_failed_and_the_agent_around_it_doe
     assert "invoke_agent failed" not in admin.text
 
 
-def test_an_agent_that_failed_by_itself_says_so(world: World, admin: Browser) -> None:
+def test_an_agent_that_failed_by_itself_shows_it(world: World, admin: Browser) -> None:
     agent = {"gen_ai.operation.name": "invoke_agent"}
     turn = Turn(world.prompt()).chat([message("user", "Hi")], [message("assistant", "Hello")])
     path = stored(world, turn.add(agent, name="invoke_agent support", **failure("Too many iterations")))
@@ -110,7 +110,7 @@ def test_a_long_session_shows_some_turns_and_lists_all(world: World, admin: Brow
 
 
 @pytest.mark.parametrize("turn", ["26", "x", "0", "9" * 19])
-def test_a_turn_that_is_not_there_is_told(world: World, admin: Browser, turn: str) -> None:
+def test_a_turn_that_is_not_there_is_reported(world: World, admin: Browser, turn: str) -> None:
     path = stored(world, *conversation(world.prompt(), 25))
 
     assert admin.open(f"{admin.base}{path}?turn={turn}").status_code in (400, 404)
@@ -182,7 +182,7 @@ def test_a_span_shows_the_beginning_of_a_long_attribute_and_a_link_to_all_of_it(
         "/turns/1/texts/-text",
     ],
 )
-def test_a_part_of_a_session_that_is_not_there_is_told(world: World, admin: Browser, below: str) -> None:
+def test_a_part_of_a_session_that_is_not_there_is_reported(world: World, admin: Browser, below: str) -> None:
     path = stored(world, *conversation(world.prompt(), 1))
 
     assert admin.open(admin.base + path + below).status_code == 404
@@ -212,7 +212,7 @@ def test_json_in_a_text_is_shown_in_lines(world: World, admin: Browser) -> None:
     assert '"name": "Ada"' in admin.text
 
 
-def test_a_session_without_anything_to_check_says_why_instead_of_showing_the_form(world: World, admin: Browser) -> None:
+def test_a_session_without_anything_to_check_explains_it_instead_of_the_form(world: World, admin: Browser) -> None:
     turn = Turn(world.prompt()).chat([message("user", "Where is it?")], **failure("Error code: 429"))
     path = stored(world, turn)
 

@@ -26,7 +26,7 @@ def filled(world: World) -> tuple[int, int]:
     return one, other
 
 
-def test_the_page_lists_the_sessions_of_all_prompts_and_only_exceptions_stand_out(world: World, admin: Browser) -> None:
+def test_the_page_lists_the_sessions_of_all_prompts_and_marks_only_exceptions(world: World, admin: Browser) -> None:
     filled(world)
 
     assert admin.open(f"{admin.base}/sessions").status_code == 200
@@ -57,7 +57,7 @@ def test_filters_stay_in_the_address_and_in_the_files(world: World, admin: Brows
     assert sheet.text.count("\r\n") == 2
 
 
-def test_a_list_by_cost_says_which_sessions_are_sorted_and_exports_all(
+def test_a_list_by_cost_names_which_sessions_are_sorted_and_exports_all(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(world)
@@ -72,7 +72,7 @@ def test_a_list_by_cost_says_which_sessions_are_sorted_and_exports_all(
     assert "Only the newest 1 session of these are sorted." in admin.text
 
 
-def test_a_list_without_sessions_says_what_to_do(world: World, admin: Browser) -> None:
+def test_a_list_without_sessions_explains_what_to_do(world: World, admin: Browser) -> None:
     admin.open(f"{admin.base}/sessions")
     assert "There are no sessions yet" in admin.text
 
@@ -86,7 +86,7 @@ def test_a_filter_that_is_none_is_refused(world: World, admin: Browser) -> None:
     assert admin.open(f"{admin.base}/sessions?list=from+elsewhere&since=30d").status_code == 200
 
 
-def test_a_search_shows_where_it_was_said_and_leads_there(world: World, admin: Browser) -> None:
+def test_a_search_shows_where_the_words_are_and_leads_there(world: World, admin: Browser) -> None:
     say(world, world.prompt(), "One <i>question</i>", "It is <b>possible</b>.", result={"note": "Größe 42 <script>"})
     index(world)
 
@@ -137,7 +137,7 @@ def test_what_is_chosen_is_saved_found_again_and_deleted_after_a_question(world:
     assert "<b>Wrong</b>" not in admin.text
 
 
-def test_a_name_that_is_taken_keeps_the_list_and_says_so_at_the_field(world: World, admin: Browser) -> None:
+def test_a_name_in_use_keeps_the_list_and_is_reported_at_the_field(world: World, admin: Browser) -> None:
     filled(world)
     world.post("/api/v1/session-filters", json={"name": "Wrong", "filters": {"errors": True}})
     admin.open(f"{admin.base}/sessions?failedTool=pay")
@@ -182,7 +182,7 @@ def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(wo
     assert '<option value="yesterday" selected>' in admin.page
 
 
-def test_tokens_that_nobody_told_are_not_shown_as_none(world: World, admin: Browser) -> None:
+def test_tokens_that_were_not_recorded_are_not_shown_as_none(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     world.send(export(span({"service.prompt.id": prompt_id})))
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"]

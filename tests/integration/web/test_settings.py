@@ -1,4 +1,4 @@
-"""Settings that say which models are called and how, and what is kept."""
+"""Settings that decide which models are called and how, and what is kept."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_of_a_long_key_the_last_characters_are_shown(world: World, admin: Browse
     assert "cdefWXYZ" not in admin.page
 
 
-def test_a_check_asks_the_vendor_and_tells_its_words(world: World, admin: Browser, upstream: Upstream) -> None:
+def test_a_check_asks_the_vendor_and_shows_its_words(world: World, admin: Browser, upstream: Upstream) -> None:
     path = path_of(admin, "credentials")
     store(admin, CUSTOM, "sk-right", upstream.base_url(CUSTOM))
     admin.send(f"{path}/{CUSTOM}/check")
@@ -247,7 +247,7 @@ def test_a_key_administers_only_when_that_was_ticked(world: World, admin: Browse
     assert "admin, ingest, read, run, write" in admin.text
 
 
-def test_models_that_nobody_can_ask_stand_apart_until_their_vendor_can_be_called(world: World, admin: Browser) -> None:
+def test_models_that_can_not_be_called_are_apart_until_their_vendor_has_a_key(world: World, admin: Browser) -> None:
     def parts() -> tuple[str, str]:
         above, _, folded = admin.open(path_of(admin, "models")).text.partition('id="without-key"')
         return above, folded.partition("</details>")[0]
@@ -265,7 +265,7 @@ def test_models_that_nobody_can_ask_stand_apart_until_their_vendor_can_be_called
     assert ("llama3" in above, "llama3" in folded, f"vendor={CUSTOM}" in folded) == (True, False, False)
 
 
-def test_a_default_model_that_nobody_can_ask_is_told_about(world: World, admin: Browser) -> None:
+def test_a_default_model_that_can_not_be_called_is_reported(world: World, admin: Browser) -> None:
     model_id = add_model(world, admin, "")
     world.container.services.models.choose(organization_id=world.organization_id, model_id=model_id, is_default=True)
 

@@ -40,11 +40,11 @@ def test_signing_in_leads_nowhere_else(world: World, admin: Browser, elsewhere: 
 
 
 def without_tokens(page: str) -> str:
-    """Return a page without the forms' tokens, which are masked anew in each."""
+    """Return a page without the forms' tokens, which are masked differently in each."""
     return re.sub(r'(name="csrf" value=")\w+', r"\1", page)
 
 
-def test_a_wrong_password_and_an_unknown_email_are_told_alike(world: World, admin: Browser) -> None:
+def test_a_wrong_password_and_an_unknown_email_get_the_same_answer(world: World, admin: Browser) -> None:
     stranger = Browser(world)
 
     wrong = stranger.sign_in(admin.email, "something else")
@@ -91,7 +91,7 @@ def test_a_session_ends_after_its_time(world: World, admin: Browser) -> None:
     assert answer.status_code == 303
 
 
-def test_a_clock_that_jumps_signs_nobody_out_for_good(world: World, admin: Browser) -> None:
+def test_a_clock_that_jumps_signs_no_user_out_for_good(world: World, admin: Browser) -> None:
     container = world.container
     late = container.now() + 2 * SESSION
     later = beside(container, now=lambda: late)

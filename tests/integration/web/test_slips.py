@@ -21,7 +21,7 @@ from tests.support.world import World
 MemberOf = Callable[[Role], Browser]
 
 
-def test_an_archived_prompt_comes_back_by_the_button_beside_the_message(world: World, admin: Browser) -> None:
+def test_an_archived_prompt_comes_back_by_the_button_next_to_the_message(world: World, admin: Browser) -> None:
     prompt = f"{admin.base}/prompts/{world.prompt()}"
     admin.open(f"{prompt}/archive")
     assert "Nothing is deleted" in admin.text
@@ -69,7 +69,7 @@ def test_a_message_waits_for_a_page_while_a_preview_is_answered(world: World, ad
     assert "reprise_flash" not in admin.cookies
 
 
-def test_a_policy_that_removes_rows_asks_and_says_how_many(world: World, admin: Browser) -> None:
+def test_a_policy_that_removes_rows_asks_and_names_how_many(world: World, admin: Browser) -> None:
     path, policies = f"{admin.base}/settings/data", world.container.services.data_policies
     for question in ("One?", "Two?"):
         world.post("/api/v1/prompts/run", json={"id": world.prompt(), "question": question, "productive": False})
@@ -144,14 +144,14 @@ def test_the_last_run_counts_the_test_cases_that_the_list_does_not_show(world: W
         assert "All 2 of this run" in admin.text
 
 
-def test_a_run_without_test_cases_says_so(world: World, admin: Browser) -> None:
+def test_a_run_without_test_cases_explains_it(world: World, admin: Browser) -> None:
     path = f"{admin.base}/prompts/{world.prompt()}/test-cases"
     admin.open(path)
 
     assert admin.send(path, do="all").headers["location"] == path
 
 
-def test_replays_started_together_are_one_page_that_says_how_many_passed(world: World, admin: Browser) -> None:
+def test_replays_started_together_are_one_page_that_counts_how_many_passed(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
     good, bad = case_of(world, prompt_id), case_of(world, prompt_id)
     for case in (good, bad):

@@ -1,4 +1,4 @@
-"""The conversations beside the editor: what a question goes on with, whom it is put to, and how its answer comes."""
+"""The conversations next to the editor: what a question continues, which model is asked, and how its answer comes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_new_conversation_has_nothing_of_the_old_one_and_keeps_what_was_writte
     assert 'name="run"' not in admin.page
 
 
-def test_a_version_and_another_model_answer_beside_the_draft(world: World, admin: Browser) -> None:
+def test_a_version_and_another_model_answer_next_to_the_draft(world: World, admin: Browser) -> None:
     prompt_id, other = world.prompt(), second_model(world)
     edit(admin, prompt_id, do="commit", value=TEXT)
     committed = world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]
@@ -170,7 +170,7 @@ def test_a_session_that_is_not_there_is_not_gone_on_with(world: World, admin: Br
     assert admin.open(f"{admin.base}/prompts/{world.prompt()}/edit?session={'0' * 32}").status_code == 404
 
 
-def test_a_call_that_nothing_answered_is_told_to_be_none(world: World, admin: Browser) -> None:
+def test_a_call_without_a_result_is_marked_so(world: World, admin: Browser) -> None:
     [run_id] = ask(world, admin, world.prompt(), "Look!")
     run = row(world, run_id)
     assert run.outcome is not None
@@ -238,7 +238,7 @@ def test_a_placeholder_is_removed_and_the_others_stay(world: World, admin: Brows
     assert re.findall(r'name="placeholder.\d.key" value="(\w*)"', admin.page) == ["akey", "ckey", ""]
 
 
-def test_a_slot_with_spaces_is_warned_about_and_the_length_is_told(world: World, admin: Browser) -> None:
+def test_a_slot_with_spaces_is_warned_about_and_the_length_is_shown(world: World, admin: Browser) -> None:
     path = f"{admin.base}/prompts/{world.prompt()}/preview"
     admin.open("/account")
 
@@ -248,7 +248,7 @@ def test_a_slot_with_spaces_is_warned_about_and_the_length_is_told(world: World,
     assert "characters, about 21 tokens" in admin.text
 
 
-def test_the_page_of_a_run_that_waits_takes_all_that_is_yet_to_come(world: World, admin: Browser) -> None:
+def test_the_page_of_a_run_that_waits_receives_all_that_is_yet_to_come(world: World, admin: Browser) -> None:
     runs = world.container.services.runs
     command = RunCommand(prompt_id=world.prompt(), question="Hello?", productive=False)
     run_id = runs.start(command, project_id=world.project_id).run_id

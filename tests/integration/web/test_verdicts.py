@@ -70,7 +70,7 @@ def test_a_lost_tool_leads_to_the_step_that_calls_it(world: World, admin: Browse
     assert 'href="#step-2"' in admin.page
 
 
-def test_each_step_says_what_decided_it_and_which_values_it_lost(
+def test_each_step_shows_what_decided_it_and_which_values_it_lost(
     world: World, admin: Browser, upstream: Upstream
 ) -> None:
     case = make_case(world, record(world, prompt(world, **TOOLS), [REFUNDED]))
@@ -87,7 +87,7 @@ def test_each_step_says_what_decided_it_and_which_values_it_lost(
     assert "refund_order writes as nothing marks it as read-only" in read
 
 
-def test_a_person_overrules_a_judge_and_the_list_says_how_often_they_agree(
+def test_a_person_overrules_a_judge_and_the_list_shows_how_often_they_agree(
     world: World, admin: Browser, upstream: Upstream
 ) -> None:
     prompt_id = prompt(world)
@@ -128,9 +128,7 @@ def test_what_answered_a_call_is_marked(
     assert words in shown(admin, replayed(world, case["id"]))
 
 
-def test_tools_that_only_the_recording_has_are_said_to_be_from_it(
-    world: World, admin: Browser, upstream: Upstream
-) -> None:
+def test_tools_that_only_the_recording_has_are_marked_so(world: World, admin: Browser, upstream: Upstream) -> None:
     defined = replace(THANKS, offered=({"name": "get_order", "parameters": {"type": "object"}},))
     case = make_case(world, record(world, prompt(world, languageModelConfig={}), [defined]))
     upstream.script(Reply(text="You are welcome."))

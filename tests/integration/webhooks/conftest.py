@@ -42,7 +42,7 @@ class Hook:
         self.deliverer(later).deliver(project_id=self.world.project_id, webhook_id=self.id)
 
     def is_due(self, later: timedelta = timedelta()) -> bool:
-        """Tell if the clock would send a message for the webhook; if so, it is reserved from now on."""
+        """Return True if the clock would send a message for the webhook; if so, it is reserved from then on."""
         return self.id in {due.webhook_id for due in self.deliverer(later).due()}
 
     def deliveries(self) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def hook(world: World, receiver: Receiver) -> Hook:
-    """A webhook that is told of everything."""
+    """A webhook that is sent every event."""
     return new_hook(world, receiver.url)
 
 

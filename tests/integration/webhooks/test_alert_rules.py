@@ -56,7 +56,7 @@ def told(hook: Hook) -> list[tuple[str, Any]]:
     return [(one["event"], one["data"]["value"]) for one in alerts]
 
 
-def test_errors_above_the_threshold_are_told_once_and_so_is_the_recovery(world: World, hook: Hook) -> None:
+def test_errors_above_the_threshold_are_sent_once_and_so_is_the_recovery(world: World, hook: Hook) -> None:
     prompt_id = committed(world)
     path = rule(world)
     session(world, prompt_id)
@@ -76,7 +76,7 @@ def test_errors_above_the_threshold_are_told_once_and_so_is_the_recovery(world: 
     assert world.get(path).json["firingSince"] is None
 
 
-def test_sessions_before_the_window_do_not_count_and_too_few_say_nothing(world: World, hook: Hook) -> None:
+def test_sessions_before_the_window_do_not_count_and_too_few_send_nothing(world: World, hook: Hook) -> None:
     prompt_id = committed(world)
     path, strict = rule(world), rule(world, minSessions=2)
     session(world, prompt_id, fails=True)
@@ -86,7 +86,7 @@ def test_sessions_before_the_window_do_not_count_and_too_few_say_nothing(world: 
     assert told(hook) == [("alert.started", 1.0), ("alert.ended", None)]
 
 
-def test_a_rule_of_a_prompt_looks_at_that_prompt_alone_and_goes_with_it(world: World, hook: Hook) -> None:
+def test_a_rule_of_a_prompt_looks_only_at_that_prompt_and_goes_with_it(world: World, hook: Hook) -> None:
     watched, other = committed(world, "Watched"), committed(world, "Other")
     path = rule(world, promptId=watched)
     session(world, other, fails=True)
@@ -100,7 +100,7 @@ def test_a_rule_of_a_prompt_looks_at_that_prompt_alone_and_goes_with_it(world: W
     assert world.get(path).status_code == 404
 
 
-def test_costs_of_traced_calls_and_of_runs_are_told_apart(world: World, hook: Hook) -> None:
+def test_costs_of_traced_calls_and_of_runs_are_separate_alerts(world: World, hook: Hook) -> None:
     prompt_id = committed(world)
     price = {"model": "acme-priced", "promptPrice": 3, "completionPrice": 0}
     assert world.post("/api/v1/model-prices", json=price).status_code == 201
@@ -113,7 +113,7 @@ def test_costs_of_traced_calls_and_of_runs_are_told_apart(world: World, hook: Ho
     assert told(hook) == [("alert.started", 3.0)]
 
 
-def test_two_clocks_tell_of_a_change_once(world: World, hook: Hook) -> None:
+def test_two_clocks_send_a_change_once(world: World, hook: Hook) -> None:
     rule(world)
     session(world, committed(world), fails=True)
     service = world.container.services.alerts
@@ -123,7 +123,7 @@ def test_two_clocks_tell_of_a_change_once(world: World, hook: Hook) -> None:
     assert told(hook) == [("alert.started", 1.0)]
 
 
-def test_a_rule_that_changes_starts_anew_and_tells_its_end(world: World, hook: Hook) -> None:
+def test_a_rule_that_changes_starts_again_and_sends_its_end(world: World, hook: Hook) -> None:
     path = rule(world)
     session(world, committed(world), fails=True)
     evaluate(world)
@@ -155,7 +155,7 @@ def test_a_paused_rule_is_not_evaluated_until_it_is_enabled(world: World, hook: 
     assert told(hook) == [("alert.started", 1.0)]
 
 
-def test_a_clock_that_read_a_rule_before_its_change_tells_nothing(world: World, hook: Hook) -> None:
+def test_a_clock_that_read_a_rule_before_its_change_sends_nothing(world: World, hook: Hook) -> None:
     path = rule(world)
     session(world, committed(world), fails=True)
     service = world.container.services.alerts

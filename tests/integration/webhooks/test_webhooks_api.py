@@ -46,7 +46,7 @@ def test_the_secret_is_shown_once_and_stored_sealed(world: World) -> None:
     assert not any(hook.secret in secret for secret in stored)
 
 
-def test_a_change_leaves_the_rest_as_it_is(world: World) -> None:
+def test_a_change_keeps_the_other_fields(world: World) -> None:
     hook = new_hook(world, URL)
     changed = world.patch(hook.path, json={"events": ["spans.rejected", "label.moved", "label.moved"]})
     assert (changed.json["url"], changed.json["events"]) == (URL, ["label.moved", "spans.rejected"])
@@ -66,7 +66,7 @@ def test_a_test_of_a_disabled_webhook_is_refused(world: World) -> None:
     assert world.post(f"{hook.path}/test", json={}).status_code == 409
 
 
-def test_changes_are_audited_with_the_host_alone(world: World) -> None:
+def test_changes_are_audited_with_only_the_host(world: World) -> None:
     hook = new_hook(world, "https://hooks.slack.com/services/T0/B0/token")
     world.patch(hook.path, json={"enabled": False})
     world.post(f"{hook.path}/secret", json={})

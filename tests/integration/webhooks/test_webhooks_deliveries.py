@@ -84,9 +84,7 @@ def test_a_webhook_has_one_message_at_a_time_and_another_when_its_worker_died(wo
     assert hook.is_due(RESERVED_FOR + timedelta(seconds=1))
 
 
-def test_workers_that_take_a_webhook_at_once_make_each_delivery_once(
-    world: World, hook: Hook, receiver: Receiver
-) -> None:
+def test_concurrent_workers_of_a_webhook_make_each_delivery_once(world: World, hook: Hook, receiver: Receiver) -> None:
     for number in range(8):
         committed(world, str(number))
     workers = [Thread(target=hook.deliver) for _ in range(6)]
@@ -117,7 +115,7 @@ def test_a_disabled_webhook_waits_until_it_is_enabled(world: World, hook: Hook, 
     assert hook.is_due()
 
 
-def test_a_removed_webhook_takes_its_deliveries_along(world: World, hook: Hook) -> None:
+def test_removing_a_webhook_removes_its_deliveries(world: World, hook: Hook) -> None:
     committed(world)
     assert world.delete(hook.path).status_code == 204
     assert world.get(hook.path).status_code == 404

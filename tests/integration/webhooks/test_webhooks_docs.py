@@ -1,4 +1,4 @@
-"""The commands of docs/webhooks.md do what it says."""
+"""The commands of docs/webhooks.md work as the page shows."""
 
 from __future__ import annotations
 

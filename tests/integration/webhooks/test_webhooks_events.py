@@ -16,7 +16,7 @@ def told(hook: Hook) -> list[tuple[str, Any]]:
     return [(delivery["event"], delivery["data"]) for delivery in hook.deliveries()]
 
 
-def test_a_commit_is_told_with_a_signature_that_the_secret_verifies(
+def test_a_commit_is_sent_with_a_signature_that_the_secret_verifies(
     world: World, hook: Hook, receiver: Receiver
 ) -> None:
     prompt_id = committed(world)
@@ -52,7 +52,7 @@ def test_the_clock_sends_what_is_due_and_a_worker_delivers_it(world: World, hook
     assert len(receiver.received) == 1
 
 
-def test_a_later_commit_has_its_message_and_one_that_is_refused_is_not_told(world: World, hook: Hook) -> None:
+def test_a_later_commit_has_its_message_and_one_that_is_refused_is_not_sent(world: World, hook: Hook) -> None:
     prompt = f"/api/v1/prompts/{committed(world)}"
     world.patch(prompt, json={"value": "Be brief."})
     assert world.post(f"{prompt}/commit", json={"message": "Brevity"}).status_code == 201
@@ -60,7 +60,7 @@ def test_a_later_commit_has_its_message_and_one_that_is_refused_is_not_told(worl
     assert [data["message"] for _, data in told(hook)] == ["Initial commit", "Brevity"]
 
 
-def test_a_moved_label_is_told_and_one_that_stays_is_not(world: World, hook: Hook) -> None:
+def test_a_moved_label_is_sent_and_one_that_stays_is_not(world: World, hook: Hook) -> None:
     prompt = f"/api/v1/prompts/{committed(world)}"
     commit_hash = world.get(prompt).json["commitHash"]
     for _ in range(2):
@@ -74,7 +74,7 @@ def test_a_moved_label_is_told_and_one_that_stays_is_not(world: World, hook: Hoo
     assert (moved["label"], moved["commitHash"], moved["previousCommitHash"]) == ("production", commit_hash, None)
 
 
-def test_an_experiment_is_told_once_when_it_ends(world: World, hook: Hook) -> None:
+def test_an_experiment_is_sent_once_when_it_ends(world: World, hook: Hook) -> None:
     prompt = f"/api/v1/prompts/{committed(world)}"
     case = world.post(f"{prompt}/test-cases", json={"question": "Who?", "expectedAnswer": "Who?"})
     assert case.status_code == 201, case.text
@@ -90,7 +90,7 @@ def test_an_experiment_is_told_once_when_it_ends(world: World, hook: Hook) -> No
     ]
 
 
-def test_rejected_spans_are_told_together_by_their_causes_and_once(world: World, hook: Hook) -> None:
+def test_rejected_spans_are_sent_together_by_their_causes_and_once(world: World, hook: Hook) -> None:
     turns = (RecordedTurn("Hello", "Hi"),)
     for conversation in ("a", "b"):
         batch = export(2**40, conversation, turns, start_ns=1_770_000_000_000_000_000)
@@ -104,7 +104,7 @@ def test_rejected_spans_are_told_together_by_their_causes_and_once(world: World,
     assert sum(cause["count"] for cause in data["causes"]) == rejected
 
 
-def test_a_new_webhook_is_not_told_of_spans_that_were_rejected_before(world: World, receiver: Receiver) -> None:
+def test_a_new_webhook_is_not_sent_spans_that_were_rejected_before(world: World, receiver: Receiver) -> None:
     batch = export(2**40, "a", (RecordedTurn("Hello", "Hi"),), start_ns=1_770_000_000_000_000_000)
     assert world.send(batch).status_code == 400
     hook = new_hook(world, receiver.url)
@@ -112,7 +112,7 @@ def test_a_new_webhook_is_not_told_of_spans_that_were_rejected_before(world: Wor
     assert told(hook) == []
 
 
-def test_what_a_webhook_does_not_want_or_is_disabled_for_is_not_told(world: World, receiver: Receiver) -> None:
+def test_what_a_webhook_does_not_want_or_is_disabled_for_is_not_sent(world: World, receiver: Receiver) -> None:
     other = new_hook(world, receiver.url, events=["label.moved"])
     disabled = new_hook(world, receiver.url, enabled=False)
     committed(world)

@@ -1,4 +1,4 @@
-"""Webhooks are told nothing of conversations, masked or not, and what they were told goes when it is erased or old."""
+"""Webhooks receive nothing of conversations, masked or not, and what was sent is removed when it is erased or old."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def failing(prompt_id: int | None, **fields: Any) -> dict[str, Any]:
 
 
 def finished_in_vain(world: World, upstream: Upstream) -> None:
-    """Play an experiment of a recorded session whose replays all end with the vendor's words about it."""
+    """Play an experiment of a recorded session with replays that all end with the vendor's error about it."""
     stored = {"apiKey": "sk-x", "baseUrl": upstream.base_url("OPENAI")}
     assert world.put("/api/v1/credentials/OPENAI", json=stored).status_code == 200
     world.container.services.models.sync_catalogue()

@@ -1,6 +1,6 @@
-"""Twice the input takes at most about twice the steps, on the worst shape that a caller, a model or a trace can send.
+"""Twice the input needs at most about twice the steps, on the worst shape that a caller, a model or a trace can send.
 
-Each row names a function and a shape. Cores that have a test of their costs beside their other tests have no row here:
+Each row names a function and a shape. Cores with a separate test of their costs have no row here:
 sessions, inflated bodies, JSON Schemas, diffs, replays and the search.
 """
 
@@ -185,7 +185,7 @@ CALLS: dict[str, Callable[[int], Work]] = {
     "otlp.logs: equal records": lambda n: partial(decode_logs, records(n), 1, protobuf=False, limit=10**6),
     "otlp.numbered: numbered attributes": lambda n: lambda: gather({f"p.{i}.x.{i}.y": 1 for i in range(n)}, "p."),
     "otlp.numbered: no numbers": lambda n: lambda: gather({f"p.x{i}.{'a.' * 14}y": 1 for i in range(n)}, "p."),
-    "otlp.values: lists beside each other": lambda n: lambda: too_deep([[[]] * 4 for _ in range(n)]),
+    "otlp.values: many lists in a list": lambda n: lambda: too_deep([[[]] * 4 for _ in range(n)]),
     "otlp.values: JSON of empty lists": lambda n: lambda: json_or_text("[" + "[]," * 4 * n + "[]]"),
     "otlp.toolio: the text of a dict": lambda n: lambda: recorded_arguments(f"{{'a': [{'None, ' * n}0]}}"),
     "otlp.toolio: escapes in a message": (
@@ -201,11 +201,11 @@ CALLS: dict[str, Callable[[int], Work]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_twice_the_input_takes_at_most_about_twice_the_calls(name: str) -> None:
+def test_twice_the_input_needs_at_most_about_twice_the_calls(name: str) -> None:
     bound = 2.1 * calls_of(CALLS[name](200)) + 20
     assert calls_of(CALLS[name](400), at_most=bound) <= bound
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_twice_the_input_takes_at_most_about_twice_the_copies(name: str) -> None:
+def test_twice_the_input_needs_at_most_about_twice_the_copies(name: str) -> None:
     assert growth_of(COPIES[name], 60) <= 2.2

@@ -1,4 +1,4 @@
-"""Encrypted content can be read with its key alone, and can't be changed."""
+"""Encrypted content can be read only with its key, and can't be changed."""
 
 from __future__ import annotations
 

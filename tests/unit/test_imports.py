@@ -1,4 +1,4 @@
-"""Modules that make a process slow to start are imported when they are first used, in programs beside the app too."""
+"""Modules that make a process slow to start are imported when they are first used, also in programs outside the app."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_benchmark_and_what_takes_the_screenshots_find_what_they_import(name: str) -> None:
+def test_a_benchmark_and_the_maker_of_screenshots_find_what_they_import(name: str) -> None:
     assert import_module(name)
 
 

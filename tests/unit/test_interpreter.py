@@ -42,9 +42,9 @@ pytestmark = pytest.mark.slow
 MOST_S = 0.05
 CHARACTERS = 1_000_000
 PAGE, PROMPT = 250_000, 500_000
-"""Characters of a text on a page of its own, and of a prompt."""
+"""Characters of a text on a separate page, and of a prompt."""
 
-# Pieces that are repeated to the size that a place takes.
+# Pieces that are repeated to the size of a place.
 PIECES: dict[str, str] = {
     "letters": "a",
     "words": "word ",

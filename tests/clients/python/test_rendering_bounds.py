@@ -14,7 +14,7 @@ def work(text: str, *, at_most: int = 0) -> int:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_twice_the_text_takes_at_most_twice_the_work(name: str) -> None:
+def test_twice_the_text_needs_at_most_twice_the_work(name: str) -> None:
     make = HOSTILE[name]
     n = 4_000 // len(make(1)) + 1
     bound = 2 * work(make(n)) + 200

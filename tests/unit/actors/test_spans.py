@@ -69,7 +69,7 @@ def test_a_batch_is_stored_and_its_receipt_returned(actor: Actor, here: BatchesH
     actor.go_on.release()
     message = actor.message("a")
     assert here.store(message, 1) == STORED
-    assert here.join(message, 1) is None  # its claim is gone, so nobody asks
+    assert here.join(message, 1) is None  # its claim is gone, so no caller asks
 
 
 def test_an_organization_waits_for_its_place_and_another_one_does_not(

@@ -1,4 +1,4 @@
-"""Operations: what their responders take from a request, and make of a result."""
+"""Operations: what their responders read from a request, and make of a result."""
 
 from __future__ import annotations
 

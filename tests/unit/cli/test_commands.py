@@ -1,4 +1,4 @@
-"""The command line on a folder of its own: each command's output, errors in one line, exit codes."""
+"""The command line on a separate folder: each command's output, errors in one line, exit codes."""
 
 import re
 import sqlite3
@@ -142,7 +142,7 @@ def test_revoking_an_unknown_key_is_one_line_and_exit_code_1(reprise: Reprise) -
     assert (failed.exit_code, failed.output) == (1, "Error: There is no such API key, or it was revoked before.\n")
 
 
-def test_keys_before_init_say_what_to_do(reprise: Reprise) -> None:
+def test_keys_before_init_explain_what_to_do(reprise: Reprise) -> None:
     reprise("db", "upgrade")
     failed = reprise("keys", "list")
     assert (failed.exit_code, failed.output) == (1, "Error: There is no project yet: run `reprise init`.\n")
@@ -163,7 +163,7 @@ def test_keys_before_init_say_what_to_do(reprise: Reprise) -> None:
         "erase project 1 --yes",
     ],
 )
-def test_what_needs_a_database_says_how_one_is_made_and_makes_nothing(
+def test_what_needs_a_database_explains_how_one_is_made_and_makes_nothing(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, reprise: Reprise
 ) -> None:
     fresh, used = tmp_path / "fresh", tmp_path / "used"
@@ -228,7 +228,7 @@ def test_the_doctor_sends_a_database_without_a_schema_to_be_upgraded(reprise: Re
 
 @pytest.fixture
 def services_away(reprise: Reprise, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MySQL and Redis where nobody listens."""
+    """Addresses of MySQL and Redis where no server listens."""
     pytest.importorskip("MySQLdb", reason="the MySQL driver is compiled only where its headers are")
     monkeypatch.setenv("DATABASE_URL", "mysql://nobody@127.0.0.1:9/none")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")

@@ -61,7 +61,7 @@ def until_waiting(coalescer, count):
 
 
 class Late(Coalescer):
-    """The time of those who wait is over when `is_over` says so of their ticket."""
+    """The wait of a caller is over when `is_over` returns True for its ticket."""
 
     def __init__(self, ask, is_over):
         super().__init__(ask, wait_s=0)
@@ -73,7 +73,7 @@ class Late(Coalescer):
         super()._give_up(ticket)
 
 
-def test_who_comes_alone_asks_alone():
+def test_a_single_caller_asks_by_itself():
     asked = []
     double = Coalescer(lambda questions: asked.append(questions) or [question * 2 for question in questions])
 
@@ -92,7 +92,7 @@ def test_who_comes_meanwhile_is_asked_for_together_and_gets_the_own_answer(pool,
     assert [sorted(together) for together in source.asked] == [[0], list(range(1, 10))]
 
 
-def test_nobody_joins_a_question_that_is_under_way(pool, source, double):
+def test_no_caller_joins_a_question_that_is_under_way(pool, source, double):
     """A request sent before a commit may be answered with the state before it."""
     first = pool.submit(double, 1)
     until_asked(source)
@@ -143,7 +143,7 @@ def in_a_known_thread(pool, coalescer, question, threads):
     return pool.submit(ask)
 
 
-def test_whose_thread_is_ended_when_it_is_to_ask_leaves_that_to_the_next(pool, source, double):
+def test_a_caller_with_a_thread_that_ends_before_it_asks_leaves_that_to_the_next(pool, source, double):
     threads = []
     first = pool.submit(double, 0)
     until_asked(source)
@@ -161,7 +161,7 @@ def test_whose_thread_is_ended_when_it_is_to_ask_leaves_that_to_the_next(pool, s
     assert source.asked == [[0], [1], [2]]
 
 
-def test_whose_thread_is_ended_in_the_line_is_never_called(pool, source):
+def test_a_caller_with_a_thread_that_ends_in_the_line_is_never_called(pool, source):
     threads, ended_from_outside = [], threading.Event()
     double = Late(source, lambda _ticket: ended_from_outside.is_set())
     first = pool.submit(double, 0)
@@ -177,7 +177,7 @@ def test_whose_thread_is_ended_in_the_line_is_never_called(pool, source):
     assert [first.result(60), double(1), double(2)] == [0, 2, 4]
 
 
-def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, double):
+def test_an_error_reaches_all_who_asked_together_and_no_other(pool, source, double):
     first = pool.submit(double, "good")
     until_asked(source)
     bad = [pool.submit(double, question) for question in ("bad", "beside")]
@@ -192,7 +192,7 @@ def test_an_error_reaches_all_who_asked_together_and_nobody_else(pool, source, d
     assert double("after") == "afterafter"
 
 
-def test_who_waits_too_long_gives_up_and_keeps_nobody_from_asking(pool, source):
+def test_a_caller_that_waits_too_long_gives_up_and_keeps_no_other_from_asking(pool, source):
     double = Coalescer(source, wait_s=0)
     first = pool.submit(double, 1)
     until_asked(source)
@@ -204,7 +204,7 @@ def test_who_waits_too_long_gives_up_and_keeps_nobody_from_asking(pool, source):
     assert source.asked == [[1], [3]]
 
 
-def test_who_is_asked_for_waits_for_the_answer_however_long_it_takes(pool, source):
+def test_a_caller_that_is_asked_for_waits_for_the_answer_however_long_it_lasts(pool, source):
     double = Late(source, lambda ticket: ticket not in double._waiting)
     first = pool.submit(double, 0)
     until_asked(source)
@@ -350,7 +350,7 @@ def test_nothing_is_kept_of_projects_without_changes(source, commit):
     assert not commit._by_project
 
 
-def test_a_change_that_is_refused_fails_alone(pool, source, commit):
+def test_only_the_change_that_is_refused_fails(pool, source, commit):
     changes = together(pool, source, commit, 1, "bad", 3)
 
     assert [changes[0].result(), changes[2].result()] == [2, 6]
@@ -359,7 +359,7 @@ def test_a_change_that_is_refused_fails_alone(pool, source, commit):
     assert source.asked == [[0], [1, "bad", 3], [1], ["bad"], [3]]
 
 
-def test_a_change_that_comes_alone_is_refused_once(source, commit):
+def test_a_single_change_is_refused_once(source, commit):
     source.gate.release(100)
 
     with pytest.raises(Invalid, match="no answer"):

@@ -19,7 +19,7 @@ def clock() -> Clock:
 
 
 def is_outage(error: BaseException) -> bool | None:
-    """A time-out is an outage, an error of the server's own shows that it answers; no other error says anything."""
+    """A time-out is an outage, an error of the server shows that it answers; other errors are no evidence."""
     return {TimeoutError: True, ValueError: False}.get(type(error))
 
 

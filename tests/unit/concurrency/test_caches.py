@@ -68,7 +68,7 @@ def test_a_reading_that_fails_keeps_nothing() -> None:
     assert cache.get("a") is None
 
 
-def test_of_more_values_than_it_may_hold_a_timed_cache_begins_anew() -> None:
+def test_a_timed_cache_starts_again_when_it_holds_too_many_values() -> None:
     cache: TimedCache[int] = TimedCache(3600, most=2)
     for key in range(3):
         cache.put(key, key, time.monotonic())

@@ -1,4 +1,4 @@
-"""No organization takes what others need, and alone it gets everything."""
+"""No organization occupies what others need, and a single one gets everything."""
 
 import pytest
 from hypothesis import assume, given
@@ -11,7 +11,7 @@ PLACES, PERCENT = st.integers(1, 200), st.integers(1, 100)
 
 
 @given(places=PLACES, percent=PERCENT)
-def test_alone_an_organization_gets_every_place_and_no_more(places: int, percent: int) -> None:
+def test_a_single_organization_gets_every_place_and_no_more(places: int, percent: int) -> None:
     shares = Shares(Quota.of(places, percent))
 
     assert sum(shares.take(1) for _ in range(2 * places + 2)) == places
@@ -77,7 +77,7 @@ def test_a_quota_has_no_more_places_than_wanted() -> None:
 
 
 class Organizations(RuleBasedStateMachine):
-    """Any number of organizations that take and leave places in any order."""
+    """Any number of organizations that occupy and leave places in any order."""
 
     @initialize(places=st.integers(1, 12), percent=PERCENT)
     def begin(self, places: int, percent: int) -> None:

@@ -1,4 +1,4 @@
-"""Turns go to those whose organization has fewest, however many of another one's wait."""
+"""Turns go to the organization that has fewest, however many of another one wait."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_none_has_a_third_turn_before_each_who_waits_has_one() -> None:
     line = (GREEDY, GREEDY, OTHER, GREEDY, OTHER, THIRD)
     for organization_id in line:
         begun.begin(organization_id)
-    # One has the place of one alone, another the one that is kept free.
+    # One has the place of a single organization, another the one that is kept free.
     assert begun.order == [GREEDY, OTHER]
 
     for count in range(3, len(line) + 1):
@@ -65,7 +65,7 @@ def test_none_has_a_third_turn_before_each_who_waits_has_one() -> None:
     assert sorted(begun.order) == sorted(line)
 
 
-def test_who_waits_too_long_is_counted_and_told_to_come_back_and_takes_no_turn() -> None:
+def test_a_caller_that_waits_too_long_is_counted_and_asked_to_come_back_and_gets_no_turn() -> None:
     refused: list[None] = []
     turns = Turns(Quota.of(1, 25), on_refused=lambda: refused.append(None))
     with ExitStack() as held:

@@ -31,7 +31,7 @@ def test_sentinels_are_named_with_the_service_that_they_watch() -> None:
     )
     found = Sentinels.in_url("redis+sentinel://me:s%40fe@a/prime/3")
     assert found == Sentinels([("a", 26379)], "prime", 3, "me", "s@fe")
-    # As in Redis's own URLs, a password may stand without a user.
+    # As in Redis's URLs, a password may come without a user.
     assert Sentinels.in_url("redis+sentinel://:safe@a/prime") == Sentinels([("a", 26379)], "prime", 0, None, "safe")
 
 

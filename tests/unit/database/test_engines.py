@@ -107,7 +107,7 @@ def test_a_change_past_its_deadline_is_not_committed(database: Database) -> None
     assert ask(database, "SELECT count(*) FROM late") == 0
 
 
-def test_after_a_statement_to_a_server_that_stands_still_the_others_fail_at_once(
+def test_after_a_statement_to_a_server_that_hangs_the_others_fail_at_once(
     database: Database, in_front: StillServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.database.engines.OUTAGE_S", 0)
@@ -122,7 +122,7 @@ def test_after_a_statement_to_a_server_that_stands_still_the_others_fail_at_once
                 ask(database)
 
 
-def test_a_slow_statement_makes_nobody_fail_while_the_server_answers_others(
+def test_a_slow_statement_makes_no_other_fail_while_the_server_answers_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.database.engines.OUTAGE_S", 0)

@@ -68,7 +68,7 @@ def errors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_a_server_that_takes_no_more_connections_keeps_those_that_it_has(
+def test_a_server_that_accepts_no_more_connections_keeps_those_that_it_has(
     of_one_connection: Database, errors: list[int]
 ) -> None:
     with of_one_connection.write() as connection:
@@ -77,7 +77,7 @@ def test_a_server_that_takes_no_more_connections_keeps_those_that_it_has(
         assert connection.scalar(text("SELECT 7")) == 7
 
 
-def test_a_server_that_does_not_answer_is_left_and_told_of_once(
+def test_a_server_that_does_not_answer_is_left_and_reported_once(
     database: Database, mariadb: MariaDB, errors: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also the statement that waits for the server ends."""

@@ -38,7 +38,7 @@ def test_the_beginning_of_a_packed_form_suffices_for_that_of_its_text(text: str,
 @pytest.mark.slow
 @pytest.mark.parametrize("characters", [1, 100, 500, 10_000, 100_000])
 def test_the_beginning_suffices_where_it_is_what_compresses_worst(characters: int) -> None:
-    """What stands once at the beginning gets the longest codes; what no code makes shorter is stored as it is."""
+    """What occurs once at the beginning gets the longest codes; what no code makes shorter is stored unchanged."""
     random = Random(1)
     rare = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(characters))
     for rest in ("a" * 2_000_000, "".join(random.choices("abc", (100, 10, 1), k=2_000_000))):
@@ -59,7 +59,7 @@ def test_no_text_but_one_that_looks_packed_becomes_longer(alphabet: str, seed: i
     assert len(pack(text)) <= len(text.encode()) or text.startswith(MARK)
 
 
-def test_a_long_text_is_packed_and_a_short_one_stays_as_it_is() -> None:
+def test_a_long_text_is_packed_and_a_short_one_is_not() -> None:
     assert pack(LONG).startswith(MARK)
     assert len(pack(LONG)) < len(LONG.encode()) / 10
     short = LONG[: FROM_CHARACTERS - 1]

@@ -41,7 +41,7 @@ def others(database: str) -> Iterator[list[Other]]:
 
 
 def start(others: list[Other], database: str) -> Other:
-    """Another process that takes its turn, says so, and has it until it is told something."""
+    """Another process that gets its turn, reports it, and has it until it receives a line."""
     argv = [sys.executable, "-c", OTHER, database]
     others.append(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     return others[-1]
@@ -91,7 +91,7 @@ def test_a_turn_ends_with_its_process(database: str, others: list[Other]) -> Non
         assert other.wait() < 0
 
 
-def test_nobody_waits_for_ever_for_a_process_that_is_stopped(
+def test_no_caller_waits_for_ever_for_a_process_that_is_stopped(
     database: str, others: list[Other], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_turns, "WAIT_S", 0.01)
@@ -102,7 +102,7 @@ def test_nobody_waits_for_ever_for_a_process_that_is_stopped(
 
 
 @pytest.mark.parametrize("database", [None, "", ":memory:", "/nowhere/reprise.db"])
-def test_a_database_without_a_file_beside_it_needs_no_turns(database: str | None) -> None:
+def test_a_database_without_a_lock_file_needs_no_turns(database: str | None) -> None:
     turns = WriterTurns(database)
     with turns, turns:
         assert not Path("/nowhere").exists()

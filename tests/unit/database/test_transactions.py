@@ -38,7 +38,7 @@ def ask(database: Database) -> int:
         return int(connection.execute(text("SELECT 7")).scalar_one())
 
 
-def test_after_one_time_out_nobody_else_waits(database: Database, timeouts: list[None]) -> None:
+def test_after_one_time_out_no_other_waits(database: Database, timeouts: list[None]) -> None:
     for breaker in database._breakers.values():
         breaker.monotonic = lambda: 0.0
     with database.read():
@@ -76,7 +76,7 @@ def test_a_change_of_one_statement_is_kept(database: Database) -> None:
 
 @dataclass
 class Counting:
-    """A service whose transaction MySQL gives up so many times; `made` are those that were begun."""
+    """A service with a transaction that MySQL gives up so many times; `made` are the begun ones."""
 
     database: Database
     conflicts: int
@@ -103,7 +103,7 @@ def test_a_method_is_called_again_when_its_transaction_was_given_up(database: Da
 
 
 @pytest.mark.slow
-def test_a_method_whose_transaction_is_given_up_again_and_again_fails(database: Database) -> None:
+def test_a_method_fails_when_its_transaction_is_given_up_again_and_again(database: Database) -> None:
     database.retrying(lambda connection: connection.execute(text("CREATE TABLE t (n INT)")))
     service = Counting(database, LOCK_ATTEMPTS)
     with pytest.raises(LockConflict):
@@ -160,7 +160,7 @@ class Door:
 
 
 def test_changes_in_the_background_let_others_go_first(database: Database) -> None:
-    """One of them at a time waits beside the others, so that a run never waits for all of them."""
+    """One of them at a time waits next to the others, so that a run never waits for all of them."""
     order: list[str] = []
     door = database._writer = Door()  # type: ignore[assignment]
     background = database.background
@@ -174,7 +174,7 @@ def test_changes_in_the_background_let_others_go_first(database: Database) -> No
             pool.submit(change, background, "background")
         wait_until(lambda: door.before >= 1, "one of them to wait for the writer, and the others for that one")
         pool.submit(change, database, "run")
-        wait_until(lambda: door.before >= 2, "the run to wait beside it")
+        wait_until(lambda: door.before >= 2, "the run to wait next to it")
     assert (len(order), door.most) == (21, 2)
 
 

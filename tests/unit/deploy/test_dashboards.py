@@ -26,7 +26,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """(where it stands, PromQL)."""
+    """Return pairs of (place, PromQL)."""
     for rule in rules():
         yield rule["alert"], rule["expr"]
     for panel in BOARD["panels"]:
@@ -101,7 +101,7 @@ def test_legends_name_labels_that_the_query_keeps() -> None:
             assert used <= kept | set(re.findall(r"^reprise_\w+$", target["expr"])), panel["title"]
 
 
-def test_panels_have_ids_and_places_of_their_own() -> None:
+def test_panels_have_different_ids_and_places() -> None:
     panels = BOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     taken: set[tuple[int, int]] = set()
@@ -118,7 +118,7 @@ def test_panels_have_ids_and_places_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_every_alert_says_what_is_wrong_and_is_explained(rule: dict[str, Any]) -> None:
+def test_every_alert_names_what_is_wrong_and_is_explained(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in {"page", "ticket"}
     assert rule["annotations"]["summary"]
     assert f"### {rule['alert']}\n" in (ROOT / "docs/operations.md").read_text()

@@ -132,7 +132,7 @@ def test_the_image_is_built_in_two_stages_and_has_no_compiler() -> None:
     assert "pip install" not in final
 
 
-def test_the_image_runs_as_nobody_special_and_is_checked() -> None:
+def test_the_image_runs_as_an_ordinary_user_and_is_checked() -> None:
     user = instructions("USER")[-1].split(":")[0]
     assert int(user) >= 1000
     assert DOCKERFILE.rindex("\nUSER ") > DOCKERFILE.rindex("\nRUN ")
@@ -175,7 +175,7 @@ def test_compose_services_have_a_limit_of_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mysql", "redis"])
-def test_servers_of_others_run_as_nobody_special(name: str) -> None:
+def test_servers_of_others_run_as_an_ordinary_user(name: str) -> None:
     assert int(THEIRS[name]["user"].split(":")[0]) > 0
 
 
@@ -199,7 +199,7 @@ def test_processes_get_the_time_they_need_to_stop(name: str) -> None:
     assert int(OURS[name]["stop_grace_period"].removesuffix("s")) > STOP_S[name]
 
 
-def test_a_release_whose_workers_end_at_once_is_not_rolled_out() -> None:
+def test_a_release_with_workers_that_end_at_once_is_not_rolled_out() -> None:
     for queue in QUEUES:
         [deployment] = [one for one in of_kind("Deployment") if one["metadata"]["name"] == queue]
         assert deployment["spec"]["minReadySeconds"] >= 10
@@ -291,7 +291,7 @@ def test_only_the_proxy_is_reachable() -> None:
     assert [name for name, service in COMPOSE["services"].items() if "ports" in service] == ["proxy"]
 
 
-def test_the_proxy_reaches_web_alone_and_mysql_and_redis_reach_nothing_outside() -> None:
+def test_the_proxy_reaches_only_web_and_mysql_and_redis_reach_nothing_outside() -> None:
     networks = {name: set(service["networks"]) for name, service in COMPOSE["services"].items()}
     assert {name for name, joined in networks.items() if "edge" in joined} == {"proxy", "web"}
     assert networks["proxy"] == {"edge"}
@@ -299,12 +299,12 @@ def test_the_proxy_reaches_web_alone_and_mysql_and_redis_reach_nothing_outside()
     assert COMPOSE["networks"]["data"]["internal"]
 
 
-def test_what_calls_nobody_outside_has_no_way_out() -> None:
+def test_what_calls_no_other_service_has_no_way_out() -> None:
     outside = {name for name, service in OURS.items() if set(service["networks"]) - {"data"}}
     assert outside == {"web", "runs", "replays", "webhooks"}
 
 
-def test_pods_are_reached_by_nobody_but_web_on_its_port() -> None:
+def test_pods_are_reached_only_by_web_on_its_port() -> None:
     policies = {one["metadata"]["name"]: one["spec"] for one in of_kind("NetworkPolicy")}
     assert policies["nobody"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
     assert policies["web"]["podSelector"]["matchLabels"] == of_kind("Service")[0]["spec"]["selector"]

@@ -1,4 +1,4 @@
-"""docs/configuration.md says what config/settings.py declares."""
+"""docs/configuration.md agrees with config/settings.py."""
 
 import re
 from dataclasses import Field

@@ -1,4 +1,4 @@
-"""The page about replays and the workflow files say what the code does."""
+"""The page about replays and the workflow files agree with the code."""
 
 from __future__ import annotations
 

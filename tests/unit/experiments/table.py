@@ -65,7 +65,7 @@ def _change(name: str, detect: float, tally: Tally, cases: int, rates: Rates = (
 
 
 def dropped() -> list[Change]:
-    """Simulate changes of a prompt whose test cases do not always pass, in one of 20 test cases and in all of them."""
+    """Simulate changes of a prompt with unreliable test cases, in one of 20 test cases and in all of them."""
     third = simulate(design(DETECT), ((1 / 3, 0.02), *((0.02, 0.02),) * 19), CHANGES_EACH)
     found = [_change("98 % to 67 % in 1 of 20", DETECT, third, 20, (1 / 3, 0.02))]
     for detect, cases in ((0.5, 5), (DETECT, 5), (0.5, 20), (DETECT, 20), (0.1, 20)):

@@ -96,7 +96,7 @@ def test_a_pass_rate_that_is_missed_clearly_is_shown_and_one_that_is_kept_is_not
     assert is_below(1.0, [(0, 4), (1, 0)], 0.05)
 
 
-def test_a_pass_rate_that_is_just_kept_is_shown_as_missed_at_most_as_often_as_alpha_says() -> None:
+def test_a_pass_rate_that_is_just_kept_is_shown_as_missed_at_most_with_probability_alpha() -> None:
     states, missed = {0: 1.0}, 0.0
     for trial in range(1, 41):
         after: dict[int, float] = {}

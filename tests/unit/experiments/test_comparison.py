@@ -1,4 +1,4 @@
-"""Two versions are told apart where their intervals do not overlap, and nothing is said where they do."""
+"""Two versions differ where their intervals do not overlap, and nothing is claimed where they do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, expected: float) 
     assert student(freedom) == pytest.approx(expected, rel=0.005)
 
 
-def test_a_mean_has_an_interval_where_its_values_tell_one() -> None:
+def test_a_mean_has_an_interval_where_its_values_define_one() -> None:
     assert estimated_mean([]) == Estimate()
     assert estimated_mean([3.0, 4.0]) == Estimate(3.5)
     assert estimated_mean([5.0] * 20) == Estimate(5.0)
@@ -38,14 +38,14 @@ def test_a_mean_has_an_interval_where_its_values_tell_one() -> None:
     assert 0.6 < (thumbs.low or 0) < 0.7
 
 
-def test_medians_in_neighbouring_buckets_are_not_told_apart() -> None:
+def test_medians_in_neighbouring_buckets_do_not_differ() -> None:
     one, other = (estimated_quantile(Counter({bucket_of(value): 1_000}), 0.5, per=1_000) for value in (1_000, 1_095))
 
     assert Finding("turnMs", one, other, "lower").change == "unclear"
     assert Finding("turnMs", one, estimated_quantile(Counter({bucket_of(2_000): 1_000}), 0.5)).change == "higher"
 
 
-def test_the_sentence_says_what_got_better_and_what_got_worse() -> None:
+def test_the_sentence_names_what_got_better_and_what_got_worse() -> None:
     better, worse = (
         failing((50, 100), (5, 100)),
         Finding("sessionCost", Estimate(1, 0.9, 1.1), Estimate(2, 1.9, 2.1), "lower"),
@@ -69,7 +69,7 @@ def test_a_score_is_higher_or_lower_and_neither_better_nor_worse() -> None:
     assert summary([score]) == "It changed: a higher score of helpful."
 
 
-def test_too_little_is_said_to_be_too_little() -> None:
+def test_too_little_is_reported_as_too_little() -> None:
     alone = failing((0, 0), (5, 100))
 
     assert alone.change is None

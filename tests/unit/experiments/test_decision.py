@@ -56,7 +56,7 @@ def test_a_candidate_that_always_fails_where_the_baseline_always_passes_is_faile
     assert decision.p_value <= 0.05
 
 
-def test_one_failure_where_the_baseline_passed_asks_for_more_of_this_test_case_alone() -> None:
+def test_one_failure_where_the_baseline_passed_asks_for_more_of_only_this_test_case() -> None:
     decision = decide(DESIGN, [case("FPPP", "PPPP"), case("PPPP", "PPPP")])
 
     assert decision.verdict is None
@@ -77,7 +77,7 @@ def test_without_a_baseline_one_failure_fails_and_the_smallest_number_of_passes_
     assert decide(ALONE, [case("PPP")]).targets == ((4, 0),)
 
 
-def test_what_is_undecided_when_no_more_may_be_played_is_inconclusive_and_says_why() -> None:
+def test_what_is_undecided_when_no_more_may_be_played_is_inconclusive_with_a_reason() -> None:
     decision = decide(DESIGN, [case("FP", "PP")], exhausted="the cost reached $0.50")
 
     assert (decision.verdict, decision.targets) == ("inconclusive", ((2, 2),))

@@ -108,7 +108,7 @@ def test_a_test_case_that_always_fails_on_both_sides_costs_no_more_than_one_that
     assert failing.log_wealth() == pytest.approx(Regression([BROKEN, *[KEPT] * 9]).log_wealth())
 
 
-def test_a_small_drop_everywhere_is_found_though_no_test_case_shows_it_alone() -> None:
+def test_a_small_drop_everywhere_is_found_though_no_single_test_case_shows_it() -> None:
     bets = Regression([Round(lost=1, passed=3)] * 9)
 
     assert bets.log_wealth() >= -log(0.05)

@@ -64,7 +64,7 @@ def test_each_failure_more_of_the_candidate_raises_the_evidence(counts: tuple[in
     assert found[-1] <= log_attainable(failures, pairs) + 1e-9
 
 
-def test_no_failure_and_nothing_but_failures_tell_nothing() -> None:
+def test_no_failure_and_nothing_but_failures_show_nothing() -> None:
     assert [log_attainable(failures, 4) for failures in (0, 8)] == [0, 0]
     assert exp(log_attainable(4, 4)) == pytest.approx(70)
 

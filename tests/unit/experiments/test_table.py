@@ -20,7 +20,7 @@ def changes() -> list[Change]:
     return broken() + dropped()
 
 
-def test_a_candidate_as_good_as_its_baseline_fails_at_most_as_often_as_alpha_says(equal: list[Same]) -> None:
+def test_a_candidate_as_good_as_its_baseline_fails_at_most_with_probability_alpha(equal: list[Same]) -> None:
     for row in equal:
         assert row.bounds[1] <= ALPHA, f"pass rate {row.pass_rate}: {row.failed} failed"
 
@@ -40,7 +40,7 @@ def test_a_step_broken_one_time_in_three_fails_nine_experiments_of_ten_among_any
 
 
 @pytest.mark.parametrize("detect", [n / 100 for n in range(5, 96, 3)])
-def test_a_step_that_fails_as_often_as_detect_says_slips_through_one_time_in_ten_at_most(detect: float) -> None:
+def test_a_step_that_fails_with_probability_detect_slips_through_one_time_in_ten_at_most(detect: float) -> None:
     tally = exactly(design(detect), detect, 1)
 
     assert sum(tally.chances.values()) == pytest.approx(1)

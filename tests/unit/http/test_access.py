@@ -1,4 +1,4 @@
-"""A route that does not say who may call it does not start."""
+"""A route that does not declare who may call it does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A body is read as far as it may be long, whatever it says of its length."""
+"""A body is read up to its limit, whatever length it announces."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_of_a_longer_one_no_more_is_read_than_shows_that(limit: int) -> None:
 
 
 class Slow(io.BytesIO):
-    """Takes a minute for each piece, on a clock that others read."""
+    """Needs a minute for each piece, on a clock that others read."""
 
     now = 0.0
 
@@ -71,7 +71,7 @@ class Slow(io.BytesIO):
         return super().read(size)
 
 
-def test_the_time_that_a_body_takes_is_not_counted_toward_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_to_receive_a_body_is_not_counted_toward_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     request, _ = chunked(b"")
     slow = request.env["wsgi.input"] = Slow(b"x" * 100)
     monkeypatch.setattr(deadline, "time", slow)

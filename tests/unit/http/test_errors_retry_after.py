@@ -1,4 +1,4 @@
-"""Errors that passing time mends ask the caller to come back, and say when; no others do."""
+"""Errors that passing time mends ask the caller to come back, and name when; no others do."""
 
 import falcon
 import pytest
@@ -24,7 +24,7 @@ class Raising:
         (errors.Unavailable("no database"), 503, "1"),
         (redis.ConnectionError("no Redis"), 503, "1"),
         (redis.TimeoutError("a Redis that hangs"), 503, "1"),
-        # A model may have been paid for already: whether to ask once more is for the caller to say.
+        # A model may have been paid for already: the caller decides whether to ask once more.
         (errors.ProviderError("refused"), 502, None),
         (errors.ProviderTimeout("too slow"), 504, None),
         (errors.WaitTimeout("it goes on"), 504, None),
@@ -33,7 +33,7 @@ class Raising:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/v1/prompts", "/api/public/otel/v1/traces"])
-def test_an_error_says_when_to_come_back(error: Exception, status: int, retry_after: str | None, path: str) -> None:
+def test_an_error_names_when_to_come_back(error: Exception, status: int, retry_after: str | None, path: str) -> None:
     app = falcon.App()
     handlers.install(app)
     app.add_route(path, Raising(error))

@@ -68,7 +68,7 @@ def refused():
 
 @pytest.fixture
 def app(waiting, refused):
-    """Two places for one organization alone, and one more for another."""
+    """Two places for a single organization, and one more for another."""
     app = falcon.App(middleware=[Owned(), Bulkhead(Quota.of(2, 25), on_refused=lambda: refused.append(1))])
     errors.install(app)
     app.add_route("/wait", waiting)
@@ -82,7 +82,7 @@ def client(app):
     return TestClient(app)
 
 
-def test_one_too_many_is_told_to_come_back_while_short_requests_are_answered(client, waiting):
+def test_one_too_many_is_asked_to_come_back_while_short_requests_are_answered(client, waiting):
     with ThreadPoolExecutor(2) as pool:
         held = [pool.submit(client.simulate_post, "/wait") for _ in range(2)]
         for _ in held:
@@ -146,5 +146,5 @@ def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
         ("exports", ExportPage, "GET"),
     ],
 )
-def test_what_takes_long_takes_a_place(kind, resource, method):
+def test_long_requests_occupy_a_place(kind, resource, method):
     assert method in getattr(resource, kind)

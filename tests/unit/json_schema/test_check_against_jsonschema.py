@@ -138,7 +138,7 @@ def test_draft_7_is_known_too(schema: dict[str, Any], value: Any) -> None:
         ({"items": {"properties": {"a b": {"type": "string"}}}}, [{"a b": 1}]),
     ],
 )
-def test_it_says_the_same_words_about_the_same_place(schema: Any, value: Any) -> None:
+def test_it_reports_the_same_words_about_the_same_place(schema: Any, value: Any) -> None:
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
     breach = breach_of(schema, value, WorkBudget(10_000))
 

@@ -1,4 +1,4 @@
-"""A check costs what its counter says, and twice the input costs at most twice as much."""
+"""A check costs what its counter reports, and twice the input costs at most twice as much."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def spent(schema: Any, value: Any) -> int:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_twice_the_input_takes_at_most_twice_the_steps(name: str) -> None:
+def test_twice_the_input_needs_at_most_twice_the_steps(name: str) -> None:
     assert spent(*CHECKS[name](400)) <= 2 * spent(*CHECKS[name](200)) + 50
 
 
@@ -80,7 +80,7 @@ def test_a_subschema_that_names_another_dialect_is_counted_like_the_others() -> 
 
 
 @pytest.mark.parametrize("reference", ["#/nowhere", "#nowhere", "http://127.0.0.1:9/schema", "http://[x", "#/allOf/9"])
-def test_a_reference_to_nothing_says_so(reference: str) -> None:
+def test_a_reference_to_nothing_is_reported(reference: str) -> None:
     with pytest.raises(Unresolvable, match=r"is not in it|Invalid"):
         breach_of({"allOf": [{"$ref": reference}]}, 1, WorkBudget(1_000))
 

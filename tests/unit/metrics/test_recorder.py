@@ -39,7 +39,7 @@ def store(client: redis.Redis, clock: Clock) -> MetricStore:
 
 
 def recorder(store: MetricStore) -> Metrics:
-    """Flushes when it is told to, as far as a test lives."""
+    """Flushes when a test asks for it."""
     return Metrics(store, every_s=3600)
 
 

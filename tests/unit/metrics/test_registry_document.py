@@ -1,4 +1,4 @@
-"""docs/metrics.md and the registry say the same."""
+"""docs/metrics.md and the registry agree."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def documented() -> dict[str, tuple[str, tuple[str, ...], int, str]]:
     }
 
 
-def test_every_metric_is_documented_as_it_is_declared() -> None:
+def test_every_metric_is_documented_with_its_declaration() -> None:
     declared = {m.name: (m.kind, m.labels, m.series_max if m.labels else 1, m.help) for m in METRICS}
     assert documented() == declared
 

@@ -54,7 +54,7 @@ def test_a_text_is_stored_in_the_form_that_has_fewer_bytes() -> None:
 
 
 @pytest.mark.parametrize("words", [2_000, 5_000, 20_000, 50_000])
-def test_what_is_said_twice_is_stored_once(words: int) -> None:
+def test_repeated_words_are_stored_once(words: int) -> None:
     """However long it is: agents repeat all that they know in each span of a turn."""
     chosen = random.Random(7)
     known = [bytes(chosen.choices(b"abcdefghijklmnopqrstuvwxyz", k=chosen.randint(2, 9))) for _ in range(3_000)]
@@ -72,7 +72,7 @@ def test_bodies_of_releases_without_compression_are_read() -> None:
         assert decompress(body) == body
 
 
-def test_a_format_of_a_newer_release_is_an_error_that_says_so() -> None:
+def test_a_format_of_a_newer_release_is_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match="newer release"):
         decompress(b"\2...")
 
@@ -84,14 +84,14 @@ def test_a_damaged_body_is_an_error_and_the_next_one_is_read() -> None:
 
 
 def test_the_dictionary_never_changes() -> None:
-    """A change would make all stored spans unreadable: add a dictionary with a format byte of its own instead."""
+    """A change would make all stored spans unreadable: add a dictionary with another format byte instead."""
     dictionary = Path(compression.__file__).parent / "dictionaries" / "1.zstd"
     digest = "1da371f59ddfe94ee214ada1fde4ccf72d95e29b812bd075db724933bbdd48ab"
     assert sha256(dictionary.read_bytes()).hexdigest() == digest
 
 
 @pytest.mark.slow
-def test_spans_of_other_conversations_take_a_quarter_of_their_bytes() -> None:
+def test_spans_of_other_conversations_need_a_quarter_of_their_bytes() -> None:
     """Their SDKs are known to the dictionary; their texts, tools and ids are not."""
     batches = islice(conversations(1, seed=1, start_ns=10**18, longer=LONGER), 60)
     bodies = [body for batch in batches for body in bodies_of(batch)]
@@ -99,7 +99,7 @@ def test_spans_of_other_conversations_take_a_quarter_of_their_bytes() -> None:
 
 
 @pytest.mark.slow
-def test_spans_of_other_sdks_and_conversations_take_a_quarter_of_their_bytes() -> None:
+def test_spans_of_other_sdks_and_conversations_need_a_quarter_of_their_bytes() -> None:
     """With dictionaries that were trained as the stored one, but without the exports of an SDK and a conversation."""
     recorded = recorded_spans()
     unseen = [source for source in recorded if source.conversation in ("support", "booking")]

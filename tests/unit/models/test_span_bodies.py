@@ -83,7 +83,7 @@ def test_the_scope_of_a_turn_is_stored_once() -> None:
 
 
 @pytest.mark.slow
-def test_spans_of_a_turn_take_half_of_what_they_take_alone() -> None:
+def test_spans_of_a_turn_need_half_of_what_they_need_separately() -> None:
     batches = islice(conversations(1, seed=1, start_ns=10**18, longer=LONGER), 60)
     spans = [span for batch in batches for span in decode(batch).spans]
     together = sum(map(len, by_turn(spans).values()))
@@ -100,11 +100,11 @@ def test_spans_of_other_prompts_and_large_ones_are_stored_apart(monkeypatch: pyt
     assert [form[:1] for form in by_turn([first, second]).values()] == [TOGETHER, ELSEWHERE]
 
 
-def test_what_does_not_become_shorter_is_stored_as_it_is() -> None:
+def test_what_does_not_become_shorter_is_stored_unchanged() -> None:
     assert list(by_turn(turn(b"{}", b"\1")).values()) == [b"{}", PLAIN + b"\1"]
 
 
-def test_the_beginning_of_a_row_tells_the_size_of_its_bodies() -> None:
+def test_the_beginning_of_a_row_has_the_size_of_its_bodies() -> None:
     spans = [
         *said("hello " * 20),
         Bodied(b"u" * 16, b"s" * 8, 1, "", b'{"a": 1}'),
@@ -116,7 +116,7 @@ def test_the_beginning_of_a_row_tells_the_size_of_its_bodies() -> None:
         size_of(TOGETHER + b"no frame at all", 15)
 
 
-def test_a_span_is_read_by_its_holder_alone() -> None:
+def test_a_span_is_read_with_only_its_holder() -> None:
     spans = said("hello " * 20)
     forms = by_turn(spans)
     holder, last = key_of(spans[0]), key_of(spans[2])
@@ -133,7 +133,7 @@ def test_what_lies_in_a_row_is_whole_if_all_of_it_is_there() -> None:
         assert read_whole(others) == {key_of(alone): b"{}"}
 
 
-def test_a_span_whose_holder_was_removed_was_removed_too() -> None:
+def test_removing_a_holder_removes_its_spans() -> None:
     spans = said("hello " * 20)
     forms = by_turn(spans)
     del forms[key_of(spans[0])]
@@ -171,6 +171,6 @@ def test_a_damaged_body_is_an_error(damage: Callable[[bytes], bytes]) -> None:
         dict(read(forms, {}))
 
 
-def test_a_format_of_a_newer_release_is_an_error_that_says_so() -> None:
+def test_bodies_in_a_format_of_a_newer_release_are_an_error_that_names_it() -> None:
     with pytest.raises(ValueError, match="newer release"):
         dict(read({(b"t" * 16, b"s" * 8): b"\4..."}, {}))

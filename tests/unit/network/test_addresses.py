@@ -111,7 +111,7 @@ def test_public_addresses_and_names_are_not_private(host):
     assert not is_private_host(host)
 
 
-def test_an_allowed_network_is_not_private_and_what_lies_beside_it_is():
+def test_an_allowed_network_is_not_private_and_its_neighbours_are():
     allowed = parse_networks("10.0.0.0/8, fd12::/16")
     assert [is_private_host(host, allowed) for host in ("10.0.0.8", "[fd12::8]", "192.168.1.20")] == [
         False,

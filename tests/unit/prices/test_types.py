@@ -54,7 +54,7 @@ def test_a_bill_names_the_models_that_are_not_in_it() -> None:
     assert bill == Bill(Cost(Decimal("2.5"), Decimal(0)), frozenset({unknown}))
 
 
-def test_a_call_whose_tokens_were_not_recorded_has_no_cost_and_lacks_no_price() -> None:
+def test_a_call_without_recorded_tokens_has_no_cost_and_lacks_no_price() -> None:
     assert BOOK.bill(CalledModel("acme", "gpt-99"), Tokens()) is NOTHING
 
 

@@ -14,7 +14,7 @@ def _unfrozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_what_is_there_is_left_alone_and_what_comes_later_is_still_collected() -> None:
+def test_existing_objects_are_frozen_and_later_ones_are_still_collected() -> None:
     there: list[object] = []
     gc.disable()
     freeze_gc()

@@ -36,7 +36,7 @@ print("the end of the copy")
 
 
 def told(tmp_path: Path, *, copied: bool) -> dict[str, Any]:
-    """Return what a process tells of itself."""
+    """Return what a process reports about itself."""
     file = tmp_path / "told"
     argv = [*TELLER, str(file), "two words"]
     process = copies.start("replays of mine", argv, environment(tmp_path, {"MARK": "é"}), copied=copied)
@@ -66,11 +66,11 @@ def test_a_copy_has_what_a_new_process_has(tmp_path: Path, monkeypatch: pytest.M
     assert "OF_THIS_PROCESS" not in new["environment"]
 
 
-def test_a_copy_calls_its_own_exit_handlers_alone(tmp_path: Path) -> None:
+def test_a_copy_calls_only_its_own_exit_handlers(tmp_path: Path) -> None:
     said = lines_of(EXITING, str(tmp_path / "told"), home=tmp_path)
     assert said == ["the end of the copy", "the end of the first"]
     assert (tmp_path / "exit handler").exists()
 
 
-def test_a_process_that_is_told_to_end_as_soon_as_it_is_started_ends(tmp_path: Path) -> None:
+def test_a_process_that_is_asked_to_end_as_soon_as_it_is_started_ends(tmp_path: Path) -> None:
     assert lines_of(ENDING, home=tmp_path) == ["-15"] * 20

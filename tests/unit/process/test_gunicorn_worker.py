@@ -1,4 +1,4 @@
-"""app/process/gunicorn_worker.py uses what gunicorn does not document, as it is in one version."""
+"""app/process/gunicorn_worker.py uses what gunicorn does not document, in the form of one version."""
 
 import inspect
 from importlib.metadata import version
@@ -7,7 +7,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 
 def test_the_worker_was_read_against_the_installed_gunicorn() -> None:
-    """After a change of version: read gunicorn/workers/gthread.py and http/ beside the worker, then change this."""
+    """After a change of version: compare gunicorn/workers/gthread.py and http/ with the worker, then change this."""
     assert version("gunicorn") == "27.0.1"
 
 

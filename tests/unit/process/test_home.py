@@ -17,7 +17,7 @@ def test_a_folder_serves_one_at_a_time(tmp_path: Path) -> None:
     home.lock(tmp_path, wait_s=0).close()
 
 
-def test_the_secret_key_is_made_once_and_read_by_the_owner_alone(tmp_path: Path) -> None:
+def test_the_secret_key_is_made_once_and_readable_only_by_the_owner(tmp_path: Path) -> None:
     key = home.secret_key(tmp_path / "new" / "folder")
     assert len(key) >= 43
     assert home.secret_key(tmp_path / "new" / "folder") == key
@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_folder_and_its_database_are_the_owners_alone(tmp_path: Path) -> None:
+def test_a_new_folder_and_its_database_are_readable_only_by_the_owner(tmp_path: Path) -> None:
     home.claim(tmp_path / "new" / "folder", with_database=True)
     assert mode(tmp_path / "new" / "folder") == 0o700
     assert mode(tmp_path / "new" / "folder" / home.DATABASE) == 0o600
@@ -69,7 +69,7 @@ def test_a_folder_that_others_could_read_is_narrowed_with_its_files(tmp_path: Pa
     assert mode(tmp_path / "notes.txt") == 0o644, "it is not ours"
 
 
-def test_where_a_link_leads_stays_as_it_is(tmp_path: Path) -> None:
+def test_the_target_of_a_link_keeps_its_permissions(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.touch()
     outside.chmod(0o644)
@@ -90,7 +90,7 @@ def somebody_elses(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_of_somebody_else_takes_no_database(somebody_elses: Path) -> None:
+def test_no_database_is_made_in_a_folder_of_somebody_else(somebody_elses: Path) -> None:
     before = mode(somebody_elses)
     with pytest.raises(Forbidden, match="belongs to somebody else"):
         home.claim(somebody_elses, with_database=True)

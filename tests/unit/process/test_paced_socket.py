@@ -28,7 +28,7 @@ def test_haste_is_no_licence_to_be_slow_later() -> None:
     assert allowance.left_s == 10
 
 
-def test_a_line_at_the_slowest_rate_is_waited_for_however_long_it_takes() -> None:
+def test_a_line_at_the_slowest_rate_is_waited_for_however_long_it_lasts() -> None:
     allowance = WaitAllowance(behind_s=10, bytes_per_s=100)
     for _ in range(10_000):
         allowance.note(waited_s=5, size=500)
@@ -54,7 +54,7 @@ def test_nothing_is_read_from_or_written_to_a_caller_without_allowance(
         paced.sendall(b"answer")
 
 
-def test_a_caller_who_takes_nothing_is_given_up(pair: tuple[PacedSocket, socket.socket]) -> None:
+def test_a_caller_who_reads_nothing_is_given_up(pair: tuple[PacedSocket, socket.socket]) -> None:
     paced, _ = pair
     paced.allow(0.01)
     with pytest.raises(TooSlow):
@@ -101,7 +101,7 @@ def test_the_end_of_a_connection_ends_the_gathering(pair: tuple[PacedSocket, soc
     assert (paced.recv(100), paced.recv(100)) == (b"GET /", b"")
 
 
-def test_after_its_end_nothing_is_read_and_nobody_waited_for(pair: tuple[PacedSocket, socket.socket]) -> None:
+def test_after_its_end_nothing_is_read_or_waited_for(pair: tuple[PacedSocket, socket.socket]) -> None:
     paced, caller = pair
     caller.sendall(b"more")
     caller.shutdown(socket.SHUT_WR)

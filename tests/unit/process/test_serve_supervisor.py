@@ -1,4 +1,4 @@
-"""The supervisor keeps children running, with growing pauses for those that can't, and ends them together."""
+"""The supervisor keeps children running, with growing pauses for failing ones, and ends them together."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ Supervisor({"sleeper": ["python", "-m", "tests.support.self_report", "sleep"]}, 
     ready=lambda: False, on_ready=print
 )
 """
-# Tells the supervisor to reload before it knows the process that it has just begun.
+# Asks the supervisor to reload before it knows the process that it has just begun.
 EARLY_RELOADER = f"""
 import os, signal
 from app.process import copies
@@ -75,7 +75,7 @@ def test_children_find_this_interpreters_programs_first_and_share_the_secret_key
     }
 
 
-def test_a_running_child_is_left_alone_and_killed_with_its_group() -> None:
+def test_a_running_child_is_not_touched_and_killed_with_its_group() -> None:
     child = Child("sleeper", SLEEPER, os.environ)
     child.tend(now=0)
     assert child.running
@@ -109,7 +109,7 @@ def test_a_child_that_lived_long_is_started_again_soon(failing: Child) -> None:
     assert failing.start_at == 3600 + PAUSES_BEFORE_RESTART_S[0]
 
 
-def test_nobody_answers_where_nobody_listens() -> None:
+def test_there_is_no_answer_where_no_server_listens() -> None:
     assert not answers("http://127.0.0.1:9/health/ready")
 
 

@@ -1,4 +1,4 @@
-"""While Redis hangs, one caller at a time waits for its time-out; the others fail at once, and nobody is forgotten."""
+"""While Redis hangs, one caller at a time waits for its time-out, the others fail at once, and none is forgotten."""
 
 import secrets
 import socket
@@ -108,7 +108,7 @@ def test_a_pipeline_that_times_out_spares_the_others_too(clients: RedisClients, 
     assert hanging.asked == 1
 
 
-def test_the_rate_limit_lets_all_through_and_waits_for_the_first_alone(clients: RedisClients, hanging: Hanging) -> None:
+def test_the_rate_limit_lets_all_through_and_only_the_first_waits(clients: RedisClients, hanging: Hanging) -> None:
     uncounted = Metrics()
     limiter = RateLimiter(clients, 1, uncounted=uncounted)
 
@@ -148,12 +148,12 @@ def test_an_error_is_an_answer_of_a_redis_that_is_back(redis_server: RedisServer
         client.get("a")
     now[0] = 1
 
-    # A Redis that was restarted knows no scripts: it says so, and is sent this one.
+    # A Redis that was restarted knows no scripts: it reports that, and is sent this one.
     assert Script(client, f"return '{secrets.token_hex(4)}'")()
     client.close()
 
 
-def test_an_answer_of_a_watched_redis_that_comes_too_late_is_nobody_s(needs_redis: None) -> None:
+def test_an_answer_of_a_watched_redis_that_comes_too_late_is_dropped(needs_redis: None) -> None:
     with watched_redis() as watched, watched.client() as other:
         client = connect(watched.url(), waiters=1, longest_wait_s=1).commands
         connection = client.connection_pool.get_connection()

@@ -1,4 +1,4 @@
-"""After a change of Dramatiq's version: read its brokers/redis.py and worker.py beside ours, then change the number."""
+"""After a change of Dramatiq's version: compare its redis.py and worker.py with ours, then change the number."""
 
 import inspect
 from importlib.metadata import version
@@ -8,7 +8,7 @@ from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
 from dramatiq.brokers.stub import StubBroker
 
 
-def test_dramatiq_is_the_version_whose_undocumented_parts_are_used() -> None:
+def test_dramatiq_has_the_version_of_the_undocumented_parts_in_use() -> None:
     assert version("dramatiq") == "2.2.1"
 
 

@@ -1,4 +1,4 @@
-"""In the Redis of the embedded mode a change wakes those who may wait for it, and nobody else."""
+"""In the Redis of the embedded mode a change wakes those who may wait for it, and no other caller."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Database]:
     return woken
 
 
-def test_fakeredis_is_the_version_whose_undocumented_parts_are_used() -> None:
+def test_fakeredis_has_the_version_of_the_undocumented_parts_in_use() -> None:
     """After a change of version: read what `in_process` extends, then change this.
 
     That is _core/_database.py and commands_mixins/scripting_mixin.py.
@@ -65,7 +65,7 @@ def test_fakeredis_is_the_version_whose_undocumented_parts_are_used() -> None:
         pytest.param(
             lambda client: client.blpop(["0123456789abcdef"], WAIT_S),
             lambda client: client.lpush("0123456789abcdef", 1),
-            id="a result, whose key is a digest",
+            id="a result with a digest as its key",
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_no_client_waits_for_keys_that_are_only_read(key: str) -> None:
     assert not keys.may_be_waited_for(key.encode())
 
 
-def test_nobody_is_woken_by_what_nobody_waits_for(client: redis.Redis, woken: list[Database]) -> None:
+def test_a_change_that_no_caller_waits_for_wakes_none(client: redis.Redis, woken: list[Database]) -> None:
     window = SharedWindow(client, 60)
     slots = ModelSlots(client, quota=Quota.of(4, 25))
 
@@ -166,7 +166,7 @@ def test_a_script_is_compiled_when_it_is_first_executed(client: redis.Redis, mon
     assert compiled == []
 
 
-def test_each_execution_of_a_script_has_keys_arguments_and_an_answer_of_its_own(client: redis.Redis) -> None:
+def test_each_execution_of_a_script_has_its_keys_arguments_and_answer(client: redis.Redis) -> None:
     script = "local n = redis.call('INCRBY', KEYS[1], ARGV[1]) return {n, KEYS[1], #ARGV, redis.status_reply('so')}"
 
     assert client.eval(script, 1, "a", 2) == [2, b"a", 1, b"so"]

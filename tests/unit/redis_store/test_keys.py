@@ -17,7 +17,7 @@ NAMED = re.compile(r"^(reprise|dramatiq|rate|batch|project|metrics):\S*$")
 
 
 def texts(source: str) -> Iterator[str]:
-    """The string literals of a module; of an f-string, what stands in front of its first value."""
+    """Return the string literals of a module; of an f-string, the part before its first value."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr):
             yield from (str(part.value) for part in node.values[:1] if isinstance(part, ast.Constant))

@@ -165,7 +165,7 @@ def test_organizations_that_flood_a_queue_share_its_threads_alike(client: redis.
         assert Counter(worker.begun) == {1: 4, 2: 4}
 
 
-def test_a_process_with_threads_to_spare_takes_what_another_one_refuses(client: redis.Redis) -> None:
+def test_a_process_with_threads_to_spare_accepts_what_another_one_refuses(client: redis.Redis) -> None:
     with process(client) as first:
         first.send(1, 20)
         wait_until(lambda: len(first.begun) == THREADS - 1, "all places of the first to be taken")
@@ -298,7 +298,7 @@ def test_an_organization_is_the_number_in_front_of_an_id(message_id: str, organi
 
 
 class Queue(RuleBasedStateMachine):
-    """Two processes take messages of some organizations from one queue, and end them in any order."""
+    """Two processes receive messages of some organizations from one queue, and end them in any order."""
 
     PROCESSES = ("one", "two")
     ORGANIZATIONS = st.integers(1, 5)
@@ -345,7 +345,7 @@ class Queue(RuleBasedStateMachine):
         full = len(self.held[name]) >= self.quota.capacity
         self.held[name].remove(message_id)
         self.queues[name].ack([message_id], wake=self.refusing[name])
-        self.awake[name] |= full  # as its threads tell the consumer
+        self.awake[name] |= full  # as its threads report to the consumer
 
     def _taken(self, name: str) -> dict[int, int]:
         return dict(Counter(map(organization_of, self.held[name])))

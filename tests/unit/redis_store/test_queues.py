@@ -1,4 +1,4 @@
-"""The messages in a queue with their age, as Dramatiq keeps them; and those that a stopping worker leaves."""
+"""The messages in a queue with their age, as Dramatiq keeps them; and messages that a stopping worker leaves."""
 
 import threading
 import time
@@ -68,7 +68,7 @@ def test_messages_wait_and_the_oldest_has_an_age(broker: WakingBroker, client: f
     assert 90 <= state.oldest_s < 180
 
 
-def test_a_message_whose_body_was_lost_has_no_age(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
+def test_a_message_without_its_body_has_no_age(broker: WakingBroker, client: fakeredis.FakeRedis) -> None:
     store(broker).send()
     client.delete("dramatiq:spans.msgs")
     assert (spans(client).waiting, spans(client).oldest_s) == (1, 0.0)
@@ -135,7 +135,7 @@ def test_messages_wake_no_worker_that_stops(broker: WakingBroker, client: fakere
     assert client.hkeys(idle) == []
 
 
-def test_a_delayed_message_that_arrives_when_the_wait_has_ended_is_told_by_the_next_one(
+def test_a_delayed_message_that_arrives_when_the_wait_has_ended_is_announced_by_the_next_one(
     broker: WakingBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer, arrived = broker.consume("spans.DQ"), broker.delayed("spans.DQ")
@@ -160,7 +160,7 @@ def test_messages_that_are_done_together_are_gone(broker: WakingBroker, client: 
         worker.stop()
 
 
-def test_a_late_worker_takes_no_message_from_the_one_who_has_it_now(
+def test_a_late_worker_leaves_the_message_to_the_one_that_has_it_now(
     broker: WakingBroker, client: fakeredis.FakeRedis
 ) -> None:
     # Given a message that was taken for a dead worker's, and handed to another

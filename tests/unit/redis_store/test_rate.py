@@ -62,7 +62,7 @@ def test_keys_are_counted_apart(client):
     assert limiter(client).hit(2).allowed
 
 
-def test_a_clock_that_is_put_back_by_hours_blocks_nobody_until_it_has_caught_up(client):
+def test_a_clock_that_is_put_back_by_hours_blocks_no_caller_until_it_has_caught_up(client):
     hour_us = 3600 * 1_000_000
     put(client, *(now_us(client) + hour_us - n for n in range(3)))
 
@@ -173,7 +173,7 @@ def test_ingest_counts_toward_the_limit_of_all(client):
     assert [asked.hit(7).remaining, asked.hit(7).allowed] == [0, False]
 
 
-def test_ingest_is_refused_for_what_ingest_has_used_alone(client):
+def test_ingest_is_refused_only_for_what_ingest_has_used(client):
     asked = limiter(client)
     for _ in range(5):
         asked.hit(7)
@@ -184,7 +184,7 @@ def test_ingest_is_refused_for_what_ingest_has_used_alone(client):
     assert not asked.hit(7).allowed
 
 
-def test_ingest_may_have_a_limit_of_its_own(client):
+def test_ingest_may_have_a_separate_limit(client):
     asked = limiter(client, 3, of_ingest=5)
     answers = [asked.hit(7, ingest=True) for _ in range(6)]
 
@@ -211,7 +211,7 @@ def test_the_log_of_ingest_expires_with_the_window(client):
 
 
 @pytest.mark.parametrize("amounts", [[3, 2, 4, 1], [9, 1], [1] * 10, [10], [2, 8]])
-def test_a_request_counts_for_as_much_as_it_says(client, amounts):
+def test_a_request_counts_for_the_amount_that_it_names(client, amounts):
     asked = limiter(client, per_minute=10)
     answers = [asked.hit(7, amount=amount) for amount in amounts]
 

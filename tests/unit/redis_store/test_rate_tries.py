@@ -90,7 +90,7 @@ def test_a_redis_that_lost_its_counts_allows_nothing_twice(client: redis.Redis) 
     assert tries(limiter, 2) == [False, False]
 
 
-def test_a_try_that_redis_did_not_count_takes_no_count_back(server: fakeredis.FakeServer, client: redis.Redis) -> None:
+def test_a_try_that_redis_did_not_count_reduces_no_count(server: fakeredis.FakeServer, client: redis.Redis) -> None:
     limiter = TryLimiter(client, 5)
     tries(limiter, 2)
     server.connected = False
@@ -102,7 +102,7 @@ def test_a_try_that_redis_did_not_count_takes_no_count_back(server: fakeredis.Fa
     assert client.llen(LOG) == 2
 
 
-def test_a_try_that_redis_cannot_take_back_is_counted_on(server: fakeredis.FakeServer, client: redis.Redis) -> None:
+def test_a_try_stays_counted_when_redis_cannot_remove_it(server: fakeredis.FakeServer, client: redis.Redis) -> None:
     limiter = TryLimiter(client, 1)
     allowance = limiter.hit("a")
     server.connected = False

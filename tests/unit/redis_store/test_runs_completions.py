@@ -1,4 +1,4 @@
-"""A caller that waits for a run is told of its end, and never waits longer than it asked."""
+"""A caller that waits for a run learns of its end, and never waits longer than it asked."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -48,7 +48,7 @@ def test_an_end_that_comes_before_the_wait_is_remembered(ends):
     web.announce(7, b"record")
 
     assert web.wait(7, LONG_S)
-    assert web.wait(7, 0) == Announcement(7), "records are not kept: nobody may ask for them"
+    assert web.wait(7, 0) == Announcement(7), "records are not kept: no caller may ask for them"
 
 
 def test_all_ends_that_are_announced_at_once_are_heard(ends):
@@ -61,7 +61,7 @@ def test_all_ends_that_are_announced_at_once_are_heard(ends):
         assert [one.result(LONG_S) for one in waiting] == [Announcement(run_id, bytes(run_id)) for run_id in range(20)]
 
 
-def test_the_end_of_another_run_wakes_nobody(ends):
+def test_the_end_of_another_run_wakes_no_caller(ends):
     web = ends()
     web.announce(8)
     assert web.wait(8, LONG_S)

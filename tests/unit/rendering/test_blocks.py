@@ -166,7 +166,7 @@ def test_labels_of_link_references_are_collected_only_where_they_are_definitions
     ],
 )
 @pytest.mark.parametrize("before", ["", "> " * 20 + "a\n", "- " * 500 + "a\n", "> " + "- " * 500 + "a\n"])
-def test_twice_the_text_takes_at_most_about_twice_the_steps(before, unit):
+def test_twice_the_text_needs_at_most_about_twice_the_steps(before, unit):
     once, twice = (_steps(before + unit * (size // len(unit))) for size in (3_000, 6_000))
     assert twice < 2.2 * once + 100
 

@@ -1,4 +1,4 @@
-"""Texts made to take long: twice of one takes at most twice the work."""
+"""Texts made to be slow: twice of one needs at most twice the work."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def times(name: str) -> int:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_twice_the_text_takes_at_most_twice_the_work(name: str) -> None:
+def test_twice_the_text_needs_at_most_twice_the_work_to_render(name: str) -> None:
     make, n = HOSTILE[name], times(name)
     bound = 2 * work(make(n)) + 200
     assert work(make(2 * n), at_most=bound) <= bound
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_text_takes_more_than_some_calls_a_character_and_for_each_mark_that_is_parsed(name: str) -> None:
+def test_no_text_needs_more_than_some_calls_a_character_and_for_each_mark_that_is_parsed(name: str) -> None:
     text = HOSTILE[name](times(name))
     bound = 60 * len(text) + 200 * min(len(text), MARKS_IN_ALL)
     assert work(text, at_most=bound) <= bound
@@ -41,7 +41,7 @@ def test_titles_are_parsed_up_to_a_number_of_marks_in_all() -> None:
     assert [lines.count("<ab>"), lines.count("<a-b>")] == [2_500, 1_500]
 
 
-def test_a_title_of_many_marks_is_taken_as_it_stands() -> None:
+def test_a_title_of_many_marks_is_used_unchanged() -> None:
     assert to_xml("# " + "a*b*" * 20).split("\n")[1] == f"<{'ab' * 20}>"
     assert to_xml("# " + "a*b*" * 21).split("\n")[1] == f"<{'-'.join(['a', *['b-a'] * 20, 'b'])}>"
 

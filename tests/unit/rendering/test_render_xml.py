@@ -75,7 +75,7 @@ def test_a_title_is_the_text_without_inline_markup(heading, name):
 
 
 @pytest.mark.slow
-def test_a_very_long_title_is_taken_as_it_stands():
+def test_a_very_long_title_is_used_unchanged():
     title = "*" + "[a](b) " * 100_000
     assert body(f"# {title}")[0] == "<" + "-".join(["a-b"] * 100_000) + ">"
 

@@ -32,7 +32,7 @@ from app.replay.types import (
 
 @dataclass
 class FakeModel:
-    """Says what `script` says for the n-th call, n from 0, given all the messages."""
+    """Answers with what `script` returns for the n-th call, n from 0, given all the messages."""
 
     script: Callable[[int, Sequence[Message]], Answer]
     asked: list[tuple[str, tuple[Message, ...], tuple[ToolDefinition, ...]]] = field(default_factory=list)
@@ -128,7 +128,7 @@ def compare(step: CaseStep, produced: ProducedStep) -> Comparison:
 
 
 def pair(steps: Sequence[CaseStep], produced: Sequence[ProducedStep], order: Order) -> dict[int, int]:
-    """Pair steps as a turn does whose model made these calls one by one."""
+    """Pair the steps of a turn with a model that made these calls one by one."""
     checker = Checker({}, Sources)
     recording = Recording(RecordedCalls([turn("?", *steps)]), steps, 0, checker)
     for each in produced:

@@ -37,7 +37,7 @@ def test_an_answer_is_held_against_the_new_text(check: AnswerCheck, after: str) 
     ("turn", "step", "actual"),
     [(1, 0, "a text"), (1, 0, {"name": "other", "arguments": {}}), (1, 7, "x"), (9, 0, "x"), (0, 0, "x")],
 )
-def test_a_case_that_has_changed_since_is_left_alone(turn: int, step: int, actual: object) -> None:
+def test_a_case_that_has_changed_since_is_not_touched(turn: int, step: int, actual: object) -> None:
     with pytest.raises(Invalid, match="has changed since"):
         accept_step(case(CALL), StepOutcome(turn, step, actual))
 

@@ -111,7 +111,7 @@ SCHEMA: dict[str, Any] = {
         ({"when": "2026-04-03T14:00:00Z"}, {"when": "2026-04-03T16:00:00+02:00"}, "open"),
     ],
 )
-def test_the_schema_says_what_is_equal(recorded: Any, produced: Any, expected: str) -> None:
+def test_the_schema_defines_what_is_equal(recorded: Any, produced: Any, expected: str) -> None:
     assert outcome(recorded, produced, schema=SCHEMA) == expected
     assert outcome(produced, recorded, schema=SCHEMA) == expected
 

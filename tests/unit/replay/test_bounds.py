@@ -312,7 +312,7 @@ def test_a_matching_without_a_budget_gives_free_rights() -> None:
     assert matching.add(3, 0b100) == 2
 
 
-def test_further_turns_read_what_was_said_before_only_once() -> None:
+def test_further_turns_read_the_earlier_words_only_once() -> None:
     def prepare(n: int) -> Callable[[], object]:
         text = "The order A-17 is on its way to Berlin. " * 30
         case = TestCase(turns=tuple(turn(text, answer(text + str(k), answer="facts")) for k in range(n)))

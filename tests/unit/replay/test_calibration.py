@@ -93,7 +93,7 @@ def test_a_step_that_did_not_always_come_makes_the_test_case_unusable() -> None:
     assert (found.steps[0].passed, found.steps[0].of, found.usable) == (1, 2, False)
 
 
-def test_a_reworded_answer_needs_its_meaning_alone() -> None:
+def test_a_reworded_answer_needs_only_its_meaning() -> None:
     case = TestCase(turns=(turn("How much?", call("get_price", {}, 42), answer("It is 42 euro.")),))
     scripts = [saying(calls(("get_price", {})), says(text)) for text in ("It is 42 euro.", "42 euro, please.")]
     found = calibrated(case, *scripts)
@@ -122,7 +122,7 @@ def test_a_step_that_a_person_decides_is_no_problem() -> None:
     assert (found.steps[0].passed, found.usable, found.can_fail) == (0, True, True)
 
 
-def test_a_test_case_that_nothing_fails_says_so() -> None:
+def test_a_test_case_that_nothing_fails_is_reported() -> None:
     found = calibrated(TestCase(turns=(turn("Well?", answer("", answer="regex", value=".*")),)), saying(says("no")))
     assert (found.usable, found.can_fail) == (True, False)
 

@@ -79,7 +79,7 @@ def test_changes_name_exceptions_and_leave_the_rest() -> None:
     assert change_case(TWO_TURNS, {}) == TWO_TURNS
 
 
-def test_another_assertion_type_sets_all_answers_anew_before_the_exceptions() -> None:
+def test_another_assertion_type_sets_all_answers_before_the_exceptions() -> None:
     changes = {"assertionType": "MANUAL", "steps": [{"turn": 1, "step": 0, "check": {"answer": "ai"}}]}
 
     case = change_case(TWO_TURNS, changes)

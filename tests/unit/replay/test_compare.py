@@ -63,7 +63,7 @@ def test_ignore_paths_hold_for_json_answers_too() -> None:
     assert passes(said('{"id": 2, "x": 1}', '{"id": 1, "x": 1}', ignore_paths=("/id",)))
 
 
-def test_a_value_takes_the_place_of_the_recorded_answer() -> None:
+def test_a_value_replaces_the_recorded_answer() -> None:
     assert passes(said("Oslo", "Rome", value="oslo"))
     assert not passes(said("Rome", "Rome", value="oslo"))
 
@@ -92,14 +92,14 @@ def test_text_that_is_no_unicode_can_be_searched() -> None:
     assert passes(said("\ud800 done", answer="regex", value="done$"))
 
 
-def test_json_subset_takes_json_or_its_text() -> None:
+def test_json_subset_accepts_json_or_its_text() -> None:
     assert passes(said('{"a": 1, "b": 2}', answer="json_subset", value={"a": 1}))
     assert passes(said('{"a": 1, "b": 2}', answer="json_subset", value='{"a": 1}'))
     assert passes(said('{"a": 1, "b": 2}', '{"b": 2}', answer="json_subset"))
     assert said('{"a": 2}', answer="json_subset", value={"a": 1}).diff == (Difference("/a", 1, 2),)
 
 
-def test_json_subset_says_which_side_is_no_json() -> None:
+def test_json_subset_names_which_side_is_no_json() -> None:
     assert said("sunny", answer="json_subset", value={}).reason == "the answer is no JSON"
     assert said("{}", "sunny", answer="json_subset").reason == "what is expected is no JSON"
 

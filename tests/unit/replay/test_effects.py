@@ -47,7 +47,7 @@ from tests.unit.replay.fakes import call, turn
         "get order",
     ],
 )
-def test_the_first_word_of_a_name_tells_that_a_tool_reads(name: str) -> None:
+def test_the_first_word_of_a_name_shows_that_a_tool_reads(name: str) -> None:
     assert effect_of_name(name) == "read"
 
 
@@ -84,7 +84,7 @@ def test_the_first_word_of_a_name_tells_that_a_tool_reads(name: str) -> None:
         "",
     ],
 )
-def test_what_nobody_knows_is_taken_to_write(name: str) -> None:
+def test_an_unknown_name_is_assumed_to_write(name: str) -> None:
     assert effect_of_name(name) is None
     assert resolve(name, ToolRules(), None, None).effect == "write"
 

@@ -42,7 +42,7 @@ def test_repeating_the_recording_passes() -> None:
     assert (result.tokens.prompt, result.tokens.completion) == (20, 4)
 
 
-def test_the_model_is_told_the_instruction_the_question_and_the_recorded_result() -> None:
+def test_the_model_gets_the_instruction_the_question_and_the_recorded_result() -> None:
     case = TestCase(turns=(turn("Weather?", call("weather", {"city": "Rome"}, {"t": "31 °C"}), answer("Hot.")),))
     model = scripted(calls(("weather", {"city": "Rome"}), text="Let me see."), says("Hot."))
 
@@ -55,7 +55,7 @@ def test_the_model_is_told_the_instruction_the_question_and_the_recorded_result(
     assert (messages[2].text, messages[2].tool_call_id) == ('{"t": "31 °C"}', "id0")
 
 
-def test_text_beside_tool_calls_is_no_step() -> None:
+def test_text_with_tool_calls_is_no_step() -> None:
     case = TestCase(turns=(turn("?", call("f"), answer("Done.")),))
 
     result = replay(case, ports(scripted(calls(("f", {}), text="Done."), says("Done."))))
@@ -115,7 +115,7 @@ def test_a_disabled_step_is_ignored_whatever_happens() -> None:
     }
 
 
-def test_later_turns_see_what_the_draft_said() -> None:
+def test_later_turns_see_the_drafts_answers() -> None:
     case = TestCase(turns=(turn("Hi", answer("Hello")), turn("Bye", answer("Goodbye"))))
     model = scripted(says("Howdy"), says("Goodbye"))
 
@@ -168,7 +168,7 @@ def test_a_call_the_recording_cannot_answer_stops_the_replay() -> None:
     assert [step.name for step in result.turns[0].extra] == ["other"]
 
 
-def test_or_the_model_is_told_that_the_tool_is_unavailable() -> None:
+def test_or_the_model_reads_that_the_tool_is_unavailable() -> None:
     case = TestCase(turns=(turn("?", answer("x")),))
     model = scripted(calls(("get_other", {})), says("x"))
 

@@ -83,7 +83,7 @@ played_turns = st.builds(
 
 
 class Outside:
-    """Notes what Python's audit events say is done to files, sockets, processes and the environment."""
+    """Notes what Python's audit events report about files, sockets, processes and the environment."""
 
     def __init__(self) -> None:
         self.watching = False

@@ -24,7 +24,7 @@ def test_a_tool_that_was_removed_is_gone_and_one_that_was_added_is_offered() -> 
     assert offer(draft, ("a", "b")) == Offer((A, C), ("b",))
 
 
-def test_a_recorded_definition_does_not_stand_in_for_a_tool_that_the_draft_lost() -> None:
+def test_a_recorded_definition_does_not_replace_a_tool_that_the_draft_lost() -> None:
     draft = FakeDraft([A], versions={None: frozenset("ab")})
 
     assert offer(draft, ({"name": "a"}, {"name": "b", "parameters": {"type": "object"}})) == Offer((A,), ("b",))
@@ -44,7 +44,7 @@ def test_what_the_agent_left_out_of_its_version_s_tools_stays_out() -> None:
     assert offer(draft, None) == Offer((A, B, C))
 
 
-def test_a_tool_that_was_called_was_offered_whatever_the_list_says() -> None:
+def test_a_tool_that_was_called_was_offered_whatever_the_list_has() -> None:
     draft = FakeDraft([A, B], versions={None: frozenset("ab")})
 
     assert offer(draft, ("a",), call("b")) == Offer((A, B))

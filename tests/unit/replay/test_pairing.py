@@ -102,7 +102,7 @@ def test_a_strict_step_does_not_lose_its_call_to_a_lenient_one() -> None:
     assert pair(steps, [made("f", {"a": 2}), made("f", {"a": 3})], "any") == {0: 1, 1: 0}
 
 
-def test_a_disabled_step_takes_only_what_is_left() -> None:
+def test_a_disabled_step_gets_only_what_is_left() -> None:
     steps = [call("f", 1, enabled=False), call("f", 2)]
 
     assert pair(steps, [made("f", 3)], "any") == {1: 0}

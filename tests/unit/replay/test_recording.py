@@ -92,7 +92,7 @@ def test_a_disabled_step_answers_equal_arguments_after_the_enabled_ones() -> Non
     assert look_up(recording_of(turn("?", *steps)), ("pay", 2)) == [None]
 
 
-def test_a_call_that_is_not_allowed_takes_no_answer_from_another() -> None:
+def test_a_call_that_is_not_allowed_uses_up_no_answer_of_another() -> None:
     recording = recording_of(turn("?", call("pay", 1, "paid")))
     asked = [(ToolCall("", "pay", 1), resolve("pay", ToolRules(), None, None))] * 2
 

@@ -163,7 +163,7 @@ def test_a_person_s_verdict_leaves_a_replay_void_or_ended_by_the_vendor_unless_t
         assert with_verdict(waiting, 0, "failed").status == "failed"
 
 
-def test_a_person_may_overrule_a_judge_whose_verdict_is_kept() -> None:
+def test_a_person_may_overrule_a_judge_and_both_verdicts_are_kept() -> None:
     step = replace(verdict("failed"), decided_by="judge")
     case = TestCase(turns=(turn("?"),))
     judged = conclude(case, {0: TurnResult("?", (step,))}, {})
@@ -187,7 +187,7 @@ def test_a_violation_fails_whatever_needs_review() -> None:
 
 
 @pytest.mark.parametrize(("n", "given"), [(0, "passed"), (2, "passed"), (-1, "passed"), (1, "ignored")])
-def test_only_a_step_that_needs_review_takes_a_verdict(n: int, given: Any) -> None:
+def test_only_a_step_that_needs_review_accepts_a_verdict(n: int, given: Any) -> None:
     with pytest.raises(Invalid):
         with_verdict(reviewed(["passed", "needs_review"]), n, given)
 

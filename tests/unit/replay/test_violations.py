@@ -1,4 +1,4 @@
-"""A draft's violations are told apart from what it may do."""
+"""Violations of a draft, and what it may do."""
 
 from typing import Any
 
@@ -142,7 +142,7 @@ def test_calls_are_limited_over_the_whole_replay() -> None:
     assert [(each.kind, each.turn) for each in result.violations] == [("max_calls", 1)]
 
 
-def test_an_extra_read_fails_only_where_the_test_case_says_so() -> None:
+def test_an_extra_read_fails_only_where_the_test_case_forbids_it() -> None:
     script = calls(read()), calls(read()), says("ok")
 
     assert kinds(played(one(READ), *script)) == []
@@ -199,7 +199,7 @@ def test_a_draft_of_an_agent_that_owns_its_tools_can_lose_none() -> None:
     ("offered", "origin", "none"),
     [(None, "prompt", True), (("refund",), "prompt", True), (({"name": "refund"},), "recording", False)],
 )
-def test_recorded_tools_are_said_to_be_offered_only_where_one_was(offered: Any, origin: str, none: bool) -> None:
+def test_recorded_tools_are_reported_as_offered_only_where_one_was(offered: Any, origin: str, none: bool) -> None:
     case = TestCase(turns=(turn("?", WRITE, answer("ok"), offered_tools=offered),))
 
     result = played(case, calls(write()), says("ok"))

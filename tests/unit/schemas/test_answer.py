@@ -57,7 +57,7 @@ def test_a_dict_is_json_already() -> None:
     assert dump(Entry, entry(author=stored))["author"] is stored
 
 
-def test_a_part_stands_in_its_place_and_is_read_from_its_path() -> None:
+def test_a_part_is_in_its_place_and_is_read_from_its_path() -> None:
     class Signed(AnswerSchema):
         first = integer()
         author = part(Named, "head.author")

@@ -22,7 +22,7 @@ FIELD: Any = JsonSchemaObject()
         {"type": "object", "properties": {"$ref": {"type": "string"}}, "additionalProperties": False},
     ],
 )
-def test_what_tools_really_send_is_taken_as_it_is(schema: dict[str, Any]) -> None:
+def test_schemas_that_tools_really_send_are_kept_unchanged(schema: dict[str, Any]) -> None:
     assert FIELD.deserialize(schema) == schema
 
 

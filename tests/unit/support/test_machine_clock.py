@@ -1,4 +1,4 @@
-"""A process's wall clock is moved while it runs, and how time passes stays as it is."""
+"""A process's wall clock is moved while it runs, and time still passes at the same speed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_the_wall_clock_moves(clock: MachineClock) -> None:
     assert monotonic < float(child[1]) < time.monotonic()
 
 
-def test_a_database_server_tells_the_moved_time_and_waits_no_longer(mariadb: MariaDB, clock: MachineClock) -> None:
+def test_a_database_server_returns_the_moved_time_and_waits_no_longer(mariadb: MariaDB, clock: MachineClock) -> None:
     clock.put(DAY_S)
     before = time.time()
 

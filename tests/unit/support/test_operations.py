@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 class Circle:
-    """Garbage that the collector alone can free, by calling a function."""
+    """Garbage that only the collector can free, by calling a function."""
 
     def __init__(self) -> None:
         self.itself = self

@@ -14,7 +14,7 @@ from tests.support.deployment import WORKERS, environment, procfile
 from tests.support.process import ChildProcess, is_alive, pause, resume
 from tests.support.waiting import NotReady, accepts, free_port, wait_until
 
-# Says the process id of a child of its own, then both sleep on.
+# Prints the process id of a child that it starts, then both sleep on.
 FORKING = """
 import os, subprocess, sys
 child = subprocess.Popen(["sleep", "600"])
@@ -22,7 +22,7 @@ print(child.pid, flush=True)
 child.wait()
 """
 
-# Answers what it reads from its parent in a thread beside others, as servers do.
+# Answers what it reads from its parent in a thread among others, as servers do.
 ANSWERING = """
 import socket, sys, threading, time
 def answer():
@@ -48,7 +48,7 @@ def python(source: str, tmp_path: Path) -> ChildProcess:
     return ChildProcess("a program", [sys.executable, "-c", source], log=tmp_path / "log")
 
 
-def test_a_program_that_dies_at_once_is_reported_with_what_it_said(tmp_path: Path) -> None:
+def test_a_program_that_dies_at_once_is_reported_with_its_output(tmp_path: Path) -> None:
     child = ChildProcess(
         "a program", [sys.executable, "-c", "exit('no such table')"], log=tmp_path / "log", ready=lambda: False
     )

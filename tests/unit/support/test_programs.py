@@ -38,7 +38,7 @@ def start(tmp_path: Path, *argv: str, **settings: str) -> programs.Running:
     ],
     ids=" ".join,
 )
-def test_a_copy_says_what_a_new_process_says_and_ends_as_it_does(
+def test_a_copy_prints_what_a_new_process_prints_and_ends_as_it_does(
     argv: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = environment(tmp_path, SERVICES)
@@ -51,7 +51,7 @@ def test_a_copy_says_what_a_new_process_says_and_ends_as_it_does(
 
 
 def _lines(said: str) -> list[str]:
-    """Return the lines but for those of Dramatiq, which says more or less of a worker's early end."""
+    """Return the lines without those of Dramatiq, which writes more or less about a worker's early end."""
     return [line for line in said.splitlines() if "[dramatiq." not in line]
 
 
@@ -75,7 +75,7 @@ def test_what_is_copied_has_read_no_settings() -> None:
     subprocess.run([sys.executable, "-m", "tests.support.preloaded"], cwd=ROOT, env=env, check=True)
 
 
-def test_a_copy_has_a_session_of_its_own_and_its_end_is_told_to_all_who_ask(tmp_path: Path) -> None:
+def test_a_copy_has_a_separate_session_and_its_end_is_known_to_all_who_ask(tmp_path: Path) -> None:
     server = start(tmp_path, "reprise", "serve", PORT=str(free_port()))
     assert os.getsid(server.pid) == server.pid
     assert server.poll() is None
@@ -95,7 +95,7 @@ def test_a_copy_has_a_session_of_its_own_and_its_end_is_told_to_all_who_ask(tmp_
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 @pytest.mark.parametrize("argv", [["sleep", "600"], ["reprise", "serve"]], ids=" ".join)
-def test_a_program_that_takes_too_long_is_ended(argv: list[str], tmp_path: Path) -> None:
+def test_a_program_that_lasts_too_long_is_ended(argv: list[str], tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         programs.run(argv, env=environment(tmp_path / "home"), cwd=tmp_path, timeout_s=0.01)
     assert tmp_path not in _folders_of_processes()

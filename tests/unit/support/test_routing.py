@@ -96,11 +96,11 @@ def test_it_is_not(text: str) -> None:
         ("SELECT GET_LOCK(%s, 60)", {"SELECT", "GET_LOCK()"}),
     ],
 )
-def test_its_kinds_are_told(text: str, kinds: set[str]) -> None:
+def test_its_kinds_are_recognized(text: str, kinds: set[str]) -> None:
     assert Statement(text).kinds == kinds
 
 
-def test_lists_of_values_and_rows_are_not_told_apart() -> None:
+def test_lists_of_values_and_rows_are_normalised_to_one() -> None:
     assert normalised("SELECT a FROM runs\nWHERE id IN (%s, %s, %s)") == "SELECT a FROM runs WHERE id IN (%s)"
     assert normalised("SELECT a FROM runs WHERE id IN (NULL) AND (1 != 1)") == "SELECT a FROM runs WHERE id IN (%s)"
     assert normalised("INSERT INTO runs (a) VALUES (%s, %s),(%s, %s)") == "INSERT INTO runs (a) VALUES (%s)"

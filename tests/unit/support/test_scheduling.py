@@ -41,9 +41,7 @@ def test_the_shares_of_all_processes_are_each_file_of_tests_once(tmp_path: Path,
     assert sorted(imported) == ["tests.test_a", "tests.unit.test_b", "tests.unit.test_c"]
 
 
-def test_a_process_of_its_own_and_one_that_is_told_its_files_import_nothing(
-    tmp_path: Path, imported: list[str]
-) -> None:
+def test_a_separate_process_and_one_that_is_given_its_files_import_nothing(tmp_path: Path, imported: list[str]) -> None:
     import_share(config_of(tmp_path), {})
     import_share(config_of(tmp_path, pytest.Config.ArgsSource.ARGS), process(0))
 

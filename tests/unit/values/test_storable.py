@@ -1,4 +1,4 @@
-"""Text and JSON from outside, in the form that databases and JSON writers take."""
+"""Text and JSON from outside, in the form that databases and JSON writers accept."""
 
 import json
 
@@ -26,7 +26,7 @@ JSON = st.recursive(
         ("a\0b", "a\ufffdb"),
     ],
 )
-def test_text_is_kept_but_for_what_no_database_takes(text, kept):
+def test_text_is_kept_except_what_no_database_accepts(text, kept):
     assert storable_text(text) == kept
 
 
@@ -45,7 +45,7 @@ def test_text_is_kept_but_for_what_no_database_takes(text, kept):
         ("[" * 64 + "]" * 64, eval("[" * 64 + "]" * 64)),
     ],
 )
-def test_json_is_kept_but_for_what_no_column_takes(text, value):
+def test_json_is_kept_except_what_no_column_accepts(text, value):
     assert decode_json(text) == value
 
 

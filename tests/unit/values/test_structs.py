@@ -1,4 +1,4 @@
-"""Typed decoding from many threads at once, which msgspec alone does not survive."""
+"""Typed decoding from many threads at once, for which msgspec needs help."""
 
 from __future__ import annotations
 

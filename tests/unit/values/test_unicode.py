@@ -1,4 +1,4 @@
-"""Texts are normalized as Unicode says, piece by piece, and no run of combining marks is longer than 30 for it."""
+"""Texts are normalized to Unicode's forms piece by piece, with runs of at most 30 combining marks."""
 
 from __future__ import annotations
 

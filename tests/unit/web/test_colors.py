@@ -1,4 +1,4 @@
-"""Dark changes colors and shadows alone, so that a page which is whole in light is whole in dark."""
+"""Dark changes only colors and shadows, so that a page which is whole in light is whole in dark."""
 
 from __future__ import annotations
 

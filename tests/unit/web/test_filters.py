@@ -30,7 +30,7 @@ NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
         (timedelta(days=40), "31 Jan 2026"),
     ],
 )
-def test_a_time_is_told_by_its_distance(ago: timedelta, words: str) -> None:
+def test_a_time_is_shown_by_its_distance(ago: timedelta, words: str) -> None:
     assert filters.relative_to(lambda: NOW)(NOW - ago) == words
 
 
@@ -73,7 +73,7 @@ def test_a_size_has_the_unit_that_fits(count: int, words: str) -> None:
     assert filters.size(count) == words
 
 
-def test_json_is_indented_and_text_stays_as_it_is() -> None:
+def test_json_is_indented_and_text_is_unchanged() -> None:
     assert filters.pretty({"ort": "Köln"}) == '{\n  "ort": "Köln"\n}'
     assert filters.pretty("{not json") == "{not json"
 

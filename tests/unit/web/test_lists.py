@@ -15,7 +15,7 @@ def query_of(href: str | None) -> dict[str, str]:
     return dict(parse_qsl(href.removeprefix("?")))
 
 
-def test_the_first_page_leads_forward_alone() -> None:
+def test_the_first_page_leads_only_forward() -> None:
     pages = pages_of({"search": "a b", "type": ""}, "y&z")
 
     assert pages == Pages("?search=a+b&cursor=y%26z", None, None)
@@ -71,7 +71,7 @@ def test_a_column_that_a_list_does_not_have_is_refused() -> None:
         order_of({"sort": "-password"}, ("created",), default="-created")
 
 
-def test_an_entry_is_told_the_list_with_its_filters_and_page() -> None:
+def test_an_entry_carries_the_list_with_its_filters_and_page() -> None:
     chosen = {"status": "nok", "cursor": "c1"}
 
     assert dict(parse_qsl(dict(parse_qsl(list_query(chosen)))["list"])) == chosen

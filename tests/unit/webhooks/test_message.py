@@ -84,7 +84,7 @@ def test_each_secret_signs() -> None:
     assert len(set(signatures)) == 2
 
 
-def test_an_alert_says_what_is_above_and_what_has_recovered() -> None:
+def test_an_alert_names_what_is_above_and_what_has_recovered() -> None:
     alert = {"projectId": 3, "alertRuleId": 1, "metric": "errorShare", "threshold": 0.1, "windowMinutes": 60}
     started, ended = alert | {"value": 0.25}, alert | {"value": None}
     assert slack("alert.started", started) == (

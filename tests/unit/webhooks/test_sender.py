@@ -110,7 +110,7 @@ def test_a_redirect_is_not_followed(sender: WebhookSender) -> None:
     assert elsewhere.received == []
 
 
-def test_nobody_there_is_a_failure_with_a_reason(sender: WebhookSender) -> None:
+def test_an_unreachable_receiver_is_a_failure_with_a_reason(sender: WebhookSender) -> None:
     with receiving() as receiver:
         url = receiver.url
     assert "ConnectError" in (sent(sender, url).error or "")

@@ -42,6 +42,6 @@ def test_all_that_ask_for_a_type_get_the_same_object() -> None:
     assert garage.engine is engine is garage.car.engine
 
 
-def test_a_value_that_nobody_gave_is_an_error() -> None:
+def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(KeyError):
         ServiceParts({}).make(Garage)

@@ -55,7 +55,7 @@ def test_a_worker_notices_that_its_row_was_given_to_another_one(database: Databa
     assert column(database, job, "alive_at") == NOW
 
 
-def test_a_database_that_is_away_takes_no_row_from_its_worker(database: Database, job: int, monkeypatch) -> None:
+def test_a_worker_keeps_its_row_while_the_database_is_away(database: Database, job: int, monkeypatch) -> None:
     claim(database, job, "mine")
     beats, tried = heartbeat(database), threading.Event()
 

@@ -12,7 +12,7 @@ from app.work.round_robin import RoundRobin
 
 
 class Rows:
-    """The rows of projects by table; a transaction takes a second."""
+    """The rows of projects by table; a transaction lasts a second."""
 
     def __init__(self, **tables: dict[int, int]) -> None:
         self.tables = {name: Counter(rows) for name, rows in tables.items()}

@@ -43,7 +43,7 @@ def test_an_organization_with_many_projects_has_as_many_turns_as_one_with_a_proj
     assert Counter(done) == {1: 10, 2: 10, 3: 10, 4: 30}
 
 
-def test_the_next_sweep_begins_with_those_that_had_no_turn() -> None:
+def test_the_next_sweep_begins_with_the_owners_that_had_no_turn() -> None:
     owners = {1: 1, 2: 2, 3: 3}
     turns, work = RoundRobin(), Work({1: 9, 2: 9, 3: 9}, at_once=2)
     assert [work.sweep(turns, owners) for _ in range(3)] == [[1, 2], [3, 1], [2, 3]]
@@ -71,7 +71,7 @@ def test_a_piece_is_done_though_the_time_is_over() -> None:
     assert Work({1: 1, 2: 1}, at_once=0).sweep(RoundRobin(), owners) == [1]
 
 
-def test_those_that_have_nothing_any_more_are_forgotten() -> None:
+def test_owners_that_have_nothing_any_more_are_forgotten() -> None:
     turns = RoundRobin()
     turns.serve({id_: id_ for id_ in range(1000)}, lambda _: False, is_over=lambda: False)
     turns.serve({7: 7}, lambda _: False, is_over=lambda: False)

@@ -1,10 +1,10 @@
-"""Work that stands still while it is watched was left behind; a pause of the watcher proves nothing."""
+"""Work that does not move while it is watched was left behind; a pause of the watcher proves nothing."""
 
 from app.work.sweeper import STEP_S, UNSENT_S, Resending, Watch
 from tests.support.sweeping import Clock
 
 
-def test_what_stands_still_grows_old_while_it_is_watched() -> None:
+def test_work_that_does_not_move_grows_old_while_it_is_watched() -> None:
     clock = Clock()
     watch: Watch[str] = Watch(monotonic=clock)
     ages = []
@@ -24,7 +24,7 @@ def test_what_comes_later_or_has_moved_is_young() -> None:
     assert watch.look(["a moved at 2", "b"]) == {"a moved at 2": 0, "b": 0}
 
 
-def test_what_was_gone_for_a_look_begins_anew() -> None:
+def test_work_that_was_gone_for_a_look_starts_again() -> None:
     clock = Clock()
     watch: Watch[str] = Watch(monotonic=clock)
     for seen in (["a"], [], ["a"]):

@@ -138,7 +138,7 @@ def test_of_a_sweep_and_the_owner_who_finishes_at_once_one_ends_the_row(database
     assert stored(database, job).status == ("failed" if swept else "done")
 
 
-def test_a_waiting_row_that_is_ended_is_claimed_by_nobody(database: Database, job: int) -> None:
+def test_a_waiting_row_that_is_ended_is_claimed_by_no_worker(database: Database, job: int) -> None:
     def end() -> bool:
         with database.write() as connection:
             return WORK.finish_waiting(connection, job, {"status": "failed"}, now=LATER)

@@ -27,7 +27,7 @@ def worked_s(work_time: WorkTime, clock: Clock) -> float:
     return clock.now_s - began
 
 
-def test_a_job_takes_a_tenth_of_its_time_while_batches_come_in() -> None:
+def test_a_job_uses_a_tenth_of_its_time_while_batches_come_in() -> None:
     clock = Clock()
     assert worked_s(WorkTime(50, lambda: False, clock), clock) == 50
     assert worked_s(WorkTime(50, lambda: True, clock), clock) == 5
@@ -39,7 +39,7 @@ def test_batches_that_come_in_end_what_a_job_does() -> None:
     assert worked_s(WorkTime(50, lambda: clock.now_s >= until, clock), clock) == 20
 
 
-def test_a_job_that_lags_behind_takes_all_of_its_time_until_it_has_caught_up() -> None:
+def test_a_job_that_lags_behind_uses_all_of_its_time_until_it_has_caught_up() -> None:
     clock = Clock()
     work_time = WorkTime(50, lambda: True, clock)
     worked_s(work_time, clock)
@@ -51,7 +51,7 @@ def test_a_job_that_lags_behind_takes_all_of_its_time_until_it_has_caught_up() -
     assert worked_s(work_time, clock) == 5
 
 
-def test_a_process_is_busy_while_it_takes_in_batches_or_stores_them() -> None:
+def test_a_process_is_busy_while_it_receives_batches_or_stores_them() -> None:
     clock = Clock()
     mailbox = mailbox_on(fakeredis.FakeRedis(version=(7,)), clock)
     seen = [mailbox.is_busy()]
@@ -65,7 +65,7 @@ def test_a_process_is_busy_while_it_takes_in_batches_or_stores_them() -> None:
 
 
 def test_every_process_is_busy_while_a_batch_waits_anywhere() -> None:
-    """The clock is a process of its own, which stores none."""
+    """The clock is a separate process, which stores none."""
     redis, clock = fakeredis.FakeRedis(version=(7,)), Clock()
     web, other = mailbox_on(redis, clock), mailbox_on(redis, clock)
     ticket = web.ticket(1, b"{}")
@@ -77,7 +77,7 @@ def test_every_process_is_busy_while_a_batch_waits_anywhere() -> None:
     assert (waits, other.is_busy()) == (True, False)
 
 
-def test_nobody_waits_for_what_a_lost_redis_does_not_tell() -> None:
+def test_no_caller_waits_for_what_a_lost_redis_does_not_report() -> None:
     server = fakeredis.FakeServer(version=(7,))
     mailbox = mailbox_on(fakeredis.FakeRedis(server=server), Clock())
     server.connected = False

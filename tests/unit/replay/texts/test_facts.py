@@ -177,7 +177,7 @@ def test_a_unit_currency_or_scale_in_another_form_is_kept(recorded: str, produce
     assert compare_facts(recorded, produced, Sources(results=[{"text": recorded}])).agree
 
 
-def test_a_value_that_stands_nowhere_is_invented() -> None:
+def test_a_value_that_no_source_has_is_invented() -> None:
     assert compare_facts("It is late.", "It is 3.5 weeks late, see B-2.", SHOP).invented == ("3.5 weeks", "B-2")
 
 
@@ -194,12 +194,12 @@ def test_a_share_is_no_percentage_because_the_source_may_as_well_mean_an_amount(
     assert compare_facts("It is 0.05.", "It is 5%.", rate) == Facts((), ("0.05",), ("5%",))
 
 
-def test_what_the_recorded_text_alone_has_is_neither_lost_nor_invented() -> None:
+def test_what_only_the_recorded_text_has_is_neither_lost_nor_invented() -> None:
     assert compare_facts("Two make $2,598.", "Done.", SHOP) == Facts()
     assert compare_facts("Two make $2,598.", "That is $2,598 for two.", SHOP) == Facts()
 
 
-def test_an_answer_need_not_repeat_what_the_user_said_and_an_argument_must() -> None:
+def test_an_answer_need_not_repeat_the_users_words_and_an_argument_must() -> None:
     recorded, produced = "Order A-1 is late.", "Your order is late."
 
     assert compare_facts(recorded, produced, SHOP).lost == ()
@@ -217,7 +217,7 @@ def test_a_status_and_the_first_word_of_a_sentence_are_no_names() -> None:
     assert compare_facts("Status: Delivered. Returns take a while with Hermes.", "It came.", source).lost == ("Hermes",)
 
 
-def test_a_title_may_stand_for_the_first_name() -> None:
+def test_a_title_may_replace_the_first_name() -> None:
     source = Sources(results=[{"doctor": "Dr. Eve Smith"}])
 
     assert compare_facts("It is with Eve Smith.", "It is with Dr. Smith.", source).kept == ("Eve Smith",)
@@ -357,7 +357,7 @@ def test_what_no_call_settles_may_be_either(result: object, recorded: str, produ
     assert compare_facts(recorded, produced, Sources(results=[{"at": result}])).agree
 
 
-def test_a_number_alone_on_its_line_is_a_value() -> None:
+def test_a_single_number_on_its_line_is_a_value() -> None:
     source = Sources(results=[{"code": "XK7P2Q", "table": 12}])
 
     facts = compare_facts("Code XK7P2Q. Table:\n12.", "Code XK7P2Q. Table:\n21.", source)
@@ -402,7 +402,7 @@ def test_another_zone_than_that_of_the_result_is_invented(recorded: str, produce
         ("It is at 14:30:00.", "It is at 2:30 p.m."),
     ],
 )
-def test_the_zone_of_the_result_may_be_told_or_not(recorded: str, produced: str) -> None:
+def test_the_zone_of_the_result_may_be_given_or_not(recorded: str, produced: str) -> None:
     assert compare_facts(recorded, produced, CALL).agree
 
 

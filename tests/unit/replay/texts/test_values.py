@@ -85,7 +85,7 @@ def test_a_date_is_read_in_other_languages(spelling: str, day: str, other: str) 
     assert not same(other, day)
 
 
-def test_dates_of_other_years_differ_where_both_say_their_year() -> None:
+def test_dates_of_other_years_differ_where_both_have_their_year() -> None:
     assert not same("5 November 2025", "2026-11-05")
     assert same("5 November", "2025-11-05")
 

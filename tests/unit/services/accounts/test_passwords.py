@@ -1,4 +1,4 @@
-"""Limits of the passwords that are hashed at once, and of those that wait for it."""
+"""Limits of the passwords that are hashed at once, and of the passwords that wait for it."""
 
 from __future__ import annotations
 

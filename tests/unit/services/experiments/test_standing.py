@@ -1,4 +1,4 @@
-"""The next replays of an experiment follow from its replays alone, and it ends whatever they find."""
+"""The next replays of an experiment follow only from its replays, and it ends whatever they find."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OUTCOMES = ("passed", "passed", "passed", "failed", "needs_review", "void", "err
 
 
 def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **numbers: Any) -> Plan:
-    """A plan whose arms have these snapshots: the candidate's, the baseline's, those of other models."""
+    """A plan with snapshots for each arm: the candidate's, the baseline's, and those of other models."""
     candidate, baseline, *models = snapshots
     row = ExperimentRow(
         id=1,
@@ -135,7 +135,7 @@ def test_equal_contents_have_one_series() -> None:
     assert [(each.ordinal, each.series.arm) for each in wanted] == [(0, CANDIDATE), (1, CANDIDATE)]
 
 
-def test_replays_that_end_early_do_not_count_before_those_that_began_before_them() -> None:
+def test_replays_that_end_early_do_not_count_before_earlier_ones() -> None:
     rows = first_round(plan(1))
     slow = [replace(row, status="running") if row.ordinal == 0 and row.arm == CANDIDATE else row for row in rows]
     standing = Standing(plan(1), slow)

@@ -65,7 +65,7 @@ def test_an_own_credential_beats_the_settings_until_it_is_cleared(database, orga
         credentials.clear(organization, "OPENAI")
 
 
-def test_a_credential_of_another_organization_or_vendor_is_nobody_elses(database, organization):
+def test_a_credential_of_another_organization_or_vendor_is_not_found(database, organization):
     with database.write() as connection:
         other = insert_row(connection, organizations.organizations, name="Other", created_at=NOW)
     credentials = service(database)
@@ -85,7 +85,7 @@ def test_the_key_is_not_in_the_database(database, organization):
         assert "sk-own" not in str(connection.execute(text("SELECT * FROM vendor_credentials")).all())
 
 
-def test_a_changed_secret_key_is_told(database, organization):
+def test_a_changed_secret_key_is_reported(database, organization):
     service(database).set(organization, "OPENAI", api_key="sk-own")
     with pytest.raises(ProviderError, match="REPRISE_SECRET_KEY"):
         service(database, secret_key="other").find(organization, "OPENAI")

@@ -57,7 +57,7 @@ def test_the_history_counts() -> None:
         (content(config={"seed": 1, "stop": ["x"]}), content(config={"stop": ["x"], "seed": 1})),
     ],
 )
-def test_what_says_nothing_else_does_not_count(one: PromptContent, other: PromptContent) -> None:
+def test_differences_without_meaning_do_not_count(one: PromptContent, other: PromptContent) -> None:
     assert commit_hash(one, parent=None) == commit_hash(other, parent=None)
 
 

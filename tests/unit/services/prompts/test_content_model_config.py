@@ -15,7 +15,7 @@ ONE_TEMPERATURE = replace(MODEL, details={"temperature": [1.0, 1.0]})
 DEFAULTS = {"tools": [], "temperature": 1, "max_tokens": 100, "response_format": "text"}
 
 
-def test_keys_left_out_take_the_models_defaults() -> None:
+def test_missing_keys_get_the_models_defaults() -> None:
     assert with_defaults({}, MODEL) == DEFAULTS
     assert with_defaults({"temperature": 0, "seed": 7}, MODEL) == DEFAULTS | {"temperature": 0, "seed": 7}
 
@@ -43,7 +43,7 @@ def test_a_value_out_of_range_is_named(config: dict[str, Any], model: Any, messa
         check_ranges(config, model)
 
 
-def test_a_call_is_made_as_the_config_says() -> None:
+def test_a_call_is_made_with_the_config() -> None:
     config = {
         "tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}, "strict": False}, {"name": "u"}],
         "max_tokens": 10,

@@ -25,7 +25,7 @@ def label(name: str, share: float) -> Label:
 def test_a_share_is_met_within_binomial_error(name: str, share: float, salt: int) -> None:
     of = label(name, share)
     found = sum(chosen(of, f"{salt} {number}") == "new" for number in range(KEYS))
-    # Five standard deviations, and five keys for the shares that are nearly 0 or 1, whose errors are not normal.
+    # Five standard deviations, and five keys for the shares near 0 or 1, where errors are not normal.
     assert abs(found - KEYS * share) <= 5 * sqrt(KEYS * share * (1 - share)) + 5
 
 

@@ -14,7 +14,7 @@ TEN_S = 10.0
 
 
 class Models:
-    """Answers, or fails, with what is scripted, in turn; takes `takes_s` for each call."""
+    """Answers, or fails, with what is scripted, in turn; each call lasts `takes_s`."""
 
     def __init__(self, *script, takes_s=1.0):
         self.script, self.takes_s = list(script), takes_s
@@ -73,7 +73,7 @@ def test_what_the_caller_can_mend_is_not_tried_elsewhere():
     assert len(models.asked) == 1
 
 
-def test_a_second_model_that_cannot_take_the_request_hides_nothing():
+def test_a_second_model_that_cannot_accept_the_request_hides_nothing():
     with pytest.raises(ProviderError, match="one"):
         call(Models(ProviderError("one"), Invalid("can't read image/png")))
 
@@ -85,7 +85,7 @@ def test_a_first_model_without_a_credential_is_passed_over():
     assert call(models, first=refused).model.name == "second"
 
 
-def test_what_was_said_is_not_said_again_by_another_model():
+def test_words_that_were_sent_are_not_sent_again_by_another_model():
     heard = []
     models = Models(ProviderError("cut"), "never")
     with pytest.raises(ProviderError, match="cut"):

@@ -46,7 +46,7 @@ def test_an_organizations_own_model_costs_by_its_own_prices():
     assert (float(cost.prompt), float(cost.completion), float(cost.total)) == (2.5, 1.0, 3.5)
 
 
-def test_parts_of_the_tokens_are_told_when_there_are_any():
+def test_parts_of_the_tokens_are_reported_when_there_are_any():
     plain = answered(Answer("x", tokens=Tokens(3, 2)), ModelConfig(), model())
     parts = answered(Answer("x", tokens=Tokens(3, 2, 1, 1, 1)), ModelConfig(), model())
 

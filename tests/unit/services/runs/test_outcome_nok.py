@@ -26,7 +26,7 @@ def test_any_json_is_json(text):
 
 
 @pytest.mark.parametrize("text", ["", "```json\n{}\n```", "{", "NaN", "[" * 100_000])
-def test_what_is_not_json_says_so(text):
+def test_what_is_not_json_is_nok_with_that_reason(text):
     assert status(text, response_format="json_object").startswith("NOK: the answer is not JSON: ")
 
 
@@ -36,7 +36,7 @@ def test_a_schema_is_held_and_the_breach_located():
     assert status('{"city": 7}', **asked) == ("NOK: the answer breaks json_schema at $.city: 7 is not of type 'string'")
 
 
-def test_a_schema_that_is_none_says_so():
+def test_a_schema_that_is_none_is_reported():
     broken = {"type": "no such type"}
     assert "not a valid JSON Schema" in status("{}", response_format="json_schema", json_schema=broken)
 
@@ -47,7 +47,7 @@ def test_a_reference_is_never_fetched(ref):
     assert "can't be resolved" in status("{}", **asked)
 
 
-def test_a_schema_without_end_is_told():
+def test_a_schema_without_end_is_reported():
     asked = {"response_format": "json_schema", "json_schema": {"$ref": "#"}}
     assert "can't be resolved" in status("{}", **asked)
 
@@ -57,7 +57,7 @@ def test_an_answer_that_calls_tools_need_not_be_json():
     assert nok_status(answer, ModelConfig(response_format="json_object")) is None
 
 
-def test_a_cut_or_refused_answer_says_so_first():
+def test_cut_off_or_refused_is_the_first_reason():
     config = ModelConfig(response_format="json_object", max_tokens=5)
     assert nok_status(Answer("{", finish_reason="length"), config) == "NOK: the answer was cut off at max_tokens (5)"
     assert nok_status(Answer("", finish_reason="refused"), config) == "NOK: the model refused to answer"
@@ -73,7 +73,7 @@ def held(schema, text):
 
 
 @pytest.mark.parametrize("keyword", ["pattern", "patternProperties", "additionalProperties", "unevaluatedProperties"])
-def test_a_hostile_pattern_holds_nobody(keyword):
+def test_a_hostile_pattern_blocks_no_worker(keyword):
     hostile, long = "(a+)+$", "a" * 5000 + "!"
     by_name = {"type": "object", "patternProperties": {hostile: {}}}
     schemas = {

@@ -101,7 +101,7 @@ def sent(fields: CaseFields) -> Form:
 
 
 @given(cases)
-def test_a_form_that_nobody_changed_gives_an_empty_body(case: TestCase) -> None:
+def test_an_unchanged_form_gives_an_empty_body(case: TestCase) -> None:
     assert case_body(fields_sent(sent(shown(case)), shown(case)), shown(case)) == {}
 
 
@@ -116,7 +116,7 @@ def test_the_body_of_a_form_makes_the_test_case_that_it_shows(before: TestCase, 
     assert change_case(before, case_body(fields_sent(form, shown(before)), shown(before))) == after
 
 
-def test_a_row_of_a_tool_says_its_default_beside_the_effect_that_was_set() -> None:
+def test_a_row_of_a_tool_shows_its_default_next_to_the_effect_that_was_set() -> None:
     case = replace(CASE, tools={"get_order": ToolRules(effect="write", max_calls=2)})
     row, other = tool_rows(shown(case), case, [ToolDefinition("get_order", effect="read")])
 

@@ -153,14 +153,14 @@ def work(left: str, right: str, *, at_most: int = 0) -> int:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_twice_the_text_takes_at_most_twice_the_work(name: str) -> None:
+def test_twice_the_text_needs_at_most_twice_the_work_to_compare(name: str) -> None:
     make = HOSTILE[name]
     bound = 2 * work(*make(4_000)) + 200
     assert work(*make(8_000), at_most=bound) <= bound
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_longest_texts_take_no_more_than_a_budget_beyond_reading_them(name: str) -> None:
+def test_the_longest_texts_need_no_more_than_a_budget_beyond_reading_them(name: str) -> None:
     bound = 10 * 100_000 + 600_000
     assert work(*HOSTILE[name](100_000), at_most=bound) <= bound
 

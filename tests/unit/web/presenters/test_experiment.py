@@ -44,7 +44,7 @@ def test_all_tests_are_together_while_it_runs() -> None:
     assert (names(shown.telling), shown.steady, shown.took_ms) == (["worse", "steady"], [], None)
 
 
-def test_models_are_beside_each_other_in_the_order_of_the_test_cases() -> None:
+def test_models_are_columns_in_the_order_of_the_test_cases() -> None:
     other = [case(1, "steady", "flaky", side(1, 4)), case(2, "worse", "stable_pass", side(4, 4))]
     shown = ShownExperiment(experiment([PASSING, WORSE], models=[{"languageModelName": "m", "testCases": other}]))
 
@@ -180,5 +180,5 @@ def test_of_many_test_cases_the_first_are_shown() -> None:
     assert running.shown_max < ShownExperiment(experiment()).shown_max
 
 
-def test_what_must_not_slip_through_says_how_many_replays_it_takes() -> None:
+def test_what_must_not_slip_through_shows_how_many_replays_it_needs() -> None:
     assert DETECTS[1] == ("0.33", "A step that fails one time in three (6 replays of a test, at least)")

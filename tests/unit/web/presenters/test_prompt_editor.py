@@ -64,7 +64,7 @@ def form_of(fields: PromptFields) -> Form:
 
 @pytest.mark.parametrize("config", [{}, CONFIG])
 @pytest.mark.parametrize("placeholders", [(), PLACEHOLDERS])
-def test_a_form_sent_back_unchanged_says_the_same(
+def test_a_form_sent_back_unchanged_has_the_same_meaning(
     config: dict[str, Any], placeholders: tuple[Placeholder, ...]
 ) -> None:
     fields = fields_of(view(config, placeholders))
@@ -82,7 +82,7 @@ def test_another_model_is_named() -> None:
     assert (body["languageModelName"], body["fallbackModelName"]) == ("other", "second")
 
 
-def test_no_second_model_any_more_is_said() -> None:
+def test_a_removed_second_model_is_removed() -> None:
     stored = fields_of(view({}, ()))
     assert change_body(stored, replace(stored, fallback="second"))["fallbackModelName"] == ""
 

@@ -1,4 +1,4 @@
-"""Refusals of the API's paths are told in the words of the editor's page."""
+"""Refusals of the API's paths are shown in the words of the editor's page."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ FIELDS = fields_sent(Form(FORM))
         ("Write a question: none is there.", "Write a question: none is there.", ""),
     ],
 )
-def test_a_refusal_is_told_where_it_is_on_the_page(problem: str, told: str, field: str) -> None:
+def test_a_refusal_names_its_place_on_the_page(problem: str, told: str, field: str) -> None:
     [refusal] = refusals(Invalid(problem), FIELDS)
 
     assert (str(refusal), refusal.field) == (told, field)
 
 
-def test_every_problem_is_told_by_itself() -> None:
+def test_every_problem_is_shown_by_itself() -> None:
     found = refusals(Invalid("name: No; never.", "value: No.", "…"), FIELDS)
 
     assert [str(each) for each in found] == ["Name: No; never.", "Text: No.", "…"]
@@ -60,7 +60,7 @@ def test_other_errors_stay_as_they_are() -> None:
 
 
 @given(st.text())
-def test_any_problem_is_told(problem: str) -> None:
+def test_any_problem_is_shown(problem: str) -> None:
     [refusal] = refusals(Invalid(problem), FIELDS)
 
     assert problem.endswith(refusal.message)

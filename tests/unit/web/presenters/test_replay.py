@@ -30,7 +30,7 @@ REFUND = call("refund", {"id": 1})
 PLAYED = {"steps": [step("refund", {"id": 1}, REFUND)], "extra": [REFUND, REFUND]}
 
 
-def test_equal_calls_that_the_recording_does_not_have_are_told_apart() -> None:
+def test_equal_calls_that_the_recording_does_not_have_get_different_anchors() -> None:
     extra = violation("extra_write", "refund", {"id": 1})
 
     assert anchors([PLAYED], extra, extra) == ["turn-1-extra-1", "turn-1-extra-2"]

@@ -1,4 +1,4 @@
-"""The turns of a session: scores stand beside the step that their span made, and each span has one anchor."""
+"""The turns of a session: scores are at the step that their span made, and each span has one anchor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def score(number: int, name: str, trace_id: bytes = TRACE) -> ScoreRow:
     return ScoreRow(b"", None, None, trace_id, bytes([number] * 8), None, 0, name, 1.0, None, None, "otlp")
 
 
-def test_a_score_stands_at_the_last_step_of_its_span_or_at_its_turn() -> None:
+def test_a_score_is_at_the_last_step_of_its_span_or_at_its_turn() -> None:
     spans = tuple(map(span, (1, 2, 3)))
     steps = (
         Step("tool_call", spans[0].span_id, source="messages"),

@@ -138,7 +138,7 @@ def _message(folder: Path, env: dict[str, str], groups: list[int]) -> RunPart:
     begun = empty_actor.declare(broker)
 
     def sent_and_begun() -> None:
-        # Consumers wait for 5 ms between two fetches, which a run takes at least.
+        # Consumers wait for 5 ms between two fetches, which a run lasts at least.
         time.sleep(0.01)
         started = time.perf_counter()
         key = secrets.token_hex(8)

@@ -35,7 +35,7 @@ _ID_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 @cache
 def sentences() -> list[str]:
-    """Return the sentences of the dialogues, one of those that say the same, and of the documents."""
+    """Return the sentences of the dialogues, one of each group with the same meaning, and of the documents."""
     found = []
     for path in CONVERSATIONS.parent.glob("*_pairs*.txt"):
         for line in path.read_text().splitlines():
@@ -140,7 +140,7 @@ def _inner(text: str) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield what is said in a batch, but for what stands between other signs."""
+    """Yield the texts of a batch between its other signs."""
     if isinstance(value, list):
         for one in value:
             yield from _texts(one)

@@ -1,4 +1,4 @@
-"""Sends each of the dearest requests alone, and prints its seconds of a processor: `python -m bench.worst`.
+"""Sends each of the dearest requests separately, and prints its processor seconds: `python -m bench.worst`.
 
 One process on SQLite has the workers, too, so that what a request leaves to them counts. Ends with an error when a
 request costs more than a second, unless its answer is streamed or a worker plays what it starts.
@@ -27,13 +27,13 @@ Taken = tuple[Sent, Case]
 
 
 def cases(app: RoutedApp) -> Iterator[Case]:
-    """All of them, those that change what the others cost last."""
+    """All requests; those that make others dearer come last."""
     found = [*derived.requests(app), *CASES, *api.of_bodies(app), *pages.of_forms(app)]
     yield from sorted(found, key=lambda case: last.is_last(case.route))
 
 
 def measure(made: Stage, case: Case) -> Taken:
-    """Says at once what is dear, as all of them take some minutes."""
+    """Prints at once what is dear, because all requests together last some minutes."""
     method, _, template = case.route.partition(" ")
     ask = case.ask(made)
     batches.note(case, ask)

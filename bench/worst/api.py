@@ -19,7 +19,7 @@ LABEL = f"{PROMPT}/labels/{{label}}"
 
 
 def of_bodies(app: RoutedApp) -> Iterator[Case]:
-    """For each operation that takes JSON: the largest body in each shape, as a whole and in each of its fields."""
+    """For each operation that accepts JSON: the largest body in each shape, as a whole and in each of its fields."""
     shapes = texts.json_shapes()
     for route in app.routes:
         for method, responder in route.responders.items():

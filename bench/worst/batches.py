@@ -24,7 +24,7 @@ _plain_bytes: dict[Case, int] = {}
 
 
 def note(case: Case, ask: Ask) -> None:
-    """Remember how many bytes a batch has once it is inflated; broken gzip counts as it is sent."""
+    """Remember how many bytes a batch has once it is inflated; broken gzip counts with its size."""
     if case.route in (TRACES, OF_PROMPT, *LOGS):
         try:
             body = gzip.decompress(ask.body) if ask.headers == GZIP else ask.body
@@ -159,7 +159,7 @@ def messages(stage: Stage) -> Ask:
     return _zipped(batch(*(span(stage.ids["prompt_id"], 1_000_009, number, CHAT, words) for number in range(1, 10))))
 
 
-@worst(TRACES, "a session's worth, as it is usual")
+@worst(TRACES, "a usual session's worth")
 def usual(stage: Stage) -> Ask:
     return _zipped(texts.turns(stage.ids["prompt_id"], 0, 512))
 

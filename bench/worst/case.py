@@ -15,7 +15,7 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What is sent; `ids` stand for the stage's own in the path."""
+    """A request; `ids` are replaced by the stage's ids in the path."""
 
     query: str = ""
     body: bytes = b""

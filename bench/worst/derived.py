@@ -56,7 +56,7 @@ OBJECTS_OF_QUERIES = {"promptId": "prompt_id", "runId": "run_id", "testCaseId": 
 
 
 def requests(app: RoutedApp, *, by_fields: bool = True) -> Iterator[Case]:
-    """A request for each route, object and query; those that send bodies have none.
+    """A request for each route, object and query; requests with bodies have no query.
 
     Without `by_fields` lists are asked for their largest page only.
     """

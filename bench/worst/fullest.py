@@ -128,7 +128,7 @@ def _session(stage: Stage, name: str, batches: Iterator[bytes]) -> Mapping[str, 
 
 
 def _long_texts(stage: Stage, size: Size) -> Mapping[str, Any]:
-    """Sessions of one turn that say as much as the search reads of each text, and runs of the longest questions."""
+    """Sessions of one turn with as many words as the search reads of each text, and runs of the longest questions."""
     prompt_id = stage.ids["prompt_id"]
     for _ in range(size.of(LONG_TEXTS) // 10 + 1):
         answer = stage.world.send(texts.long_turns(prompt_id, 10, size.of(TEXT_MAX)))

@@ -1,4 +1,4 @@
-"""Requests to the pages: everywhere the largest form, and those that are dear to read."""
+"""Requests to the pages: everywhere the largest form, and pages that are dear to read."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def multipart(stage: Stage, fields: list[tuple[str, str]]) -> Ask:
 
 
 def of_forms(app: RoutedApp) -> Iterator[Case]:
-    """For each page that takes a form: the largest one, of many fields and of one."""
+    """For each page that accepts a form: the largest one, of many fields and of one."""
     for route in app.routes:
         if "POST" in route.responders and not route.path.startswith("/api/"):
             yield Case(f"POST {route.path}", "2 MB in one field", _one_field)

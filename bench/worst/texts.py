@@ -115,7 +115,7 @@ def turns(prompt_id: int, start: int, count: int) -> bytes:
 
 
 def long_turns(prompt_id: int, count: int, size: int = TEXT_MAX) -> bytes:
-    """Turns without a conversation that say as much as the search reads of a text, in letters that take the longest."""
+    """Turns without a conversation with as many words as the search reads of a text, in the slowest letters."""
     words = said(filled_with(LETTERS, size), filled_with("no yes ", size))
     return batch(*(span(prompt_id, secrets.randbits(100), 1, *words) for _ in range(count)))
 

@@ -92,7 +92,7 @@ def run_trial(
         wrong += [f"on server {place}: {each}" for each in _lost_or_doubled(one, promised)]
     wrong += _answered_twice(system)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
-        wrong.append(f"{ended} runs were ended although nobody had died")
+        wrong.append(f"{ended} runs were ended although no worker had died")
     return Trial(
         name,
         len(promised.traces),

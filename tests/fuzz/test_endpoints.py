@@ -35,7 +35,7 @@ MISSING = mariadb.missing() or redis_server.missing()
 
 @dataclass(frozen=True)
 class Served:
-    """A server of its own, as what is asked of it here is not fit for the eyes of other tests; `owned` are its ids."""
+    """A separate server, because the requests leave marks that other tests would see; `owned` are its ids."""
 
     remote: RemoteProject
     owned: dict[str, Any]
@@ -48,7 +48,7 @@ class Served:
 
 @pytest.fixture
 def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Served]]:
-    """An embedded server and, where this machine has what it takes, the Procfile's processes."""
+    """An embedded server and, where this machine has the services, the Procfile's processes."""
     with ExitStack() as started:
         found = [Served.by(started.enter_context(EmbeddedServer(tmp_path / "embedded", SETTINGS)))]
         if MISSING is None:
@@ -59,7 +59,7 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Ser
 
 
 def test_no_request_breaks_an_endpoint(servers: list[Served], require: Callable[[str | None], None]) -> None:
-    """Each request is made up once, which takes longer than to answer it, and asked of all servers."""
+    """Each request is made up once, which lasts longer than to answer it, and sent to all servers."""
     first = servers[0]
     document = first.remote.get("/api/openapi.json").json
     contract = Contract(document)

@@ -1,4 +1,4 @@
-"""Misbehaviours in what a draft says: each function yields scenes that must fail."""
+"""Misbehaviours in a draft's answers: each function yields scenes that must fail."""
 
 from __future__ import annotations
 

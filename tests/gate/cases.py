@@ -1,4 +1,4 @@
-"""The test cases that Reprise makes of the recorded conversations and of those that are built as spans here."""
+"""The test cases that Reprise makes of the recorded conversations and of conversations that are built as spans here."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def with_round(scene: Scene, turn: int, number: int, *calls: Call) -> Scene:
 
 
 def with_call(scene: Scene, place: Place, call: Call, *, beside: bool = False) -> Scene:
-    """The scene with another call in a place, or with one more beside it."""
+    """The scene with another call in a place, or with one more next to it."""
     turn, number, at, _ = place
     calls = scene.turns[turn].rounds[number]
     return set_round(scene, turn, number, (*calls[: at + beside], call, *calls[at + 1 :]))

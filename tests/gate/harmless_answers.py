@@ -1,4 +1,4 @@
-"""Harmless variations of what a draft says: each function yields scenes that must pass."""
+"""Harmless variations of a draft's answers: each function yields scenes that must pass."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Records the conversations: `python -m tests.gate.record [NAME …]` runs an agent of each SDK against a fake model.
 
-The SDKs are those that the pages of docs/connect pin. A recording holds what the SDK's exporter sent.
+The SDKs have the versions that the pages of docs/connect pin. A recording holds what the SDK's exporter sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"
 PROMPT_ID = 4242
 TIMEOUT_S = 120
-# The page of docs/connect whose pins a recorder needs, and its program.
+# The page of docs/connect with a recorder's pins, and its program.
 RECORDERS = {
     "openinference": ("openinference", "client.py"),
     "openllmetry": ("openllmetry-python", "client.py"),
@@ -84,7 +84,7 @@ def record(conversation: str, recorder: str) -> list[Any]:
 
 
 def replies(script: Conversation) -> Iterator[Reply]:
-    """The answers of the model, each call with an id of its own, as a vendor gives it."""
+    """The answers of the model, with a new id for each call, as a vendor gives it."""
     numbers = count(1)
     for turn in script.turns:
         for calls in turn.rounds:

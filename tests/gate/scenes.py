@@ -27,7 +27,7 @@ Round = tuple[Call, ...]
 
 @dataclass(frozen=True)
 class Said:
-    """The model's part in a turn: rounds of calls, a text beside each, and the answer."""
+    """The model's part in a turn: rounds of calls, a text with each, and the answer."""
 
     rounds: tuple[Round, ...]
     answer: str
@@ -87,7 +87,7 @@ class ScriptedModel:
 
 
 def play(scene: Scene, *, right: bool, judge: bool) -> ReplayResult:
-    """Replay a scene; the judge, if there is one, finds worded answers right or wrong as `right` says."""
+    """Replay a scene; the judge, if there is one, finds worded answers right or wrong as `right` decides."""
     versions: dict[str | None, frozenset[str]] = {None: frozenset(tools_of(scene.case, ()))}
     draft = FakeDraft(scene.tools, versions=versions)
     asked = FakeJudge(lambda expected, actual: "passed" if right else "failed") if judge else None

@@ -26,7 +26,7 @@ def test_meaning_passes_no_other_words_without_a_judge_and_fails_none() -> None:
     assert {verdict("meaning", *pair) for _, *pair in PAIRS} == {"needs_review"}
 
 
-def test_facts_is_wrong_as_often_as_the_page_says() -> None:
+def test_facts_is_wrong_as_often_as_the_page_shows() -> None:
     found = Counter((judged, verdict("facts", *pair)) for judged, *pair in PAIRS)
 
     print(found)

@@ -34,7 +34,7 @@ def as_called(step: Step) -> tuple[str, object, object]:
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_a_recording_holds_all_that_was_said_and_called(path: Path) -> None:
+def test_a_recording_holds_all_words_and_calls(path: Path) -> None:
     name, _, recorder = path.stem.partition(".")
 
     turns = turns_of(path)

@@ -28,7 +28,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="session")
 def node_programs(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
-    """The programs beside the packed client and the packages of OpenTelemetry."""
+    """The programs next to the packed client and the packages of OpenTelemetry."""
     folder = tmp_path_factory.mktemp("programs")
     shutil.copytree(project / "node_modules", folder / "node_modules")
     (folder / "node_modules" / "@opentelemetry").symlink_to(SOURCE / "node_modules" / "@opentelemetry")
@@ -48,7 +48,7 @@ def command(request: pytest.FixtureRequest) -> Callable[[str], list[str]]:
 
 @pytest.fixture
 def run(command: Callable[[str], list[str]], tmp_path: Path) -> Iterator[Run]:
-    """Starts a program, whose spans wait in `tmp_path`."""
+    """Starts a program, with its waiting spans in `tmp_path`."""
     started: list[Program] = []
 
     def run(name: str, argument: str, url: str, key: str = KEY) -> Program:

@@ -1,4 +1,4 @@
-"""`instrument` needs no package but those that the READMEs install."""
+"""`instrument` needs no package except those in the READMEs."""
 
 from __future__ import annotations
 

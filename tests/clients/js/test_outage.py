@@ -25,7 +25,7 @@ def read_until(output: list[str], application: subprocess.Popen[str], line: str)
     pytest.fail(f"The application ended before it said {line!r}: {output}")
 
 
-def test_no_call_fails_and_what_is_served_says_that_it_is_stale(project: Path, tmp_path: Path) -> None:
+def test_no_call_fails_and_what_is_served_is_marked_stale(project: Path, tmp_path: Path) -> None:
     script = project / "outage.mjs"
     script.write_text((HERE / "outage.mjs").read_text())
     output: list[str] = []

@@ -1,4 +1,4 @@
-"""The package: what its own tests say, what is in it, and how it installs."""
+"""The package: its own tests pass, its content is complete, and it installs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_its_lock_names_no_registry() -> None:
     assert "://" not in (SOURCE / "package-lock.json").read_text()
 
 
-def test_it_installs_alone_without_a_registry(project: Path) -> None:
+def test_it_installs_without_a_registry(project: Path) -> None:
     scopes = [path.name for path in (project / "node_modules").iterdir() if not path.name.startswith(".")]
 
     assert scopes == ["@reprise"]

@@ -32,9 +32,9 @@ def labelled_prompt(api: Client) -> tuple[int, str]:
     return prompt_id, commit_hash
 
 
-def test_the_package_installs_as_the_readme_says(tarball: Path, tmp_path: Path) -> None:
+def test_the_package_installs_with_the_readmes_commands(tarball: Path, tmp_path: Path) -> None:
     command = re.findall(r"^```sh\n(.*?)^```$", README, re.M | re.S)[0]
-    # The copy that no parallel process builds anew meanwhile.
+    # The copy that no parallel process builds again meanwhile.
     command = command.replace("./build/clients", str(tarball.parent))
 
     run_command(["bash", "-euc", command], tmp_path, {"APP": str(tmp_path)})
@@ -53,7 +53,7 @@ def application(project: Path, tmp_path: Path) -> Path:
 def test_the_program_of_the_readme_runs(backend: EmbeddedServer, application: Path, tmp_path: Path) -> None:
     api = backend.client()
     prompt_id, commit_hash = labelled_prompt(api)
-    # A block may be copied alone, so each one that needs it imports.
+    # A block may be copied by itself, so each one that needs it imports.
     program = re.sub(r"\b17\b", str(prompt_id), "\n".join(BLOCKS))
     (application / "readme.mjs").write_text(program + "console.log(instruction, version, state, later.answer);\n")
 

@@ -51,7 +51,7 @@ def test_xml_is_what_the_server_makes(project: Path, seed: int) -> None:
     assert min(differing, key=len, default=None) is None
 
 
-def test_xml_of_texts_made_to_take_long_is_what_the_server_makes(project: Path) -> None:
+def test_xml_of_texts_made_to_be_slow_is_what_the_server_makes(project: Path) -> None:
     texts = [make(20_000 // len(make(1))) for make in HOSTILE.values()]
     assert rendered(project, texts) == [to_xml(text) for text in texts]
 
@@ -74,7 +74,7 @@ def test_its_tables_are_those_of_python() -> None:
     assert written["TABLES"].read_text() == written["tables"]()
 
 
-def test_twice_the_text_takes_at_most_twice_the_steps(project: Path) -> None:
+def test_twice_the_text_needs_at_most_twice_the_steps(project: Path) -> None:
     sizes = {name: 4_000 // len(make(1)) + 1 for name, make in HOSTILE.items()}
     texts = [make(n * sizes[name]) for name, make in HOSTILE.items() for n in (1, 2)]
 

@@ -1,4 +1,4 @@
-"""A server of prompts that fails as a test says, and both clients behind one face."""
+"""A server of prompts that fails on request, and one interface to both clients."""
 
 from __future__ import annotations
 

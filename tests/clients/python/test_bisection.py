@@ -32,9 +32,7 @@ def search(versions: int, fails: Callable[[int], bool], most: int = 150) -> tupl
 
 @few
 @given(st.integers(2, 300), st.data())
-def test_where_every_replay_tells_the_truth_it_takes_a_few_more_than_a_binary_search(
-    versions: int, data: st.DataObject
-) -> None:
+def test_with_reliable_replays_it_needs_a_few_more_than_a_binary_search(versions: int, data: st.DataObject) -> None:
     culprit = data.draw(st.integers(1, versions - 1))
 
     found, played = search(versions, lambda index: index >= culprit)

@@ -1,4 +1,4 @@
-"""The wheel as its users have it: built by `make clients`, installed into an environment of its own."""
+"""The wheel as its users have it: built by `make clients`, installed into a new environment."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_its_users_code_is_checked_against_its_types(environment: Path, tmp_path
     ], found.stdout + found.stderr
 
 
-def test_it_installs_as_the_readme_says(wheel: Path, tmp_path: Path) -> None:
+def test_it_installs_with_the_readmes_commands(wheel: Path, tmp_path: Path) -> None:
     run_command([sys.executable, "-m", "venv", str(tmp_path)], tmp_path)
     commands = re.findall(r"^```sh\n(.*?)^```$", README, re.M | re.S)
     for command in commands:

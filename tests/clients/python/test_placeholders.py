@@ -39,7 +39,7 @@ def test_an_unknown_value_name_is_ignored_and_the_default_used():
     assert (filled.instruction, filled.resolved, filled.ignored) == ("Be warm.", {"tone": "warm"}, ["tone"])
 
 
-def test_without_a_default_nothing_is_filled_in_and_resolved_says_so():
+def test_without_a_default_nothing_is_filled_in_and_resolved_has_it():
     filled = fill("to {{audience}}.", [AUDIENCE], {})
     assert (filled.instruction, filled.resolved, filled.ignored) == ("to .", {"audience": None}, [])
 

@@ -1,4 +1,4 @@
-"""A prompt comes from memory, and what the server says of it reaches the application at the right time."""
+"""A prompt comes from memory, and the server's changes reach the application at the right time."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_rate_limit_holds_back_the_requests_for_all_prompts(fake: FakeReprise,
 @pytest.mark.parametrize(
     ("status", "expected"), [(401, AuthenticationError), (404, NotFoundError)], ids=["revoked key", "archived prompt"]
 )
-def test_a_refusal_is_told_once_while_the_copy_is_served(
+def test_a_refusal_is_reported_once_while_the_copy_is_served(
     fake: FakeReprise, connect: Connect, caplog: pytest.LogCaptureFixture, status: int, expected: type[Exception]
 ) -> None:
     client = connect(fresh_s=0.01)
@@ -136,7 +136,7 @@ def test_without_a_copy_the_error_is_raised_in_the_servers_words(fake: FakeRepri
     wait_until(lambda: _state(client, label="production") == "fresh", "the label that was made meanwhile")
 
 
-def test_each_caller_gets_an_error_of_its_own_that_keeps_nothing_alive(fake: FakeReprise, connect: Connect) -> None:
+def test_each_caller_gets_a_separate_error_that_keeps_nothing_alive(fake: FakeReprise, connect: Connect) -> None:
     client = connect()
     fake.refuse(429, "Not now.", Retry_After="3600")
 
@@ -174,7 +174,7 @@ def test_what_answers_but_is_not_reprise_is_no_prompt(fake: FakeReprise, connect
             client.prompt(17)
 
 
-def test_nobody_at_the_address_is_said_with_the_address(connect: Connect) -> None:
+def test_an_address_without_a_server_is_reported_with_the_address(connect: Connect) -> None:
     address = f"http://127.0.0.1:{free_port()}"
 
     with pytest.raises(UnreachableError, match=f"^{address}: "):

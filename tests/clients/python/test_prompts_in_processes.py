@@ -172,7 +172,7 @@ def test_ids_from_outside_do_not_fill_the_memory(url: str, monkeypatch: pytest.M
         assert client.prompt(1).state == "fresh"
 
 
-def test_a_client_that_nobody_has_any_more_is_forgotten(url: str) -> None:
+def test_a_client_without_references_is_forgotten(url: str) -> None:
     client = Reprise(url, API_KEY, first_wait_s=60)
     client.prompt(17)
     client.close()
@@ -211,7 +211,7 @@ def test_one_client_serves_event_loops_in_threads(fake: FakeReprise, url: str) -
         assert [future.result() for future in waiting] == ["fresh"] * 4
 
 
-def test_a_caller_that_is_cancelled_takes_the_request_of_others_not_along(fake: FakeReprise, url: str) -> None:
+def test_cancelling_a_caller_does_not_cancel_the_request_of_others(fake: FakeReprise, url: str) -> None:
     async def work() -> str:
         async with AsyncReprise(url, API_KEY, first_wait_s=60) as client:
             fake.held = threading.Event()

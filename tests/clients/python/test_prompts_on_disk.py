@@ -1,4 +1,4 @@
-"""Copies on disk bridge a start without the server, and harm nobody whatever becomes of the files."""
+"""Copies on disk bridge a start without the server, and do no harm whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_copy_under_the_name_of_another_prompt_is_none(copy: Path, start: Star
     ],
     ids=["empty", "cut off", "changed", "binary", "nested", "a folder", "a loop"],
 )
-def test_a_damaged_copy_is_none_and_written_anew(
+def test_a_damaged_copy_is_none_and_written_again(
     copy: Path, start: Start, fake: FakeReprise, damage: Callable[[Path], object]
 ) -> None:
     damage(copy)

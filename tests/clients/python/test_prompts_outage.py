@@ -1,4 +1,4 @@
-"""An application renders on while Reprise is killed, hangs and comes back, and can tell what it is served."""
+"""An application renders on while Reprise is killed, hangs and comes back, and knows how fresh its prompts are."""
 
 from __future__ import annotations
 

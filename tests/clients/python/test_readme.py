@@ -47,13 +47,13 @@ def test_the_programs_of_the_readme_run(backend: EmbeddedServer, tmp_path: Path)
     assert len(logs) == 1
 
 
-def test_no_text_takes_the_package_from_an_index_that_lacks_it() -> None:
+def test_no_page_installs_the_package_from_an_index_that_lacks_it() -> None:
     texts = [*ROOT.joinpath("docs").rglob("*.md"), *ROOT.joinpath("clients/python/src/reprise_client").rglob("*.py")]
     told = re.compile(r"pip install ['\"]?reprise[-_]client")
     assert [str(path) for path in (*texts, ROOT / "README.md") if told.search(path.read_text())] == []
 
 
-def test_without_its_packages_the_command_says_how_they_are_installed() -> None:
+def test_without_its_packages_the_command_explains_how_they_are_installed() -> None:
     program = "import sys; sys.modules['click'] = None; from reprise_client.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 

@@ -50,7 +50,7 @@ ON_SERVER = [
         ("{{who}} is {{{audience}}}", {"audience": "experts"}, "{{who}} is {experts}"),
     ],
 )
-def test_values_stand_in_place_of_their_keys(text: str, selections: dict[str, str], instruction: str) -> None:
+def test_values_replace_their_keys(text: str, selections: dict[str, str], instruction: str) -> None:
     assert render(text, "RAW", DEFINITIONS, selections).instruction == instruction
 
 
@@ -61,7 +61,7 @@ pieces = st.sampled_from(["{{tone}}", "{{audience}}", "{{who}}", "{{ tone }}", "
     st.lists(pieces).map("".join),
     st.dictionaries(st.sampled_from(["tone", "audience", "who"]), st.sampled_from(["formal", "warm", "experts", "x"])),
 )
-def test_what_was_filled_in_and_what_was_not_is_as_the_server_says(text: str, selections: dict[str, str]) -> None:
+def test_what_was_filled_in_and_what_was_not_agrees_with_the_server(text: str, selections: dict[str, str]) -> None:
     here, there = render(text, "RAW", DEFINITIONS, selections), render_on_server(text, "RAW", ON_SERVER, selections)
     assert here.instruction == there.instruction
     assert list(here.resolved.items()) == list(there.resolved.items())

@@ -1,4 +1,4 @@
-"""Rendering in the client takes time linear in the text, also in one that is made to take long."""
+"""The client's time to render is linear in the text, also in one that is made to be slow."""
 
 from __future__ import annotations
 

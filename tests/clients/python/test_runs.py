@@ -62,7 +62,7 @@ def client(kind: str, runs: ScriptedRuns) -> Iterator[Any]:
         yield client
 
 
-def test_an_answer_has_all_that_the_server_says(client: Any, runs: ScriptedRuns) -> None:
+def test_an_answer_has_all_that_the_server_sends(client: Any, runs: ScriptedRuns) -> None:
     runs.answers = [DONE]
 
     result = client.run(17, "Where is it?", placeholders={"tone": "formal"}, label="live", split_key="user")
@@ -80,7 +80,7 @@ def test_an_answer_has_all_that_the_server_says(client: Any, runs: ScriptedRuns)
     }
 
 
-def test_a_conversation_and_another_model_are_sent_as_the_server_takes_them(client: Any, runs: ScriptedRuns) -> None:
+def test_a_conversation_and_another_model_are_sent_in_the_servers_form(client: Any, runs: ScriptedRuns) -> None:
     runs.answers = [DONE]
     history = [{"role": "user", "text": "Where?"}, {"role": "assistant", "text": "Here."}]
 
@@ -106,7 +106,7 @@ def test_a_failure_in_passing_is_repeated_as_the_same_run(client: Any, runs: Scr
     assert bodies[0] == bodies[1] == bodies[2]
 
 
-def test_two_calls_are_two_runs_unless_the_caller_says_otherwise(client: Any, runs: ScriptedRuns) -> None:
+def test_two_calls_are_two_runs_unless_the_caller_gives_a_key(client: Any, runs: ScriptedRuns) -> None:
     runs.answers = [DONE] * 4
 
     for options in ({}, {}, {"idempotency_key": "order-1"}, {"idempotency_key": "order-1"}):
@@ -219,14 +219,14 @@ def test_whoever_waits_too_long_gets_the_id_of_the_run(client: Any, runs: Script
 
 
 @pytest.mark.parametrize("content", [b"[]", b"", b"<html>", b"[" * 100_000, b'{"answer": 1}', b'{"a": "\xff"}'])
-def test_what_is_no_answer_of_reprise_is_said_so(client: Any, runs: ScriptedRuns, content: bytes) -> None:
+def test_what_is_no_answer_of_reprise_is_reported_so(client: Any, runs: ScriptedRuns, content: bytes) -> None:
     runs.answers = [(200, content, {})]
 
     with pytest.raises(UnreachableError, match="did not answer as Reprise does"):
         client.run(17, "?")
 
 
-def test_nobody_at_the_address_is_said_so(kind: str, runs: ScriptedRuns) -> None:
+def test_an_address_without_a_server_is_reported(kind: str, runs: ScriptedRuns) -> None:
     address = f"http://127.0.0.1:{free_port()}"
     with client_of(kind, address) as client:
         for call in (client.run, client.start_run, lambda *asked: list(client.stream(*asked))):
@@ -242,7 +242,7 @@ def test_arguments_that_no_request_can_be_made_of_are_refused(client: Any) -> No
 
 @pytest.fixture
 def served(kind: str, backend: EmbeddedServer) -> Iterator[tuple[Any, int]]:
-    """A client of the real server, and the id of a prompt whose model repeats the question."""
+    """Yield a client of the real server, and the id of a prompt on a model that repeats the question."""
     api = backend.client()
     made = api.post("/api/v1/prompts", {"name": "Echo", "value": "Be {{tone}}.", "instructionFormat": "RAW"}).json()
     with client_of(kind, api.base_url, api.api_key) as client:
@@ -281,7 +281,7 @@ def test_the_server_streams_an_answer(served: tuple[Any, int]) -> None:
     assert client.run_result(result.run_id) == result
 
 
-def test_the_server_begins_a_run_whose_answer_is_fetched_later(served: tuple[Any, int]) -> None:
+def test_the_server_begins_a_run_and_its_answer_is_fetched_later(served: tuple[Any, int]) -> None:
     client, prompt_id = served
 
     run_id = client.start_run(prompt_id, "Later?")

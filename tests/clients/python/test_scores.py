@@ -1,4 +1,4 @@
-"""A score is told stored or raises, and is stored once, whatever happens to its requests."""
+"""A score is stored once or raises, whatever happens to its requests."""
 
 from __future__ import annotations
 

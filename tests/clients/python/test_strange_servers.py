@@ -44,7 +44,7 @@ def trickling(head: bytes, piece: bytes) -> Iterator[str]:
 
 
 def test_an_answer_without_an_end_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It is the whole that takes too long, and no piece.
+    # The whole lasts too long, and no piece does.
     monkeypatch.setattr("reprise_client.transport._timeout", lambda _answer_s: httpx.Timeout(60))
     with (
         trickling(b"HTTP/1.1 200 OK\r\n\r\n", b" ") as url,
@@ -54,7 +54,7 @@ def test_an_answer_without_an_end_is_given_up(kind: str, monkeypatch: pytest.Mon
         client.prompt(17)
 
 
-def test_what_is_no_http_is_said_so(kind: str) -> None:
+def test_what_is_no_http_is_reported_so(kind: str) -> None:
     with (
         trickling(b"\xff\0 SSH-2.0\r\n\r\n", b"\0") as url,
         client_of(kind, url, first_wait_s=60) as client,
@@ -126,7 +126,7 @@ def test_a_strange_retry_after_breaks_nothing(connect: Connect, fake: FakeRepris
     ],
     ids=json.dumps,
 )
-def test_a_label_that_can_not_be_read_is_said_so(kind: str, answer: Any) -> None:
+def test_a_label_that_can_not_be_read_is_reported_so(kind: str, answer: Any) -> None:
     def answered(_method: str, path: str, *_: Any) -> tuple[int, Any]:
         return 200, answer if "/labels/" in path else record(17, "x")
 

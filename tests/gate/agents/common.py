@@ -1,4 +1,4 @@
-"""The recorded agents' common parts: their script, and tools that answer as it says. Runs beside `reprise.py`."""
+"""The recorded agents' common parts: their script, and tools that answer by it. Runs next to `reprise.py`."""
 
 import json
 import os

@@ -219,7 +219,7 @@ export class Delivery {
 
   #backOff(away: Away): number {
     if (this.#away === null && !this.#stop.signal.aborted) {
-      warn(`Reprise takes no spans now (${away.words}); they are kept and sent later`);
+      warn(`Reprise accepts no spans now (${away.words}); they are kept and sent later`);
     }
     this.#away = away;
     this.#failures = Math.min(this.#failures + 1, 10);

@@ -47,7 +47,7 @@ class Record:
 
     @classmethod
     def of_fallback(cls, fallback: Fallback, prompt_id: int) -> Record:
-        """Return the record that a text, which is used unchanged, or the JSON of a prompt stands for."""
+        """Return the record of a text, which is used unchanged, or of the JSON of a prompt."""
         raw = {"value": fallback, "instructionFormat": "RAW"} if isinstance(fallback, str) else dict(fallback)
         try:
             return cls.parse(json.dumps({"instructionFormat": "XML", **raw, "id": prompt_id}), prompt_id)

@@ -35,7 +35,7 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>#+!|~&@:$^]|(?<=[wW])\.")
 
 
 def inert(text: str, most: int = TEXT_MAX) -> str:
-    """Return a text of others so that Markdown shows it as it is: no markup, mention, emoji, reference or link.
+    """Return a text of others that Markdown shows unchanged: no markup, mention, emoji, reference or link.
 
     An invisible space follows `@`, `#` and `:`, which GitHub and GitLab look for after they have read the Markdown.
     """
@@ -52,7 +52,7 @@ def markdown(experiment: Json, sentence: str, advice: str) -> str:
 
 
 def _within(room: int, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the first lines that take so many bytes at most, and a line that says so where some are left out."""
+    """Yield the first lines of at most so many bytes, and a line that counts the omitted ones."""
     for line in lines:
         room -= len(line.encode()) + 1
         if room < 0:

@@ -1,4 +1,4 @@
-"""Says what an experiment found: in a sentence, what to do next, and as Markdown for a comment on a pull request.
+"""Reports what an experiment found: in a sentence, what to do next, and as Markdown for a comment on a pull request.
 
 An experiment is its JSON, as `summary.py` reads it.
 """

@@ -1,4 +1,4 @@
-"""Reads the facts that people are told from an experiment's JSON.
+"""Reads the facts that people are shown from an experiment's JSON.
 
 That is an answer of `GET /api/v1/experiments/{id}`, or an entry of a prompt's list, which has no `testCases`.
 """
@@ -25,7 +25,7 @@ CLASSES = {
     "stable_pass": "passes",
 }
 TEXT_MAX = 400
-# $BASE_URL stands for the address of the instance, which a browser fills in.
+# $BASE_URL is replaced by the address of the instance, which a browser fills in.
 _URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
 # Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
 _UNSEEN = re.compile(f"[\t\n{HIDDEN}]+")
@@ -49,7 +49,7 @@ def classes_of(experiment: Json) -> Counter[str]:
 
 
 def ranked(experiment: Json) -> list[Json]:
-    """Return the test cases, those that newly fail or break a rule first, and in their own order besides."""
+    """Return the test cases: first those with new failures or broken rules, otherwise in their order."""
     broken = {each.get("testCaseId") for each in experiment.get("violations") or ()}
     ranks = {name: rank for rank, name in enumerate(CLASSES, 1)}
     return sorted(
@@ -131,7 +131,7 @@ def baseline_of(experiment: Json) -> str:
 
 
 def compares_nothing(experiment: Json) -> bool:
-    """Tell whether it passed because both sides are the same."""
+    """Return True if it passed because both sides are the same."""
     baseline = experiment["baseline"]
     same = bool(baseline) and baseline["fingerprint"] == experiment["candidate"]["fingerprint"]
     return same and experiment["verdict"] == "passed"

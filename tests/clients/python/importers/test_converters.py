@@ -1,4 +1,4 @@
-"""Converters take whatever stands in a file: spans of it, or a reason why there are none."""
+"""Converters make spans of any file, or a reason why there are none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_any_record_gives_spans_or_a_reason(tool: str, record: dict[str, Any]) -
         ("openai-chat", {"messages": [{"role": "user"}]}, "has no message of the role assistant"),
     ],
 )
-def test_the_reason_says_what_is_missing(tool: str, record: dict[str, Any], reason: str) -> None:
+def test_the_reason_names_what_is_missing(tool: str, record: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unreadable, match=f"^{reason}$"):
         CONVERTERS[tool](record, AT_NS)
 

@@ -1,4 +1,4 @@
-"""Spans go in bounded batches, as often as it takes, and what an instance says of them is counted and told."""
+"""Spans are sent in bounded batches, as often as needed, and an instance's answers are counted and reported."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_batches_are_bounded_by_their_spans_and_bytes() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_instance_is_sent_the_batch_again_when_it_says(status: int) -> None:
+def test_a_busy_instance_is_sent_the_batch_again_when_it_asks_for_it(status: int) -> None:
     instance = Instance(httpx.Response(status, headers={"Retry-After": "3"}, json={"error": "busy"}))
 
     assert instance.run({"id": "a"}).spans == 1
     assert (instance.batches, instance.slept) == ([1, 1], [3.0])
 
 
-def test_a_batch_whose_answer_was_lost_is_sent_again() -> None:
+def test_a_batch_is_sent_again_when_its_answer_was_lost() -> None:
     class Lost(Instance):
         def _answer(self, request: httpx.Request) -> httpx.Response:
             answer = super()._answer(request)
@@ -90,7 +90,7 @@ def test_a_batch_whose_answer_was_lost_is_sent_again() -> None:
         (400, {"error": "too long", "message": "too long", "code": 3}),
     ],
 )
-def test_what_is_rejected_is_counted_and_told_in_the_servers_words(status: int, body: Any) -> None:
+def test_what_is_rejected_is_counted_and_reported_in_the_servers_words(status: int, body: Any) -> None:
     instance = Instance(httpx.Response(status, json=body))
 
     done = instance.run({"id": "a", "spans": 2})

@@ -1,4 +1,4 @@
-"""A tracer provider of its own for every test, whose spans go to a fake of Reprise."""
+"""A new tracer provider for every test, which sends its spans to a fake of Reprise."""
 
 from __future__ import annotations
 

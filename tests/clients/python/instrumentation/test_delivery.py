@@ -189,7 +189,7 @@ def test_a_batch_at_which_the_server_fails_again_and_again_does_not_hold_up_the_
     wait_until(lambda: collector.names == ["one"], "the batch after it")
 
 
-def test_rejected_spans_are_told_once_in_the_words_of_reprise(
+def test_rejected_spans_are_reported_once_in_the_words_of_reprise(
     start: Instrument, collector: Collector, caplog: pytest.LogCaptureFixture
 ) -> None:
     partial = {"partialSuccess": {"rejectedSpans": "1", "errorMessage": "span 0123456789abcdef has no name"}}
@@ -250,7 +250,7 @@ def test_what_a_process_did_not_finish_writing_is_not_sent(
     assert len(collector.requests) == 1
 
 
-def test_only_the_owner_may_read_what_was_said(start: Instrument, collector: Collector, tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_kept_words(start: Instrument, collector: Collector, tmp_path: Path) -> None:
     collector.stop()
     instrumentation = start()
     record("one")

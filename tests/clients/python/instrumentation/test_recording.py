@@ -85,7 +85,7 @@ def test_tasks_that_run_at_once_keep_their_conversations_apart(sent: Sent) -> No
     }
 
 
-def test_what_was_set_up_counts_where_a_span_says_nothing_else(start: Instrument, collector: Collector) -> None:
+def test_the_set_up_values_count_where_a_span_has_no_others(start: Instrument, collector: Collector) -> None:
     instrumentation = start(conversation="c-0", user="u-0", version="v1")
     library_span("plain")
     library_span("own", **{"gen_ai.conversation.id": "its own"})
@@ -117,7 +117,7 @@ def test_a_turn_without_instrumentation_is_a_model_call_of_its_question_and_answ
     [{OPERATION: "chat"}, {"openinference.span.kind": "LLM"}, {"gen_ai.request.model": "m"}],
     ids=["gen_ai", "openinference", "openllmetry"],
 )
-def test_a_turn_in_which_an_instrumentation_records_model_calls_does_not_tell_them_twice(
+def test_a_turn_in_which_an_instrumentation_records_model_calls_does_not_record_them_twice(
     sent: Sent, attributes: dict[str, Any]
 ) -> None:
     with turn("Where is it?") as this:
@@ -219,7 +219,7 @@ def test_no_value_of_the_application_breaks_a_tool(sent: Sent, value: Any) -> No
     assert "gen_ai.tool.call.result" in sent()["execute_tool find"]
 
 
-def test_what_was_said_can_be_left_out(start: Instrument, collector: Collector) -> None:
+def test_the_words_can_be_left_out(start: Instrument, collector: Collector) -> None:
     instrumentation = start(capture_content=False)
     with turn("My name is Ada.") as this, tool("find", {"name": "Ada"}) as call:
         call.result("Ada Lovelace")

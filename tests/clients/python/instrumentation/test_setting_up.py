@@ -17,7 +17,7 @@ def record(name: str) -> None:
     trace.get_tracer("app").start_span(name).end()
 
 
-def test_without_a_key_the_application_runs_and_is_told(
+def test_without_a_key_the_application_runs_and_gets_a_warning(
     start: Instrument, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     instrumentation = start(api_key=None)
@@ -49,7 +49,7 @@ def test_an_address_that_is_none_stops_no_application(
     assert caplog.text
 
 
-def test_the_environment_says_where_to(
+def test_the_environment_names_where_to(
     start: Instrument, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPRISE_URL", collector.url + "/")
@@ -61,7 +61,7 @@ def test_the_environment_says_where_to(
     assert collector.requests[0][1]["Authorization"] == "Bearer rp_env"
 
 
-def test_it_says_which_packages_it_needs() -> None:
+def test_it_names_the_packages_it_needs() -> None:
     program = "import sys; sys.modules['opentelemetry'] = None; from reprise_client import instrument"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 

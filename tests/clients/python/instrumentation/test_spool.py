@@ -1,4 +1,4 @@
-"""The folder of a spool holds no more, and nothing older, than its limits say."""
+"""The folder of a spool holds no more, and nothing older, than its limits allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prompt's file gives back what was written, tells changes by fingerprint, and names the line of what is wrong."""
+"""A prompt's file gives back what was written, finds changes by fingerprint, and names the line of a mistake."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_new_base_changes_no_other_byte(file: PromptFile, base: str) -> None:
 
 @few
 @given(FILES, FILES)
-def test_a_fingerprint_tells_contents_apart_and_nothing_else(one: PromptFile, other: PromptFile) -> None:
+def test_a_fingerprint_differs_with_the_content_and_with_nothing_else(one: PromptFile, other: PromptFile) -> None:
     moved = msgspec.structs.replace(one, prompt=other.prompt, base=other.base)
 
     assert files.fingerprint(one) == files.fingerprint(moved)
@@ -200,7 +200,7 @@ def test_line_ends_of_windows_are_read_and_kept_in_the_front_matter() -> None:
         (FRONT.replace("echo", "[echo"), "line 3: Is not YAML: "),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_path(content: str, message: str) -> None:
+def test_a_mistake_is_reported_with_its_line_and_path(content: str, message: str) -> None:
     with pytest.raises(BadFile) as refused:
         files.parse(content)
     assert str(refused.value).startswith(message)

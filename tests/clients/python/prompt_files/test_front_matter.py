@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reprise_client.prompt_files.front_matter import BadYaml, read, write
 
-# Words that some reader of YAML takes for something else than text, signs of YAML, and texts of several lines.
+# Words that some reader of YAML does not read as text, signs of YAML, and texts of several lines.
 WORDS = ["no", "NO", "on", "y", "null", "~", "", "010", "0x1F", "1e3", "1_000", "12:30", "2026-01-01", ".inf", "True"]
 SIGNS = ["<<", "=", "---", "...", "- a", "a: b", "a #b", "#", "'", '"', "&a", "*a", "!!int 1", "%", "@", "`", "|", "\\"]
 LINES = [

@@ -119,7 +119,7 @@ def _checked(place: str, value: Any) -> ImportedRecord:
 
 
 def _unpacked(record: ImportedRecord) -> Iterator[ImportedRecord]:
-    """Yield the objects of the list that an answer of an API holds, and every other record as it is."""
+    """Yield the objects of the list that an answer of an API holds, and every other record unchanged."""
     for name in _LISTS:
         found = record.value.get(name)
         if isinstance(found, list):

@@ -210,7 +210,7 @@ class Delivery:
         elif outcome.rejected:
             self._warnings.warn(f"Reprise rejected {outcome.rejected} of {spans} spans: {outcome.words}")
         if self._away and isinstance(outcome, Stored):
-            logger.info("Reprise takes spans again")
+            logger.info("Reprise accepts spans again")
         self._away, self._failures, self._strikes = None, 0, 0
         return True
 
@@ -223,7 +223,7 @@ class Delivery:
 
     def _back_off(self, away: Away) -> None:
         if self._away is None:
-            logger.warning("Reprise takes no spans now (%s); they are kept and sent later", away.words)
+            logger.warning("Reprise accepts no spans now (%s); they are kept and sent later", away.words)
         self._away = away
         self._failures = min(self._failures + 1, 10)
         wait_s = min(FIRST_RETRY_S * 2.0 ** (self._failures - 1), LAST_RETRY_S) * random.uniform(0.5, 1.0)  # noqa: S311

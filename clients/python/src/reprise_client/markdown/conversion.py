@@ -46,7 +46,7 @@ class _Titles:
 def _without_underline(line: str) -> str:
     """Return the line as the scanner reads it, to which a carriage return by itself is a character like any other.
 
-    A line of marks underlines nothing: it is text, an item of a list or a thematic break, as it is without the rest.
+    A line of marks underlines nothing: it is text, an item of a list or a thematic break, whatever the rest is.
     """
     line = line.replace("\r", "x")
     found = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None

@@ -19,7 +19,7 @@ threads = _settings.web_threads
 worker_connections = _settings.web_threads + 1000
 preload_app = False
 keepalive = 30
-# A stopping process finishes its requests; a run whose caller was cut off continues in its worker.
+# A stopping process finishes its requests; a run continues in its worker after its caller was cut off.
 graceful_timeout = 30
 # Only for a main loop that hangs; it does not limit the threads.
 timeout = 120

@@ -48,7 +48,7 @@ def setting(name):
     try:
         return os.environ.get(name) or written[name]
     except KeyError:
-        sys.exit(f"{name} is not set and {DEV_ENV} does not say it: is Reprise running (make run)?")
+        sys.exit(f"{name} is not set and not in {DEV_ENV}: is Reprise running (make run)?")
 
 
 BASE_URL, API_KEY = setting("BASE_URL"), setting("API_KEY")
@@ -74,7 +74,7 @@ def get_weather(city):
 
 
 def model(messages):
-    """The toy: calls the tool with what the user said, then says what the tool returned."""
+    """The toy: calls the tool with the user's words, then answers with what the tool returned."""
     last = messages[-1]["parts"][0]
     if last["type"] == "tool_call_response":
         return {"type": "text", "content": last["response"]}

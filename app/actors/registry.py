@@ -20,7 +20,7 @@ from app.services.webhooks.deliveries import WebhookDeliverer
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """The actors, whose messages the deliveries send."""
+    """The actors that receive the deliveries' messages."""
 
     audit_judge: audits.AuditActor
     check_turns: checks.CheckActor

@@ -79,7 +79,7 @@ class BatchWorkers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueuedBatches:
-    """Executes the actor in the processes that take messages from the queue `spans`."""
+    """Executes the actor in the processes that read the queue `spans`."""
 
     broker: WakingBroker
 
@@ -100,7 +100,7 @@ class QueuedBatches:
 
 @dataclass(frozen=True, slots=True)
 class BatchesHere:
-    """Executes the actor in threads of this process, for the embedded mode, whose queues are in the same process.
+    """Executes the actor in threads of this process, for the embedded mode, where the queues are in the same process.
 
     A message and its result took a twentieth of what a batch costs there. `turns` limits the batches that are stored at
     once, as a worker's threads do. A batch goes on when its request waits no longer, so that the exporter, which sends

@@ -15,7 +15,7 @@ from app.cli import context
 from app.process import home
 from config.settings import Settings
 
-SERVICES = "DATABASE_URL is set: docs/data.md says how MySQL is backed up and restored."
+SERVICES = "DATABASE_URL is set: docs/data.md explains how MySQL is backed up and restored."
 NO_KEY = (
     "The backup has no secret key: set REPRISE_SECRET_KEY to the one that was used, or store the vendors' keys again."
 )

@@ -108,7 +108,7 @@ class Coalescer(Generic[Q, A]):
     def _wake(self, together: list[_Ticket[Q, A]], _kind: object, error: BaseException | None, _trace: object) -> None:
         """Hand on to the next leader, and wake the callers of a round, which raise its error."""
         if error is not None and not isinstance(error, Exception):
-            # An exception that ends the leader's thread (its time limit, say) must not end the others.
+            # An exception that ends the leader's thread, such as its time limit, must not end the others.
             error = Unavailable("The request was given up before its answer; try again.")
         with self._lock:
             self._hand_on(together[0])

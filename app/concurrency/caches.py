@@ -76,7 +76,7 @@ class TimedCache(Generic[T]):
         return value  # type: ignore[return-value] # it is a T, both after a hit and after a reading
 
     def put(self, key: Hashable, value: T, read_at: float) -> None:
-        """Keep a value whose reading began at `read_at`, in monotonic seconds."""
+        """Keep a value with `read_at`, the time when its reading began, in monotonic seconds."""
         if len(self._entries) >= self._most:
             self.clear()
         self._entries[key] = (read_at + self._keep_s, value)

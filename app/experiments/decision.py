@@ -65,7 +65,7 @@ class _Experiment:
         return walk
 
     def _waiting(self, walk: Walk) -> list[int]:
-        """Return the test cases that need the next round: open ones, or those that failed in their part of it."""
+        """Return the test cases that need the next round: open ones, or test cases that failed in their part of it."""
         if not walk.next_end:
             return []
         lacking = ((index, case) for index, case in enumerate(self._played) if not case.has(walk.number))

@@ -227,7 +227,7 @@ _PUT_COUNTED = (
 
 
 def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
-    """List a project's sessions that are added up and to be counted, those that have waited longest first."""
+    """List a project's sessions that are added up and to be counted, the longest waiting first."""
     found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
     return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
 

@@ -148,7 +148,7 @@ def spans_of(
 ) -> list[StoredSpanRow]:
     """List the stored spans of a prompt's turns, in no order.
 
-    With a `limit` these are those that were stored first, and with `last_id` those that were stored until this row.
+    With a `limit` these are the first stored, and with `last_id` the rows stored until this one.
     """
     c = spans.c
     of_prompt = _WITH_BODIES.where(c.project_id == project_id, c.prompt_id == prompt_id)
@@ -255,7 +255,7 @@ def list_rejected(
     limit: int,
     code: str | None = None,
 ) -> list[RejectedSpan]:
-    """List a project's rejected spans, newest first, optionally only those that named `prompt_id` or have one cause."""
+    """List a project's rejected spans, newest first, optionally only with this `prompt_id` or with one cause."""
     c = rejected_spans.c
     statement = select(*_REJECTED).where(c.project_id == project_id)
     if code is not None:

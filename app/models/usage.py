@@ -226,7 +226,7 @@ def runs_by_day(connection: Connection, *, prompt_ids: Collection[int], since: d
 
 
 def count_replayed_cases(connection: Connection, *, prompt_ids: Collection[int]) -> dict[int, tuple[int, int]]:
-    """Return, by prompt, the number of replayed test cases and of those that passed their newest own replay.
+    """Return, by prompt, the number of replayed test cases, and how many of them passed their newest own replay.
 
     Cancelled and unfinished replays do not count.
     """

@@ -19,7 +19,7 @@ DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
 """A run of ASCII letters and digits and of + / - _ = is data, as Base64 has it, if it has this many characters or more,
 in lines of so many or more, and so many of them or more for each of the five signs. Paths and names have more signs."""
 PIECE = 4 * 1024
-"""Characters of a text whose words are in memory at once, and few more."""
+"""Characters of a text that are split into words at once, and few more."""
 GROWTH_MAX, FEW = 2, 64
 """A text is read until its folded form is so many times as long, and few characters more."""
 
@@ -77,7 +77,7 @@ def placed_words(text: str) -> Iterator[Word]:
 class TextPart(NamedTuple):
     """Some of the characters of a text, and where they begin. No word is in two parts.
 
-    `words` are those of the folded form, of which so many characters are read as `length` says.
+    `words` are words of the folded form, of which `length` characters are read.
     """
 
     start: int
@@ -107,7 +107,7 @@ class TextPart(NamedTuple):
 
 
 def parts_of(text: str) -> Iterator[TextPart]:
-    """Yield the parts of a text, until its words are GROWTH_MAX times as long as it is."""
+    """Yield the parts of a text, until its words are GROWTH_MAX times longer than the text."""
     text, start = _without_data(text), 0
     left = GROWTH_MAX * len(text) + FEW
     while start < len(text) and left > 0:

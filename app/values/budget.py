@@ -12,7 +12,7 @@ class OverBudget(Exception):
 
 
 class WorkBudget:
-    """Counts steps. A step takes about a microsecond: look at an element, apply a rule, read 64 characters."""
+    """Counts steps. A step lasts about a microsecond: look at an element, apply a rule, read 64 characters."""
 
     __slots__ = ("limit", "spent")
 

@@ -17,7 +17,7 @@ GRAPHEME_JOINER = "\u034f"
 PIECE = 16 * 1024
 """Characters that one call normalizes, and few more: other threads run between two calls."""
 SHORT_PIECE = 1024
-"""Characters of a piece whose form may be all that is needed: characters may grow 18-fold."""
+"""Characters of a piece; its form may be all that is needed. Characters may grow 18-fold."""
 FEWEST = 14
 """Characters with more than `MARKS_MAX` non-starters: three at the end of the one before, and two in each."""
 DECOMPOSED_MAX = 4
@@ -110,7 +110,7 @@ def _trailing(char: str) -> int:
 
 
 def _pieces(text: str, length: int = PIECE) -> Iterator[str]:
-    """Yield the pieces of a stream-safe text whose forms, joined, are the form of the text."""
+    """Yield the pieces of a stream-safe text. Their forms, joined, are the form of the text."""
     start = 0
     while start < len(text):
         end = _cut(text, start + length)

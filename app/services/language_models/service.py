@@ -194,7 +194,7 @@ class OwnModelService:
         with self.database.write() as connection:
             model = language_models.find_model(connection, **key)
             if model is None or not language_models.retire_own_model(connection, **key, now=now):
-                raise NotFound("The organization has no such model of its own.")
+                raise NotFound("The organization has added no such model.")
             action, details = Action.MODEL_REMOVED, address_details(model.base_url)
             audit_log.note(connection, now, actor, action, model.name, organization_id=organization_id, details=details)
 

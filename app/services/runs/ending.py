@@ -85,7 +85,7 @@ class RunEnding:
         return self._end(_Ending(row=row, end=end, claim=claim))
 
     def interrupt(self, claim: Claim) -> bool:
-        """End a run whose worker died, and notify; False if it has ended, or its worker is alive after all."""
+        """End a run after its worker died, and notify; False if it has ended, or its worker is alive after all."""
         return self._end_unanswered(claim.row_id, failed("interrupted", INTERRUPTED), claim)
 
     def give_up(self, run_id: int, reason: str) -> bool:

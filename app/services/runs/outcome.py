@@ -27,7 +27,7 @@ MESSAGE_MAX = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """The columns that change when a run ends; None leaves a column as it is."""
+    """The columns that change when a run ends; None leaves a column unchanged."""
 
     status: RunStatus
     question: str | None = None

@@ -114,7 +114,7 @@ class OnlineCheckService:
                 raise Forbidden(NEEDS_RUN)
             now = self.now()
             changed = [name for name in values if getattr(before, name) != getattr(new, name)]
-            # A check whose model was removed can be paused.
+            # A check can be paused after its model was removed.
             judged = {"kind", "value", "judge_model"} & set(changed)
             judge_id = self._judge(connection, head.organization_id, new) if judged else old.judge_model_id
             stored = _columns(new, judge_id) | {"problem": None, "held_until": now}

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 # The clock indexes for `WORK_S` seconds out of `EVERY_S`; the rest of the processor's time is left to ingest.
 WORK_S, EVERY_S = 0.5, 1.5
 TURNS_AT_ONCE, BYTES_AT_ONCE = 8, 256 * 1024
-"""Turns whose spans are in memory at once, and the bytes that they need. A turn that needs more is read by itself."""
+"""Turns with all spans in memory at once, and the bytes that they need. A turn that needs more is read by itself."""
 TURN_WORDS, WORDS_AT_ONCE = 50_000, 100_000
 """Distinct words of a turn, and of the turns that are read before their words are stored."""
 CLEARED_AT_ONCE = 500
@@ -118,7 +118,7 @@ class SearchIndexer:
 
 
 def in_groups(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> Iterator[Sequence[IndexedTurn]]:
-    """Yield the turns in lists whose spans may be in memory at once."""
+    """Yield the turns in lists that fit into memory with their spans."""
     sizes = sizes_of(connection, project_id=project_id, keys=[turn.key for turn in turns])
     return queries.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
@@ -159,7 +159,7 @@ def _words_in(turn: LoneTurn | None) -> set[str] | None:
 
 
 def built_turns(connection: Connection, *, project_id: int, listed: Sequence[IndexedTurn]) -> dict[TurnKey, LoneTurn]:
-    """Return turns built from their spans, those that have any spans: see `in_groups`.
+    """Return turns built from their spans, without turns that have none: see `in_groups`.
 
     Of one turn, which may be a group because it is large, only what was stored first is read.
     """

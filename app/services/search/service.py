@@ -207,7 +207,7 @@ class SearchService:
 def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
 ) -> Iterator[tuple[FoundTurn, list[TurnText]]]:
-    """Yield turns with what is said in them; so many are in memory at once as `in_groups` allows."""
+    """Yield turns with their words; as many are in memory at once as `in_groups` allows."""
     while some := list(islice(turns, TURNS_AT_ONCE)):
         by_id = {found.turn.id: found for found in some}
         for group in in_groups(connection, project_id, [found.turn for found in some]):

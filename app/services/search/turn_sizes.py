@@ -17,7 +17,7 @@ TURN_BYTES = 8 * 1024 * 1024
 CHECK_BYTES = 4 * 1024 * 1024
 """What a turn may have that an online check reads."""
 TURN_ELEMENTS_MAX = 500_000
-"""Brackets and commas of the spans of a turn that are read: an empty list of two bytes takes 64 bytes in memory."""
+"""Brackets and commas of the spans of a turn that are read: an empty list of two bytes needs 64 bytes in memory."""
 
 
 def sizes_of(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:

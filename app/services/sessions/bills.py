@@ -11,7 +11,7 @@ from app.prices.types import Bill, BillSum
 from app.sessions.facts import load
 
 SESSIONS_AT_ONCE = 50
-"""Sessions whose turns are in memory at once."""
+"""Sessions with all turns in memory at once."""
 
 
 def bills_of(connection: Connection, rows: list[SessionRow], prices: PriceBook) -> dict[bytes, Bill]:

@@ -253,4 +253,4 @@ def test_mysql_is_not_backed_up_by_the_commands(
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:9/0")
     refused = reprise(tmp_path, command, tmp_path / "backup.db")
     assert refused.exit_code == 1
-    assert "docs/data.md says how MySQL is backed up" in refused.output
+    assert "docs/data.md explains how MySQL is backed up" in refused.output

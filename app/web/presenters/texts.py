@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from markupsafe import Markup
@@ -12,6 +12,7 @@ from app.values.json import json_container
 from app.values.storable import storable_text
 from app.web.filters import indented
 from app.web.presenters.markdown import to_html
+from app.web.presenters.marks import Marks
 
 # The shown characters of a text within a page, and on a separate page.
 AT_ONCE, WHOLE = 2_000, 250_000
@@ -35,6 +36,10 @@ class Block:
     @property
     def cut(self) -> bool:
         return len(self.source) < self.length
+
+    def marked(self, marks: Marks) -> Block:
+        """Return the block as text instead of Markdown if its source, not what is cut off, has words to mark."""
+        return replace(self, kind="text") if self.kind == "markdown" and marks.finds(self.source) else self
 
     @property
     def html(self) -> Markup:

@@ -13,6 +13,7 @@ from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedTurn
 from tests.support.conversations import export as recorded
 from tests.support.exports import export
+from tests.support.operations import calls_of
 from tests.support.recorded import BEGIN_NS, Turn, call, failure, message, response
 from tests.support.world import World
 
@@ -271,3 +272,14 @@ def test_a_version_that_the_prompt_does_not_have_is_no_link(world: World, admin:
     assert re.findall(r'href="[^"]*/versions/([^"]*)"', admin.page) == [own]
     assert f"version {own[:8]}" in words(admin)
     assert "version release/" in words(admin)
+
+
+def test_the_page_that_a_search_leads_to_reads_only_the_shown_part_of_long_answers(
+    world: World, admin: Browser
+) -> None:
+    def calls(number: int, answer: str) -> int:
+        turn = Turn(world.prompt(), number).chat([message("user", "Hello")], [message("assistant", answer)])
+        path = f"{admin.base}{stored(world, turn)}?q=zebra"
+        return calls_of(lambda: admin.open(path))
+
+    assert calls(1, "a b " * 50_000) < 2 * calls(0, "a b " * 1_000)

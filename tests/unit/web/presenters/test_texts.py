@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.web.filters import indented
+from app.web.presenters.marks import marks_of
 from app.web.presenters.texts import block, excerpt, folds
+from tests.support.operations import calls_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3) | st.sampled_from(["{", "[", "}", "a\n]"]),
@@ -55,3 +57,20 @@ def test_a_text_that_holds_json_is_shown_as_its_value_where_that_is_asked_for() 
     assert block('{"a": 1}').kind == "text"
     assert block('{"a": 1}', parse=True).source == '{\n  "a": 1\n}'
     assert block("{a: 1}", parse=True).kind == "text"
+
+
+def test_markdown_with_words_to_mark_is_shown_as_text() -> None:
+    marks = marks_of("refund")
+
+    assert block("A **refund**.", markdown=True).marked(marks).kind == "text"
+    assert block("A **price**.", markdown=True).marked(marks).kind == "markdown"
+    assert block("A **refund**.", markdown=True).marked(marks_of("")).kind == "markdown"
+
+
+def test_marks_are_looked_for_in_the_shown_part_of_a_long_text_only() -> None:
+    def calls(words: int) -> int:
+        shown = block("a b " * words, markdown=True)
+        return calls_of(lambda: shown.marked(marks_of("zebra")))
+
+    assert calls(100_000) == calls(1_000)
+    assert block("a " * 5_000 + "zebra", markdown=True).marked(marks_of("zebra")).kind == "markdown"

@@ -55,6 +55,8 @@ prompt_versions = new_table(
 VERSION_HEAD = queries.columns_of(VersionHead, prompt_versions)
 _VERSION = select(*queries.columns_of(VersionRow, prompt_versions))
 _C = prompt_versions.c
+# Configurations that are in memory at once: each may have 2 MB.
+CONFIGS_AT_ONCE = 20
 
 
 def known_hashes(connection: Connection, *, prompt_id: int, hashes: Collection[str]) -> set[str]:
@@ -81,24 +83,36 @@ def list_versions(connection: Connection, *, prompt_id: int, limit: int | None =
     return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id, limit=limit))
 
 
-def version_tools(
-    connection: Connection, *, prompt_id: int, commit_hashes: Collection[str], before: datetime
-) -> dict[str | None, frozenset[str]]:
-    """Return the names of the tools that versions define, by commit hash. None is the newest version of `before`."""
-    statement = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
-    named = connection.execute(statement.where(_C.commit_hash.in_(sorted(commit_hashes))))
-    newest = connection.execute(queries.newest_first(statement.where(_C.created_at <= before), _C.id, limit=1))
-    found: dict[str | None, frozenset[str]] = {row[0]: _tool_names(row[1]) for row in named}
-    if latest := newest.one_or_none():
-        found[None] = _tool_names(latest[1])
-    return found
+def newest_version(connection: Connection, *, prompt_id: int, before: datetime) -> str | None:
+    """Return the hash of the newest version that was committed by then; None if there was none."""
+    committed = select(_C.commit_hash).where(_C.prompt_id == prompt_id, _C.created_at <= before)
+    newest: str | None = connection.scalar(queries.newest_first(committed, _C.id, limit=1))
+    return newest
+
+
+def tools_of_versions(
+    connection: Connection, *, prompt_id: int, commit_hashes: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Return the names of the tools that versions define, by commit hash; few configurations are in memory at once."""
+    named = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
+    hashes, tools = sorted(commit_hashes), dict[str, frozenset[str]]()
+    for start in range(0, len(hashes), CONFIGS_AT_ONCE):
+        some = named.where(_C.commit_hash.in_(hashes[start : start + CONFIGS_AT_ONCE]))
+        tools.update({row[0]: _tool_names(row[1]) for row in connection.execute(some)})
+    return tools
 
 
 def ever_defined_tools(connection: Connection, *, prompt_id: int) -> bool:
-    """Return True if any version of the prompt defines a tool."""
+    """Return True if any version of the prompt defines a tool; few configurations are in memory at once."""
+    # First only the ids: to sort the configurations, a database reads all of them.
+    ids = list(connection.scalars(queries.newest_first(select(_C.id).where(_C.prompt_id == prompt_id), _C.id)))
     # What a config with tools holds as text; one without may hold it in a JSON Schema, hence the second look.
     candidates = select(_C.config).where(_C.prompt_id == prompt_id, type_coerce(_C.config, Text).contains('"tools":['))
-    return any(_tool_names(config) for config in connection.scalars(queries.newest_first(candidates, _C.id)))
+    return any(
+        _tool_names(config)
+        for start in range(0, len(ids), CONFIGS_AT_ONCE)
+        for config in connection.scalars(candidates.where(_C.id.in_(ids[start : start + CONFIGS_AT_ONCE])))
+    )
 
 
 def _tool_names(config: dict[str, Any]) -> frozenset[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 from uuid import uuid4
 
+import orjson
 import structlog
 from msgspec import to_builtins
 from sqlalchemy import Connection
@@ -19,7 +21,8 @@ from app.audit.probes import DRAWN_MAX, Labelled, Probe, ProbedCase, draw_probes
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound, Unavailable, require
 from app.models import case_snapshots, judge_audits
-from app.models.judge_audits import JudgeAuditRow
+from app.models.case_snapshots import PlayedCase
+from app.models.judge_audits import AuditWork, JudgeAuditRow
 from app.models.language_models import LanguageModel
 from app.providers.types import ProviderPort
 from app.replay.asking import JUDGE_FAILED
@@ -35,6 +38,7 @@ from app.services.replays.ports import MeteredModel, SnapshotDraft
 from app.services.replays.preparation import Preparation
 from app.timestamps import Now
 from app.values.budget import WorkBudget
+from app.values.json import count_marks
 from app.values.structs import convert
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
@@ -44,6 +48,9 @@ log = structlog.get_logger(__name__)
 HEARTBEAT_S = 2.0
 SIDE_BY_SIDE = 4
 FAILURES_MAX = 5  # of the judge, without a single verdict
+CASES_BYTES = 32 * 1024 * 1024
+"""Bytes of the test cases that an audit holds, of which a list, an object or a value of them counts `ELEMENT_BYTES`."""
+ELEMENT_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +130,13 @@ class JudgeAuditRunner:
         """Return the parts of an audit; raises `NotFound` or `Invalid` if one of them no longer exists."""
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         work = judge_audits.work_of(connection, audit_id=row.id)
+        drafts = self.preparation.drafts(connection, head, row)
         loaded: dict[int, tuple[TestCase, SnapshotDraft]] = {}
-        for name, snapshot_id in work.snapshots.items():
-            played = case_snapshots.played_case(connection, snapshot_id=snapshot_id)
-            played = require(played, "A test case was deleted before the audit.")
+        for number, played in _played(connection, work):
             case = load_case(played.document)
-            loaded[int(name)] = case, self.preparation.draft(connection, head, row, case, played.created_at)
+            # Beyond the instructions that one process renders there are fewer probes.
+            with suppress(Invalid):
+                loaded[number] = case, drafts.of(case, played.created_at)
         labels = labels_of(connection, row.prompt_id, {number: case for number, (case, _) in loaded.items()})
         cases = {
             number: (_probed(number, *parts, labels.get(number, ())), parts[1]) for number, parts in loaded.items()
@@ -196,6 +204,19 @@ class JudgeAuditRunner:
 
         stored = self.patience(self.database.retrying, work)
         log.info("audit", audit_id=claim.row_id, status=values["status"], stored=stored)
+
+
+def _played(connection: Connection, work: AuditWork) -> Iterator[tuple[int, PlayedCase]]:
+    """Yield the first test cases by their id, until they have `CASES_BYTES`; raises `NotFound` for a deleted one."""
+    left = CASES_BYTES
+    for name, snapshot_id in work.snapshots.items():
+        if left < 0:
+            return
+        found = case_snapshots.played_case(connection, snapshot_id=snapshot_id)
+        played = require(found, "A test case was deleted before the audit.")
+        yield int(name), played
+        text = orjson.dumps(played.document)
+        left -= len(text) + ELEMENT_BYTES * count_marks(text)
 
 
 def _probed(number: int, case: TestCase, draft: SnapshotDraft, labels: tuple[Labelled, ...]) -> ProbedCase:

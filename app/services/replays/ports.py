@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from secrets import token_hex
@@ -141,23 +141,65 @@ def most_cost(model: LanguageModel, request: ModelRequest) -> float:
 
 
 @dataclass(frozen=True)
+class PlayedContent:
+    """A frozen content; each selection of placeholder values is rendered once, for all turns of all test cases."""
+
+    content: PromptContent
+    _selections: set[frozenset[tuple[str, str]]] = field(default_factory=set)
+    _rendered: dict[frozenset[tuple[str, str]], RenderedDraft] = field(default_factory=dict)
+
+    def add(self, case: TestCase) -> None:
+        """Add a test case's turns; raises `Invalid` if all selections make more than `RENDERED_MAX` characters."""
+        selections = self._selections | {frozenset((turn.placeholders or {}).items()) for turn in case.played}
+        if len(selections) > 1 and len(selections) * self._longest > RENDERED_MAX:
+            raise Invalid(
+                f"The turns choose {len(selections)} different sets of placeholder values. "
+                f"A replay renders at most {RENDERED_MAX:,} characters of instructions."
+            )
+        self._selections.update(selections)
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        return parse_config(self.content.config, self.content.model)
+
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
+        """Return the instruction with these values."""
+        selection = frozenset(placeholders.items())
+        if selection not in self._rendered:
+            content = self.content
+            rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
+            self._rendered[selection] = RenderedDraft(rendered.instruction, tuple(rendered.ignored))
+        return self._rendered[selection]
+
+    @cached_property
+    def _longest(self) -> int:
+        """The length of the longest instruction."""
+        longest = {
+            placeholder.key: max((len(value.content) for value in placeholder.values), default=0)
+            for placeholder in self.content.placeholders
+        }
+        return filled_length(self.content.value, longest)
+
+
+@dataclass(frozen=True)
 class SnapshotDraft:
     """The engine's `DraftPort` on the content that was frozen when the replay was started.
 
-    `versions` are the tool names of the prompt's versions, as returned by `prompt_versions.version_tools`.
+    `versions` are the names of the tools that versions of the prompt define, by hash; None is the newest version that
+    the test case may have been recorded with.
     """
 
-    content: PromptContent
+    played: PlayedContent
     versions: Mapping[str | None, frozenset[str]]
     defined_before: bool
 
-    @cached_property
-    def _config(self) -> ModelConfig:
-        return parse_config(self.content.config, self.content.model)
+    @property
+    def content(self) -> PromptContent:
+        return self.played.content
 
     @property
     def tools(self) -> Sequence[ToolDefinition]:
-        return self._config.tools
+        return self.played.config.tools
 
     @property
     def agent_owns_tools(self) -> bool:
@@ -167,31 +209,7 @@ class SnapshotDraft:
         return self.versions.get(commit_hash if commit_hash in self.versions else None, frozenset())
 
     def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
-        """Return the instruction. Each selection is rendered once: a test case may have a thousand turns of one."""
-        selection = frozenset(placeholders.items())
-        if selection not in self._rendered:
-            content = self.content
-            rendered = render(content.value, content.instruction_format, content.placeholders, placeholders)
-            self._rendered[selection] = RenderedDraft(rendered.instruction, tuple(rendered.ignored))
-        return self._rendered[selection]
-
-    @cached_property
-    def _rendered(self) -> dict[frozenset[tuple[str, str]], RenderedDraft]:
-        return {}
-
-    def check_renderings(self, case: TestCase) -> None:
-        """Raise `Invalid` if the turns' selections make instructions of more than `RENDERED_MAX` characters."""
-        longest = {
-            placeholder.key: max((len(value.content) for value in placeholder.values), default=0)
-            for placeholder in self.content.placeholders
-        }
-        selections = {frozenset((turn.placeholders or {}).items()) for turn in case.played}
-        length = filled_length(self.content.value, longest)
-        if len(selections) > 1 and len(selections) * length > RENDERED_MAX:
-            raise Invalid(
-                f"The turns choose {len(selections)} different sets of placeholder values. "
-                f"A replay renders at most {RENDERED_MAX:,} characters of instructions."
-            )
+        return self.played.render(placeholders)
 
     def nok(self, answer: Answer) -> str | None:
-        return nok_status(answer, self._config)
+        return nok_status(answer, self.played.config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import resolved
-from app.services.replays.ports import SnapshotDraft
+from app.services.replays.ports import PlayedContent, SnapshotDraft
 
 
 class FrozenDraft(Protocol):
@@ -48,6 +48,36 @@ class Prepared:
     max_cost: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """A frozen content as replays of several test cases play it: what these share is read and rendered once.
+
+    `defined` is True if a version of the prompt defines tools. `tools` are those of the versions that were read, None
+    for versions that do not exist.
+    """
+
+    connection: Connection
+    content: PlayedContent
+    defined: bool
+    tools: dict[str, frozenset[str] | None] = field(default_factory=dict)
+
+    def of(self, case: TestCase, made_at: datetime) -> SnapshotDraft:
+        """Return the draft for a test case that was made then; raises `Invalid` if it is too long to be rendered."""
+        self.content.add(case)
+        prompt_id = self.content.content.prompt_id
+        newest = prompt_versions.newest_version(self.connection, prompt_id=prompt_id, before=made_at)
+        named = {turn.prompt_version for turn in case.turns if turn.prompt_version} | ({newest} if newest else set())
+        unread = named - self.tools.keys()
+        read = prompt_versions.tools_of_versions(self.connection, prompt_id=prompt_id, commit_hashes=unread)
+        self.tools.update({commit_hash: read.get(commit_hash) for commit_hash in unread})
+        versions: dict[str | None, frozenset[str]] = {
+            commit_hash: tools for commit_hash in named if (tools := self.tools[commit_hash]) is not None
+        }
+        if newest and newest in versions:
+            versions[None] = versions[newest]
+        return SnapshotDraft(self.content, versions, self.defined)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
     models: ModelService
@@ -58,16 +88,14 @@ class Preparation:
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         played = _played(connection, row)
         case = load_case(resolved(played.document, head))
-        snapshot = self.draft(connection, head, row, case, played.created_at)
+        snapshot = self.drafts(connection, head, row).of(case, played.created_at)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
         return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost)
 
-    def draft(
-        self, connection: Connection, head: PromptHead, row: FrozenDraft, case: TestCase, made_at: datetime
-    ) -> SnapshotDraft:
-        """Return the content that was frozen for a row, as a replay of a test case that was made then plays it."""
+    def drafts(self, connection: Connection, head: PromptHead, row: FrozenDraft) -> Drafts:
+        """Return the content that was frozen for a row, to be played with test cases."""
         kept = prompt_versions.get_snapshot(connection, snapshot_id=row.draft_snapshot_id)
-        draft = PromptContent(
+        content = PromptContent(
             row.prompt_id,
             head.name,
             None,
@@ -77,16 +105,8 @@ class Preparation:
             kept.config,
             parse_placeholders(kept.placeholders),
         )
-        versions = prompt_versions.version_tools(
-            connection,
-            prompt_id=row.prompt_id,
-            commit_hashes={turn.prompt_version for turn in case.turns if turn.prompt_version},
-            before=made_at,
-        )
         defined = prompt_versions.ever_defined_tools(connection, prompt_id=row.prompt_id)
-        snapshot = SnapshotDraft(draft, versions, defined)
-        snapshot.check_renderings(case)
-        return snapshot
+        return Drafts(connection, PlayedContent(content), defined)
 
     def judge_model(self, connection: Connection, row: FrozenDraft) -> LanguageModel | None:
         """Return the judge model that was chosen when the replay was started."""

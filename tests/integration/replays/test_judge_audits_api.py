@@ -6,11 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from app.errors import Unavailable
+from app.models import prompt_versions
+from app.services.audits import runner
 from app.services.audits.claims import ATTEMPTS_MAX, INTERRUPTED
+from app.services.replays import ports
 from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -53,6 +57,15 @@ def ended(world: World, path: str) -> dict[str, Any]:
 
     audit: dict[str, Any] = wait_until(found, path)
     return audit
+
+
+def copy_first(world: World, prompt_id: int, name: str) -> int:
+    """Copy the oldest test case of a prompt, and return its id."""
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
+    first: int = min(entry["id"] for entry in listed)
+    copied = world.post(f"/api/v1/test-cases/{first}/copy", json={"name": name})
+    assert copied.status_code == 201, copied.text
+    return first
 
 
 def answers(upstream: Upstream, decide: Any) -> None:
@@ -198,6 +211,38 @@ def test_two_workers_do_not_run_the_same_audit(world: World, prompt_id: int, ups
     audit = ended(world, f"/api/v1/judge-audits/{row.id}")
     assert audit["status"] == "finished"
     assert len(upstream.requests) <= 2 * audit["total"]
+
+
+def test_an_audit_renders_the_instruction_once_and_reads_each_version_once(
+    world: World, prompt_id: int, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(upstream, is_short)
+    for number in range(5):
+        copy_first(world, prompt_id, f"Copy {number}")
+    rendered = Mock(wraps=ports.render)
+    monkeypatch.setattr(ports, "render", rendered)
+    read = Mock(wraps=prompt_versions.tools_of_versions)
+    monkeypatch.setattr(prompt_versions, "tools_of_versions", read)
+
+    audit = ended(world, start(world, prompt_id, probes=4))
+
+    assert audit["status"] == "finished"
+    assert rendered.call_count == 1
+    assert [hashes for call in read.mock_calls if (hashes := call.kwargs["commit_hashes"])] == [
+        {world.get(f"/api/v1/prompts/{prompt_id}").json["commitHash"]}
+    ]
+
+
+def test_an_audit_holds_the_first_test_cases_only_if_they_are_long(
+    world: World, prompt_id: int, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(upstream, is_short)
+    first = copy_first(world, prompt_id, "Copy")
+    monkeypatch.setattr(runner, "CASES_BYTES", 1)
+
+    audit = ended(world, start(world, prompt_id, probes=4))
+
+    assert {outcome["probe"]["testCaseId"] for outcome in audit["outcomes"]} == {first}
 
 
 @pytest.mark.parametrize(

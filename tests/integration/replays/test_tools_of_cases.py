@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.models import prompt_versions
 from tests.fakes.upstream import Upstream
 from tests.integration.replays.recording import replayed, tool
 from tests.integration.replays.shop import (
@@ -210,3 +211,20 @@ def test_a_prompt_refuses_an_effect_that_is_none(world: World, extra: dict[str, 
     refused = world.patch(f"/api/v1/prompts/{shop(world)}", json={"languageModelConfig": {"tools": tools}})
 
     assert (refused.status_code, refused.json["error"].startswith(path)) == (400, True), refused.text
+
+
+def test_the_tools_of_many_versions_are_read_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_versions, "CONFIGS_AT_ONCE", 2)
+    prompt_id = shop(world, [MARKED])
+    path = f"/api/v1/prompts/{prompt_id}"
+    for number in range(4):
+        assert world.patch(path, json={"value": f"{number}", "languageModelConfig": {"tools": []}}).status_code == 200
+        assert world.post(f"{path}/commit", json={"message": "x"}).status_code == 201
+    hashes = {version["commitHash"] for version in world.get(f"{path}/versions").json["versions"]}
+    with world.container.database.read() as connection:
+        defined = prompt_versions.ever_defined_tools(connection, prompt_id=prompt_id)
+        tools = prompt_versions.tools_of_versions(connection, prompt_id=prompt_id, commit_hashes={*hashes, "unknown"})
+
+    assert defined
+    assert tools.keys() == hashes
+    assert sorted(map(len, tools.values())) == [0] * (len(hashes) - 1) + [1]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reprise_client import differences
-from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.cli.replay_report import details
+from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12)

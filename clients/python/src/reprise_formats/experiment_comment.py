@@ -54,7 +54,7 @@ def markdown(experiment: Json, sentence: str, advice: str) -> str:
 def _within(room: int, lines: Iterable[str]) -> Iterator[str]:
     """Yield the first lines of at most so many bytes, and a line that counts the omitted ones."""
     for line in lines:
-        room -= len(line.encode()) + 1
+        room -= len(line.encode("utf-8", "surrogatepass")) + 1
         if room < 0:
             yield "\nThe rest is too long to be shown here."
             return

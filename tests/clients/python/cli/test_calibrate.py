@@ -33,14 +33,14 @@ def instance(*statuses: str) -> Remote:
 
 
 def test_a_calibration_is_waited_for() -> None:
-    found = calibrated(instance("queued", "running", "finished"), 1, 2, 60, sleep=lambda _: None)
+    found = calibrated(instance("queued", "running", "finished"), 1, {}, 60, sleep=lambda _: None)
     assert found["status"] == "finished"
 
 
 def test_a_calibration_that_takes_too_long_could_not_run() -> None:
     clock = iter(range(0, 1000, 40))
     with pytest.raises(CouldNotRun, match="not finished within 60 s"):
-        calibrated(instance("running"), 1, 2, 60, sleep=lambda _: None, monotonic=lambda: next(clock))
+        calibrated(instance("running"), 1, {}, 60, sleep=lambda _: None, monotonic=lambda: next(clock))
 
 
 def test_the_unstable_steps_are_listed_with_what_is_proposed() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from reprise_client.cli.remote import ReplayOutcome
 from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit
+from reprise_client.cli.replay_runner import ReplayOutcome
 
 COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
-from reprise_client.cli.remote import Remote, Runner
+from reprise_client.cli.interruption import Stop
+from reprise_client.cli.remote import Remote
+from reprise_client.cli.replay_runner import Runner
 
 from tests.support.waiting import wait_until
 
@@ -19,11 +22,13 @@ class Instance:
         self.open = self.most_open = 0
         self.cancelled: list[str] = []
         self.bodies: list[bytes] = []
+        self.on_start: Callable[[], None] = lambda: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
         with self.lock:
             if path.endswith("/replays"):
+                self.on_start()
                 case_id = path.split("/")[-2]
                 if case_id == "13":
                     return httpx.Response(404, json={"error": "There is no such test case."})
@@ -45,9 +50,16 @@ class Instance:
         return "passed"
 
 
+class Impatient(Stop):
+    """Ends no command later because of a pause."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(0)
+
+
 def runner(instance: Instance, **more: Any) -> Runner:
     remote = Remote("http://reprise", "rp_key", transport=httpx.MockTransport(instance), sleep=lambda _: None)
-    return Runner(remote=remote, timeout_s=more.pop("timeout_s", 60), sleep=lambda _: None, **more)
+    return Runner(remote=remote, timeout_s=more.pop("timeout_s", 60), **{"stop": Impatient(), **more})
 
 
 def test_no_more_replays_are_open_at_once_than_asked_for() -> None:
@@ -62,7 +74,7 @@ def test_no_more_replays_are_open_at_once_than_asked_for() -> None:
 
 
 def test_one_that_can_not_be_started_does_not_stop_the_others() -> None:
-    outcomes = {one.test_case_id: one for one in runner(Instance()).outcomes([(13, "a"), (14, "b")], 1)}
+    outcomes = {outcome.test_case_id: outcome for outcome in runner(Instance()).outcomes([(13, "a"), (14, "b")], 1)}
 
     assert (outcomes[13].status, outcomes[14].status) == ("error", "passed")
     assert "no such test case" in str(outcomes[13].problem)
@@ -95,3 +107,14 @@ def test_whoever_stops_early_cancels_what_is_open_and_starts_no_more() -> None:
 
     assert instance.cancelled == ["/api/v1/replays/102/cancel"]
     assert len(instance.bodies) == 2
+
+
+def test_a_runner_that_is_stopped_while_replays_start_cancels_them_and_starts_no_more() -> None:
+    stop, instance = Impatient(), Instance(stuck=1)
+    instance.on_start = stop.request
+
+    outcomes = list(runner(instance, stop=stop).outcomes([(1, "a"), (2, "b"), (3, "c")], concurrency=1))
+
+    assert instance.cancelled == ["/api/v1/replays/101/cancel"]
+    assert len(instance.bodies) == 1
+    assert [(outcome.status, outcome.problem) for outcome in outcomes] == [("error", "interrupted")] * 3

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reprise_client.cli import gate_run, main, remote, replay_report, terminal
 from reprise_client.cli.gate_report import junit, markdown
-from reprise_client.cli.remote import Remote, ReplayOutcome
+from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_formats.controls import HIDDEN, visible, visible_lines
 
+from tests.fakes.one_text import instance_of, replay_of
 from tests.support.experiments import case, experiment, side
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07\x1b[2J"
@@ -33,88 +33,6 @@ HOSTILE = st.text(
 hidden = re.compile(f"[{HIDDEN}]")
 # The colours that `terminal` itself gives to lines.
 STYLE = re.compile(r"\x1b\[(0|1|22|3\d)m")
-
-HASH = "a" * 64
-NOW = "2026-01-01T00:00:00.000Z"
-
-
-def replay_of(text: str) -> dict[str, Any]:
-    differences = [{"path": text, "expected": text, "actual": f"{text}\nmore"}, {"path": "", "actual": text}]
-    step = {"kind": "answer", "result": "failed", "reason": text, "diff": differences}
-    extra = {"kind": "tool_call", "name": text, "arguments": {text: text}, "effect": "read", "answeredBy": "none"}
-    return {
-        "id": 5,
-        "status": "failed",
-        "counts": {"failed": 1},
-        "cost": {"total": 0.1},
-        "startedAt": NOW,
-        "finishedAt": NOW,
-        "draftFingerprint": HASH,
-        "violations": [{"kind": "never", "message": text}],
-        "drift": {"placeholders": {text: text}, "tools": [text]},
-        "stopReason": text,
-        "turns": [{"steps": [step], "extra": [extra]}],
-    }
-
-
-def prompt_of(text: str) -> dict[str, Any]:
-    return {
-        "id": 3,
-        "name": text,
-        "value": text,
-        "instructionFormat": "RAW",
-        "placeholderDefinitions": [],
-        "languageModelName": "echo",
-        "languageModelConfig": {},
-    }
-
-
-def answers_of(text: str) -> dict[str, Any]:
-    """The answers of an instance in which everything that somebody wrote is this text, by the end of the path."""
-    session = {"id": text, "lastActivityAt": NOW, "turns": 1, "errors": 0, "cost": 0.1, "preview": text}
-    label = {"label": text, "commitHash": HASH, "split": None, "guarded": False, "updatedAt": NOW}
-    calibration = {
-        "id": 4,
-        "status": "error",
-        "repeats": 2,
-        "steps": [{"turn": 0, "step": 0, "passed": 1, "of": 2}],
-        "proposals": [{"turn": 0, "step": 0, "check": {"contains": text}}],
-        "usable": False,
-        "canFail": True,
-        "problems": [text],
-        "error": text,
-    }
-    return {
-        "/sessions": {"sessions": [session], "nextCursor": None},
-        "/labels": {"labels": [label]},
-        "/labels/live": label,
-        "/versions": {"versions": [{"commitHash": HASH}], "nextCursor": None},
-        "/prompts/3": prompt_of(text),
-        "/test-cases": {"testCases": [{"id": 12, "name": text}], "nextCursor": None},
-        "/s1/test-case-proposal": {"doubts": [{"turn": 0, "message": text}]},
-        "/s1/test-cases": {"id": 12, "name": text},
-        "/replays": {"id": 5},
-        "/replays/5": replay_of(text),
-        "/calibrations": {"id": 4},
-        "/calibrations/4": calibration,
-        "/insight": {"summary": text, "groups": [], "note": text},
-    }
-
-
-def instance_of(text: str, *, refuses: bool = False) -> Remote:
-    answers = answers_of(text)
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if refuses:
-            return httpx.Response(400, json={"error": text})
-        if "/exports/" in request.url.path:
-            line = json.dumps({"text": text}, ensure_ascii=False).encode() + b"\n"
-            return httpx.Response(200, content=line, headers={"Content-Type": remote.NDJSON})
-        ends = [end for end in answers if request.url.path.endswith(end)]
-        return httpx.Response(200, json=answers[max(ends, key=len)], headers={"ETag": '"1"'})
-
-    return Remote("http://reprise", "rp_key", transport=httpx.MockTransport(answer), sleep=lambda _: None)
-
 
 COMMANDS = (
     "sessions",

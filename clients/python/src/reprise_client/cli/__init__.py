@@ -21,6 +21,7 @@ from reprise_client.cli.judge import judge
 from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
+from reprise_client.cli.remote import CouldNotRun
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
 
@@ -41,6 +42,8 @@ class Commands(click.Group):
         except click.ClickException as error:
             vars(error)["message"] = visible_lines(error.message)
             raise
+        except KeyboardInterrupt as interrupt:
+            raise CouldNotRun("Interrupted.") from interrupt
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

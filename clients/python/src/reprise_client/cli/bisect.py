@@ -45,29 +45,27 @@ def bisect(
     Versions with replays that disagree are played again, until one is the cause with a probability of 95 %.
 
     Exit code 0: found. 1: the bad version fails no more often than the good one. 2: could not run. 3: not certain.
+    SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the replays: 2.
     """
-    from reprise_client.cli import bisect_run, remote
+    from reprise_client.cli import bisect_run, interruption, remote
+    from reprise_client.cli.replay_runner import Runner
 
-    instance = remote.connect(url, api_key)
-    (case, *others) = select_cases(instance, prompt_id, [name])
-    if others:
-        raise remote.CouldNotRun(f"There is more than one test case {name!r}: name it by its id.")
-    versions = between(instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"], good, bad)
-    project_id = instance.get(f"/api/v1/prompts/{prompt_id}")["projectId"]
-    runner = remote.Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging)
-    bisection = bisect_run.Bisection(runner, case, versions, f"{instance.url}/projects/{project_id}/replays/")
-    sys.exit(_search(bisection, repeats, max_replays))
+    with interruption.interruptible() as stop:
+        instance = remote.connect(url, api_key, sleep=stop.sleep)
+        (case, *others) = select_cases(instance, prompt_id, [name])
+        if others:
+            raise remote.CouldNotRun(f"There is more than one test case {name!r}: name it by its id.")
+        versions = between(instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"], good, bad)
+        project_id = instance.get(f"/api/v1/prompts/{prompt_id}")["projectId"]
+        runner = Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging, stop=stop)
+        bisection = bisect_run.Bisection(runner, case, versions, f"{instance.url}/projects/{project_id}/replays/")
+        sys.exit(_search(bisection, repeats, max_replays))
 
 
 def _search(bisection: Bisection, repeats: int, max_replays: int) -> int:
     """Print each replay and what was found; return the exit code."""
-    from reprise_client.cli.remote import CouldNotRun
-
-    try:
-        for line in bisection.play(repeats, max_replays):
-            terminal.echo(line)
-    except KeyboardInterrupt as interrupt:
-        raise CouldNotRun("interrupted") from interrupt
+    for line in bisection.play(repeats, max_replays):
+        terminal.echo(line)
     for line in bisection.conclusion():
         terminal.echo(line)
     return bisection.exit_code

@@ -9,7 +9,8 @@ from typing import Any
 from reprise_formats.formats import percent, short
 
 from reprise_client.bisection import Found, NoChange, Play, Tally, best_guess, next_step
-from reprise_client.cli.remote import CouldNotRun, ReplayOutcome, Runner
+from reprise_client.cli.remote import CouldNotRun
+from reprise_client.cli.replay_runner import ReplayOutcome, Runner
 
 CONCURRENCY = 4
 # A replay that ends with an error is played again so many times.
@@ -69,7 +70,7 @@ class Bisection:
                 if not outcome.could_not_run:
                     missing -= 1
                     yield outcome
-                elif (errors := errors + 1) > ERRORS_MAX:
+                elif (errors := errors + 1) > ERRORS_MAX or self.runner.stop.is_requested:
                     problem = outcome.problem or (outcome.replay or {}).get("error") or outcome.status
                     raise CouldNotRun(f"A replay of version {self._hash(step.index)} has no result: {problem}")
 

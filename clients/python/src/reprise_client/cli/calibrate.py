@@ -41,21 +41,24 @@ def calibrate(
     """Replay a prompt's newest version several times to see if its test cases can be relied on.
 
     Exit code 0: all can, by the proposals where they need any. 1: some can't, or can't fail. 2: some could not run.
+    SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the calibration: 2.
     """
-    from reprise_client.cli import remote
+    from reprise_client.cli import interruption, remote
 
-    instance = remote.connect(url, api_key)
-    codes = []
-    for test_case_id, name in select_cases(instance, prompt_id, names):
+    with interruption.interruptible() as stop:
+        instance = remote.connect(url, api_key, sleep=stop.sleep)
         body = {"repeats": repeats, **remote.judge_fields(judge, judging)}
-        found = calibrated(instance, test_case_id, body, timeout)
-        for line in report(name, found):
-            terminal.echo(line)
-        if accept and found["proposals"]:
-            instance.post(f"/api/v1/calibrations/{found['id']}/accept")
-            terminal.echo(f"    accepted {len(found['proposals'])}")
-        codes.append(exit_code(found))
-    sys.exit(max(codes))
+        codes = []
+        for test_case_id, name in select_cases(instance, prompt_id, names):
+            stop.check()
+            calibration = calibrated(instance, test_case_id, body, timeout, stop.sleep)
+            for line in report(name, calibration):
+                terminal.echo(line)
+            if accept and calibration["proposals"]:
+                instance.post(f"/api/v1/calibrations/{calibration['id']}/accept")
+                terminal.echo(f"    accepted {len(calibration['proposals'])}")
+            codes.append(exit_code(calibration))
+        sys.exit(max(codes))
 
 
 def calibrated(
@@ -66,7 +69,7 @@ def calibrated(
     sleep: Callable[[float], None] = time.sleep,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Start a calibration and return it when it has ended. Raises `CouldNotRun` after `timeout_s` seconds."""
+    """Start a calibration and return it when it has ended; see `wait_for_end`."""
     from reprise_client.cli.remote import wait_for_end
 
     started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", body)

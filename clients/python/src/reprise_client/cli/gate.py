@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import judging_option, key_option
+from reprise_client.cli.replay import judging_option, key_option, report_file
 
 Ratio = click.FloatRange(0, 1, min_open=True, max_open=True)
-report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)
 
 
 def _repeats(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -57,7 +56,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--judge", help="Model that judges in the place of the candidate's own.")
 @judging_option
 @click.option("--no-reuse", is_flag=True, help="Play anew what was played in the last week.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
+@click.option("--junit", type=report_file, help="Write JUnit XML there; - for standard output.")
 @click.option("--json", "json_file", type=report_file, help="Write the experiment there; - for standard output.")
 @click.option("--markdown", type=report_file, help="Write a comment or summary there; - for standard output.")
 @click.option("--timeout", type=click.FloatRange(1), default=3600, show_default=True, help="Seconds for everything.")
@@ -76,19 +75,20 @@ def gate(
 ) -> None:
     """Replay a prompt's test cases against a candidate and a baseline, until it is certain which is better.
 
-    Exit code 0: passed. 1: failed. 2: could not run. 3: inconclusive. Ctrl+C cancels the experiment.
+    Exit code 0: passed. 1: failed. 2: could not run. 3: inconclusive. SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the
+    experiment: 2.
     """
-    from reprise_client.cli import gate_report, gate_run, reports
+    from reprise_client.cli import gate_report, gate_run, interruption, reports
 
     if sum(map(bool, (file, commit, options["candidates"]))) > 1:
         raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
-    result = gate_run.run(request)
-    texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))
-    wanted = [(target, text(result)) for target, text in texts if target]
-    to_stdout = any(str(target) == "-" for target, _ in wanted)
-    for line in gate_report.lines(result):
-        terminal.echo(line, err=to_stdout)
-    for target, content in wanted:
-        reports.write(target, content)
-    sys.exit(gate_report.exit_code(result))
+    with interruption.interruptible() as stop:
+        result = gate_run.run(request, stop)
+        texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))
+        wanted = [(target, text(result)) for target, text in texts if target]
+        code = reports.write(wanted, gate_report.exit_code(result))
+        to_stdout = any(str(target) == "-" for target, _ in wanted)
+        for line in gate_report.lines(result):
+            terminal.echo(line, err=to_stdout)
+        sys.exit(code)

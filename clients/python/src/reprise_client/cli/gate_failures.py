@@ -53,7 +53,7 @@ def failures_markdown(replays: Replays, experiment: Mapping[str, Any]) -> Iterat
     for case in ranked(experiment):
         for n, line in enumerate(failure_lines(replays, case)):
             shown = f"- {inert(case['name'])}: {inert(plain(line))}" if n == 0 else f"  - {inert(plain(line))}"
-            room -= len(shown.encode()) + 1
+            room -= len(shown.encode("utf-8", "surrogatepass")) + 1
             if room < 0:
                 return
             yield from (title, shown) if title else (shown,)

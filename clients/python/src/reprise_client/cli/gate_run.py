@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from reprise_formats.experiment_summary import forecast_words
 
 from reprise_client.cli import prompt_sync, remote, terminal
 from reprise_client.cli.gate_failures import read_failures
+from reprise_client.cli.interruption import Stop
 from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
 from reprise_client.cli.replay import select_cases
 from reprise_client.cli.versions import full_hash
@@ -87,11 +87,9 @@ class ExperimentWatch:
 
     def cancel(self) -> None:
         """Cancel it; what it has found so far is `experiment`."""
-        try:
-            self.instance.post(f"{self.path}/cancel")
+        self.instance.cancel(self.path)
+        with suppress(CouldNotRun):
             self.experiment = self._read()
-        except CouldNotRun:
-            return  # it has ended meanwhile, or the instance is gone
 
     def _read(self) -> Mapping[str, Any]:
         """Return the experiment, its address complete: an instance that does not know its own gives a path."""
@@ -100,22 +98,21 @@ class ExperimentWatch:
         return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
 
 
-def run(request: GateRequest) -> Result:
+def run(request: GateRequest, stop: Stop) -> Result:
     """Return what came of it, also when it could not run."""
     prompt_id = request.prompt_id
     try:
         own = prompt_sync.read_file(request.file)[1] if request.file else None
         prompt_id = prompt_sync.named(request.prompt_id, own)
-        instance = remote.connect(request.url, request.api_key)
+        instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
         path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id)
         _show_forecast(instance, path, body)
+        stop.check()
         started = instance.post(path, body)
-        return _watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started))
+        return _watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started, stop.sleep))
     except CouldNotRun as problem:
         return Result(prompt_id, None, _told(problem.message, request.file))
-    except KeyboardInterrupt:
-        return Result(prompt_id, None, "interrupted")
-    except Exception as error:  # noqa: BLE001 - outermost edge: an answer that is no experiment is no verdict
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # an answer that is no experiment
         return Result(prompt_id, None, f"{type(error).__name__}: {error}")
 
 
@@ -132,13 +129,12 @@ def _show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None
 
 def _watched(prompt_id: int, watch: ExperimentWatch) -> Result:
     try:
-        with _ended_by_sigterm(), _shown() as show:
+        with _shown() as show:
             watch.follow(show)
-    except (CouldNotRun, KeyboardInterrupt) as problem:
+    except CouldNotRun as problem:
         watch.cancel()
-        reason = problem.message if isinstance(problem, CouldNotRun) else "interrupted"
         seen = watch.experiment if "testCases" in watch.experiment else None
-        return Result(prompt_id, seen, f"Experiment {watch.experiment['id']}: {reason}")
+        return Result(prompt_id, seen, f"Experiment {watch.experiment['id']}: {problem.message}")
     failures = read_failures(watch.instance, watch.experiment)
     return Result(prompt_id, watch.experiment, _without_verdict(watch.experiment), failures)
 
@@ -223,17 +219,3 @@ def _shown() -> Iterator[Show]:
 
     yield show
     terminal.clear_progress()
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """End as by Ctrl+C when the forge stops the job."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

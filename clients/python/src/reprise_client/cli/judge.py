@@ -47,16 +47,18 @@ def audit(
     """Plant errors in the prompt's test cases, and count which of them the judge notices.
 
     Exit code 0: enough of them did not pass. 1: too many passed. 2: the audit could not run.
+    SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the audit: 2.
     """
-    from reprise_client.cli import remote
+    from reprise_client.cli import interruption, remote
 
-    instance = remote.connect(url, api_key)
-    asked = {"judgeModelName": model, "probes": probes, "maxCost": max_cost}
-    body = {name: value for name, value in asked.items() if value is not None}
-    ended = audited(instance, prompt_id, body, timeout)
-    for line in report(ended):
-        terminal.echo(line)
-    sys.exit(exit_code(ended, min_caught))
+    options = {"judgeModelName": model, "probes": probes, "maxCost": max_cost}
+    body = {name: value for name, value in options.items() if value is not None}
+    with interruption.interruptible() as stop:
+        instance = remote.connect(url, api_key, sleep=stop.sleep)
+        ended = audited(instance, prompt_id, body, timeout, stop.sleep)
+        for line in report(ended):
+            terminal.echo(line)
+        sys.exit(exit_code(ended, min_caught))
 
 
 def audited(
@@ -67,7 +69,7 @@ def audited(
     sleep: Callable[[float], None] = time.sleep,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """Start an audit and return it when it has ended. Raises `CouldNotRun` after `timeout_s` seconds."""
+    """Start an audit and return it when it has ended; see `wait_for_end`."""
     from reprise_client.cli.remote import wait_for_end
 
     started = instance.post(f"/api/v1/prompts/{prompt_id}/judge-audits", body)

@@ -1,11 +1,10 @@
-"""Calls the API of a Reprise elsewhere for the commands that run in CI, and replays test cases there."""
+"""Calls the API of a Reprise elsewhere for the commands that run in CI."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -20,6 +19,10 @@ REJECTED = (400, 413)
 NDJSON = "application/x-ndjson"
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
+# A forge kills a job some seconds after its first signal.
+CANCEL_TRIES = 3
+CANCEL_PAUSE_MAX_S = 1.0
+CANCEL_TIMEOUT_S = 5.0
 
 
 class CouldNotRun(click.ClickException):
@@ -90,6 +93,12 @@ class Remote:
     def put(self, path: str, body: Any) -> RemoteAnswer:
         return _content(self._request("PUT", path, json=body))
 
+    def cancel(self, path: str) -> None:
+        """Cancel what is at `path`, also when the command is to end; it may have ended, or the instance be gone."""
+        with suppress(CouldNotRun):
+            cancel = f"{path}/cancel"
+            _content(self._send("POST", cancel, CANCEL_TRIES, _short_sleep, json={}, timeout=CANCEL_TIMEOUT_S))
+
     def delete(self, path: str) -> None:
         response = self._request("DELETE", path)
         if response.status_code != httpx.codes.NO_CONTENT:
@@ -142,32 +151,47 @@ class Remote:
                 return
             query["cursor"] = page["nextCursor"]
 
-    def _request(
-        self, method: str, path: str, *, repeatable: bool = False, stream: bool = False, **parts: Any
+    def _request(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        return self._send(method, path, self._tries, self._sleep, **parts)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        tries: int,
+        sleep: Callable[[float], None],
+        *,
+        repeatable: bool = False,
+        stream: bool = False,
+        **parts: Any,
     ) -> httpx.Response:
-        for attempt in range(1, self._tries + 1):
+        for attempt in range(1, tries + 1):
             try:
                 response = self._client.send(self._client.build_request(method, path, **parts), stream=stream)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 # A request that did not arrive, and one that has the same effect twice, may be sent again.
                 lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if not (repeatable or lost or method in ("GET", "PUT")) or attempt == self._tries:
+                if not (repeatable or lost or method in ("GET", "PUT")) or attempt == tries:
                     raise CouldNotRun(f"{self._client.base_url}: {str(error) or type(error).__name__}") from error
                 problem, retry_after = str(error) or type(error).__name__, ""
             else:
-                if response.status_code not in RETRIED or attempt == self._tries:
+                if response.status_code not in RETRIED or attempt == tries:
                     return response
                 problem, retry_after = f"answered {response.status_code}", response.headers.get("Retry-After", "")
                 response.close()
             self._tell_waiting(problem)
             pause_s = float(retry_after) if retry_after.isdecimal() else PAUSE_S * attempt
-            self._sleep(min(pause_s, PAUSE_MAX_S))
+            sleep(min(pause_s, PAUSE_MAX_S))
         raise AssertionError("unreachable")
 
     def _tell_waiting(self, problem: str) -> None:
         if not self._waiting_told:
             self._waiting_told = True
             terminal.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
+
+
+def _short_sleep(seconds: float) -> None:
+    time.sleep(min(seconds, CANCEL_PAUSE_MAX_S))
 
 
 def _content(response: httpx.Response) -> RemoteAnswer:
@@ -185,14 +209,14 @@ def _content(response: httpx.Response) -> RemoteAnswer:
     raise CouldNotRun(f"{source} answered {status}: {message or '…'}", status)
 
 
-def connect(url: str, api_key: str, tries: int = TRIES) -> Remote:
+def connect(url: str, api_key: str, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep) -> Remote:
     if not url:
         raise CouldNotRun("Set REPRISE_URL to the base URL of the instance.")
     if not api_key:
         raise CouldNotRun("Set REPRISE_API_KEY to a key of the prompt's project.")
     if not url.startswith(("http://", "https://")):
         raise CouldNotRun(f"--url: {url!r} does not begin with http:// or https://.")
-    return Remote(url, api_key, tries=tries)
+    return Remote(url, api_key, tries=tries, sleep=sleep)
 
 
 UNFINISHED = ("queued", "running")
@@ -214,94 +238,19 @@ def wait_for_end(
     sleep: Callable[[float], None],
     monotonic: Callable[[], float],
 ) -> dict[str, Any]:
-    """Return what is at `path` when it has ended, looking once a second. Raises `CouldNotRun` after `timeout_s`."""
-    until = monotonic() + timeout_s
-    while True:
-        shown: dict[str, Any] = instance.get(path)
-        if shown["status"] not in UNFINISHED:
-            return shown
-        if monotonic() > until:
-            raise CouldNotRun(f"{name} has not finished within {timeout_s:g} s.")
-        sleep(LOOK_S)
+    """Return what is at `path` when it has ended, looking once a second.
 
-
-@dataclass(frozen=True, slots=True)
-class ReplayOutcome:
-    """`replay` is the API's resource; None, with the reason as `problem`, when there is none.
-
-    `test_case_id` is None where it ended before any test case was known.
+    Cancels it and raises `CouldNotRun` after `timeout_s`, and when `sleep` or the instance raises it.
     """
-
-    test_case_id: int | None
-    name: str
-    replay: dict[str, Any] | None
-    problem: str | None = None
-
-    @property
-    def status(self) -> str:
-        return self.replay["status"] if self.replay and not self.problem else "error"
-
-    @property
-    def could_not_run(self) -> bool:
-        """Whether the replay shows nothing about the draft."""
-        return self.status in ("void", "error", "cancelled")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """`timeout_s` is how long one replay may last, waiting for a worker included."""
-
-    remote: Remote
-    timeout_s: float
-    judge: str | None = None
-    judging: str | None = None
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
-
-    def outcomes(
-        self, cases: Sequence[tuple[int, str]], concurrency: int, *, candidate: Any = "draft"
-    ) -> Iterator[ReplayOutcome]:
-        """Yield the outcome of each (id, name) as its replay ends; to close the iterator cancels the others."""
-        running: set[int] = set()
-        with ThreadPoolExecutor(concurrency) as pool:
-            futures = [pool.submit(self._outcome, *case, candidate, running) for case in cases]
-            try:
-                yield from (future.result() for future in as_completed(futures))
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for replay_id in list(running):
-                    self._cancel(replay_id)
-
-    def _outcome(self, test_case_id: int, name: str, candidate: Any, running: set[int]) -> ReplayOutcome:
-        body: dict[str, Any] = judge_fields(self.judge, self.judging)
-        # An instance of an older release knows no other candidate than the draft, nor the word.
-        body |= {} if candidate == "draft" else {"candidate": candidate}
-        try:
-            replay_id = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)["id"]
-        except CouldNotRun as problem:
-            return ReplayOutcome(test_case_id, name, None, problem.message)
-        running.add(replay_id)
-        try:
-            return self._watched(test_case_id, name, replay_id)
-        except CouldNotRun as problem:
-            return ReplayOutcome(test_case_id, name, None, problem.message)
-        finally:
-            running.discard(replay_id)
-
-    def _watched(self, test_case_id: int, name: str, replay_id: int) -> ReplayOutcome:
-        deadline, pause_s = self.monotonic() + self.timeout_s, POLL_S[0]
+    until = monotonic() + timeout_s
+    try:
         while True:
-            replay = self.remote.get(f"/api/v1/replays/{replay_id}")
-            if replay["status"] not in UNFINISHED:
-                return ReplayOutcome(test_case_id, name, replay)
-            if self.monotonic() > deadline:
-                self._cancel(replay_id)
-                return ReplayOutcome(test_case_id, name, replay, f"not finished within {self.timeout_s:g} s")
-            self.sleep(pause_s)
-            pause_s = min(pause_s * 1.5, POLL_S[1])
-
-    def _cancel(self, replay_id: int) -> None:
-        try:
-            self.remote.post(f"/api/v1/replays/{replay_id}/cancel")
-        except CouldNotRun:
-            return  # it has ended meanwhile, or the instance is gone
+            shown: dict[str, Any] = instance.get(path)
+            if shown["status"] not in UNFINISHED:
+                return shown
+            if monotonic() > until:
+                raise CouldNotRun(f"not finished within {timeout_s:g} s")
+            sleep(LOOK_S)
+    except CouldNotRun as problem:
+        instance.cancel(path)
+        raise CouldNotRun(f"{name}: {problem.message}") from problem

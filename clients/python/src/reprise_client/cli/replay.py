@@ -18,7 +18,8 @@ from reprise_client.cli import terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reprise_client.cli.remote import Remote, ReplayOutcome, Runner
+    from reprise_client.cli.remote import Remote
+    from reprise_client.cli.replay_runner import ReplayOutcome, Runner
 
 url_option = click.option(
     "--url", envvar="REPRISE_URL", show_envvar=True, required=True, help="Base URL of the instance."
@@ -33,14 +34,16 @@ judging_option = click.option(
     help="Refuse to run without a judge, or ask none; auto when left out.",
 )
 
+report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)
+
 
 @click.command()
 @url_option
 @key_option
 @prompt_option
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML there.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all results there.")
+@click.option("--junit", type=report_file, help="Write JUnit XML there; - for standard output.")
+@click.option("--json", "json_file", type=report_file, help="Write all results there; - for standard output.")
 @click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
 @click.option("--judge", help="Model that judges in the place of the draft's own.")
 @judging_option
@@ -60,32 +63,35 @@ def replay(
     """Replay a prompt's test cases against its draft.
 
     Exit code 0: all passed. 1: some failed or need a person's review. 2: some are void or could not run, or none did.
+    SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the replays: 2.
     """
-    from reprise_client.cli import remote, replay_report
+    from reprise_client.cli import interruption, remote
+    from reprise_client.cli.replay_runner import ReplayOutcome, Runner
 
-    try:
-        instance = remote.connect(url, api_key)
-        cases = select_cases(instance, prompt_id, names)
-    except remote.CouldNotRun as problem:
-        _report(prompt_id, [remote.ReplayOutcome(None, "reprise replay", None, problem.message)], junit, json_file)
-        raise
-    outcomes = _show(
-        remote.Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging), cases, concurrency
-    )
-    order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
-    outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
-    _report(prompt_id, outcomes, junit, json_file)
-    _warn_of_changed_draft(outcomes)
-    sys.exit(replay_report.exit_code(outcomes))
+    files = (junit, json_file)
+    with interruption.interruptible() as stop:
+        try:
+            instance = remote.connect(url, api_key, sleep=stop.sleep)
+            cases = select_cases(instance, prompt_id, names)
+        except remote.CouldNotRun as problem:
+            _report(prompt_id, [ReplayOutcome(None, "reprise replay", None, problem.message)], files)
+            raise
+        runner = Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging, stop=stop)
+        outcomes = _show(runner, cases, concurrency, err=any(str(file) == "-" for file in files))
+        order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
+        outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
+        code = _report(prompt_id, outcomes, files)
+        _warn_of_changed_draft(outcomes)
+        sys.exit(code)
 
 
-def _report(prompt_id: int, outcomes: Sequence[ReplayOutcome], junit: Path | None, json_file: Path | None) -> None:
-    """Write the files that were asked for."""
+def _report(prompt_id: int, outcomes: Sequence[ReplayOutcome], files: tuple[Path | None, Path | None]) -> int:
+    """Write the files for JUnit and JSON that were asked for, and return the exit code."""
     from reprise_client.cli import replay_report, reports
 
-    for file, text in ((junit, replay_report.junit), (json_file, replay_report.as_json)):
-        if file is not None:
-            reports.write(file, text(prompt_id, outcomes))
+    texts = zip(files, (replay_report.junit, replay_report.as_json), strict=True)
+    wanted = [(file, text(prompt_id, outcomes)) for file, text in texts if file is not None]
+    return reports.write(wanted, replay_report.exit_code(outcomes))
 
 
 def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
@@ -103,8 +109,8 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
     return chosen
 
 
-def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) -> list[ReplayOutcome]:
-    """Print each outcome as its replay ends; return all of them."""
+def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int, *, err: bool) -> list[ReplayOutcome]:
+    """Print each outcome as its replay ends, with `err` on standard error; return all of them."""
     from reprise_client.cli import replay_report
 
     colours = {"passed": "green", "failed": "red", "needs_review": "yellow"}
@@ -112,9 +118,9 @@ def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int) ->
     for outcome in runner.outcomes(cases, concurrency):
         outcomes.append(outcome)
         terminal.clear_progress()
-        terminal.echo(replay_report.headline(outcome), fg=colours.get(outcome.status, "magenta"))
+        terminal.echo(replay_report.headline(outcome), err=err, fg=colours.get(outcome.status, "magenta"))
         for line in replay_report.details(outcome):
-            terminal.echo(line, fg={"- ": "red", "+ ": "green"}.get(line.strip()[:2]))
+            terminal.echo(line, err=err, fg={"- ": "red", "+ ": "green"}.get(line.strip()[:2]))
         terminal.progress(len(outcomes), len(cases))
     terminal.clear_progress()
     return outcomes
@@ -189,10 +195,9 @@ def _warn_of_mistakes(doubts: Sequence[dict[str, Any]]) -> None:
 @prompt_option
 def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
     """Write each test case to its file in FOLDER, named after it. Unchanged ones give the same bytes."""
-    from reprise_client.cli import remote
+    from reprise_client.cli import remote, reports
 
     instance = remote.connect(url, api_key)
-    folder.mkdir(parents=True, exist_ok=True)
     written: dict[str, str] = {}
     for case in instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases"):
         file = f"{slug(case['name'])}.json"
@@ -202,8 +207,7 @@ def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
             )
         written[file] = case["name"]
         exported = instance.get(f"/api/v1/test-cases/{case['id']}/export")
-        text = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
-        (folder / file).write_text(text, encoding="utf-8")
+        reports.write_file(folder / file, json.dumps(exported, indent=2, ensure_ascii=False) + "\n")
         terminal.echo(folder / file)
 
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from reprise_formats.controls import HIDDEN, visible
 from reprise_formats.quotes import ComparedText
 
-from reprise_client.cli.remote import ReplayOutcome
+from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
 
 EXCERPT = 2000

@@ -9,6 +9,14 @@ from collections.abc import Iterable, Sequence
 import click
 from reprise_formats.controls import visible, visible_lines
 
+from reprise_client.cli import standard_streams
+
+
+class OutputLost(click.ClickException):
+    """A document did not reach standard output as a whole."""
+
+    exit_code = 2
+
 
 def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:
     """Print a text for people, so that nothing in it controls their terminal."""
@@ -16,18 +24,31 @@ def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = N
 
 
 def document(content: str) -> None:
-    """Print a text for programs, such as JSON: unchanged, but on a terminal as `echo` does."""
-    click.echo(visible_lines(content) if sys.stdout.isatty() else content, nl=False)
+    """Print a text for programs, such as JSON, in UTF-8, but on a terminal as `echo` does. Raises `OutputLost`."""
+    stream([encoded(content)])
+
+
+def encoded(content: str) -> bytes:
+    r"""Return a text in UTF-8; half of a surrogate pair becomes `\ud800`, as in JSON."""
+    return content.encode("utf-8", "backslashreplace")
 
 
 def stream(pieces: Iterable[bytes]) -> None:
-    """Print the pieces of a document in UTF-8 as they come. On a terminal, what is no UTF-8 becomes U+FFFD."""
+    """Print the pieces of a document in UTF-8 as they come. On a terminal, what is no UTF-8 becomes U+FFFD.
+
+    Raises `OutputLost` as soon as a piece can't be written.
+    """
     if sys.stdout.isatty():
         texts = codecs.iterdecode(pieces, "utf-8", "replace")  # also shows a character that lacks its last bytes
-        pieces = (visible_lines(text).encode() for text in texts)
+        for text in texts:
+            click.echo(visible_lines(text), nl=False)
+        return
+    sys.stdout.flush()
     for piece in pieces:
         sys.stdout.buffer.write(piece)
-    sys.stdout.buffer.flush()
+        sys.stdout.buffer.flush()
+        if problem := standard_streams.problem_of(sys.stdout):
+            raise OutputLost(f"Standard output: {problem.strerror}.")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,0 +1,93 @@
+"""Replays test cases on an instance, several at once, and waits for their ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from reprise_client.cli.interruption import Stop
+from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, CouldNotRun, Remote, judge_fields
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOutcome:
+    """`replay` is the API's resource; None, with the reason as `problem`, when there is none.
+
+    `test_case_id` is None where it ended before any test case was known.
+    """
+
+    test_case_id: int | None
+    name: str
+    replay: dict[str, Any] | None
+    problem: str | None = None
+
+    @property
+    def status(self) -> str:
+        return self.replay["status"] if self.replay and not self.problem else "error"
+
+    @property
+    def could_not_run(self) -> bool:
+        """Whether the replay shows nothing about the draft."""
+        return self.status in ("void", "error", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """`timeout_s` is how long one replay may last, waiting for a worker included."""
+
+    remote: Remote
+    timeout_s: float
+    judge: str | None = None
+    judging: str | None = None
+    stop: Stop = field(default_factory=Stop)
+    monotonic: Callable[[], float] = time.monotonic
+
+    def outcomes(
+        self, cases: Sequence[tuple[int, str]], concurrency: int, *, candidate: Any = "draft"
+    ) -> Iterator[ReplayOutcome]:
+        """Yield the outcome of each (id, name) as its replay ends; to close the iterator stops the runner.
+
+        Once it is stopped, no replay starts, and each that has started is cancelled by the thread that follows it.
+        """
+        with ThreadPoolExecutor(concurrency) as pool:
+            waiting = {pool.submit(self._outcome, *case, candidate) for case in cases}
+            try:
+                while waiting:
+                    # With a timeout, as a longer wait can't be interrupted on Windows.
+                    ended, waiting = wait(waiting, LOOK_S, FIRST_COMPLETED)
+                    for future in ended:
+                        yield future.result()
+            finally:
+                if waiting:
+                    self.stop.request()
+
+    def _outcome(self, test_case_id: int, name: str, candidate: Any) -> ReplayOutcome:
+        body: dict[str, Any] = judge_fields(self.judge, self.judging)
+        # An instance of an older release knows no other candidate than the draft, nor the word.
+        body |= {} if candidate == "draft" else {"candidate": candidate}
+        try:
+            self.stop.check()
+            replay_id = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)["id"]
+        except CouldNotRun as problem:
+            return ReplayOutcome(test_case_id, name, None, problem.message)
+        return self._watched(test_case_id, name, f"/api/v1/replays/{replay_id}")
+
+    def _watched(self, test_case_id: int, name: str, path: str) -> ReplayOutcome:
+        """Return the outcome when the replay has ended; cancel it if that can't be waited for."""
+        deadline, pause_s = self.monotonic() + self.timeout_s, POLL_S[0]
+        replay = None
+        try:
+            while True:
+                replay = self.remote.get(path)
+                if replay["status"] not in UNFINISHED:
+                    return ReplayOutcome(test_case_id, name, replay)
+                if self.monotonic() > deadline:
+                    raise CouldNotRun(f"not finished within {self.timeout_s:g} s")
+                self.stop.sleep(pause_s)
+                pause_s = min(pause_s * 1.5, POLL_S[1])
+        except CouldNotRun as problem:
+            self.remote.cancel(path)
+            return ReplayOutcome(test_case_id, name, replay, problem.message)

@@ -6,7 +6,6 @@ https://docs.claude.com/en/docs/build-with-claude/ the pages extended-thinking, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from app.chat import Answer, File, Message, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
 from app.providers.anthropic_schema import supported
-from app.providers.decoding import Decoder, count_of, object_of, text_of
+from app.providers.decoding import Decoder, arguments_text, count_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
 
@@ -165,12 +164,19 @@ def _file(file: File) -> dict[str, Any]:
 
 
 class AnthropicDecoder(Decoder):
-    """Reads a message, whole or as events."""
+    """Reads a message, whole or as events.
+
+    Blocks are numbered as they begin, because some servers give several of them one index, or none.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._usage: dict[str, Any] = {}
         self._thinking: dict[int, dict[str, Any]] = {}
+        # The arguments with which a call began; they count if no pieces follow.
+        self._inputs: dict[int, str] = {}
+        self._blocks: dict[object, int] = {}
+        self._begun = -1
 
     def read_whole(self, sent: Any) -> None:
         message = object_of(sent)
@@ -178,7 +184,7 @@ class AnthropicDecoder(Decoder):
             raise ProviderFailure("The answer has no content.")
         for index, block in enumerate(message["content"]):
             self._begin(index, object_of(block))
-        self._read_end({"stop_reason": "end_turn"} | encoding.given(message))
+        self._read_end(message | {"stop_reason": text_of(message.get("stop_reason")) or "end_turn"})
         self._read_usage(message)
 
     def read_event(self, sent: Any) -> list[StreamEvent]:
@@ -187,47 +193,51 @@ class AnthropicDecoder(Decoder):
             case "message_start":
                 self._read_usage(object_of(event.get("message")))
             case "content_block_start":
-                return self._begin(count_of(event.get("index")), object_of(event.get("content_block")))
+                return self._begin(_index_of(event), object_of(event.get("content_block")))
             case "content_block_delta":
-                return self._go_on(count_of(event.get("index")), object_of(event.get("delta")))
+                return self._go_on(_index_of(event), object_of(event.get("delta")))
             case "message_delta":
                 self._read_end(object_of(event.get("delta")))
                 self._read_usage(event)
+            case "message_stop":
+                self.read_done()
         return []
 
-    def _begin(self, index: int, block: dict[str, Any]) -> list[StreamEvent]:
+    def _begin(self, index: int | None, block: dict[str, Any]) -> list[StreamEvent]:
+        self._begun += 1
+        number = self._blocks[index] = self._begun
         match block.get("type"):
             case "text":
                 return self.answer.add_text(text_of(block.get("text")))
             case "tool_use":
-                call = self.answer.call(index)
+                call = self.answer.call(number)
                 call.id, call.name = text_of(block.get("id")), text_of(block.get("name"))
-                if arguments := block.get("input"):
-                    self.answer.add_arguments(call, json.dumps(arguments))
+                self._inputs[number] = arguments_text(block.get("input"))
             case "thinking":
                 text, signature = text_of(block.get("thinking")), text_of(block.get("signature"))
-                self._thinking[index] = {"type": "thinking", "thinking": [text], "signature": signature}
+                self._thinking[number] = {"type": "thinking", "thinking": [text], "signature": signature}
                 return self.answer.add_reasoning(text)
             case "redacted_thinking":
-                self._thinking[index] = {"type": "redacted_thinking", "data": text_of(block.get("data"))}
+                self._thinking[number] = {"type": "redacted_thinking", "data": text_of(block.get("data"))}
         return []
 
-    def _go_on(self, index: int, delta: dict[str, Any]) -> list[StreamEvent]:
+    def _go_on(self, index: int | None, delta: dict[str, Any]) -> list[StreamEvent]:
+        number = self._blocks.get(index, max(self._begun, 0))
         match delta.get("type"):
             case "text_delta":
                 return self.answer.add_text(text_of(delta.get("text")))
             case "input_json_delta":
-                self.answer.add_arguments(self.answer.call(index), text_of(delta.get("partial_json")))
+                self.answer.add_arguments(self.answer.call(number), text_of(delta.get("partial_json")))
             case "thinking_delta":
                 text = text_of(delta.get("thinking"))
-                self._thought(index)["thinking"].append(text)
+                self._thought(number)["thinking"].append(text)
                 return self.answer.add_reasoning(text)
             case "signature_delta":
-                self._thought(index)["signature"] = text_of(delta.get("signature"))
+                self._thought(number)["signature"] = text_of(delta.get("signature"))
         return []
 
-    def _thought(self, index: int) -> dict[str, Any]:
-        thought = self._thinking.setdefault(index, {"type": "thinking", "thinking": [], "signature": ""})
+    def _thought(self, number: int) -> dict[str, Any]:
+        thought = self._thinking.setdefault(number, {"type": "thinking", "thinking": [], "signature": ""})
         return thought if thought["type"] == "thinking" else {"thinking": []}
 
     def _read_end(self, message: dict[str, Any]) -> None:
@@ -247,6 +257,9 @@ class AnthropicDecoder(Decoder):
             self.answer.add_refusal(explanation)
 
     def end(self) -> Answer:
+        for number, arguments in self._inputs.items():
+            if not (call := self.answer.call(number)).has_arguments:
+                self.answer.add_arguments(call, arguments)
         blocks = [
             block | {"thinking": "".join(block["thinking"])} if block["type"] == "thinking" else block
             for _, block in sorted(self._thinking.items())
@@ -261,4 +274,11 @@ class AnthropicDecoder(Decoder):
         self._usage |= encoding.given(object_of(message.get("usage")))
         names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
         sent, cache_read, cache_write, output = (count_of(self._usage.get(name)) for name in names)
-        self.answer.tokens = Tokens(count_of(sent + cache_read + cache_write), output, cache_read, cache_write)
+        thinking = count_of(object_of(self._usage.get("output_tokens_details")).get("thinking_tokens"))
+        prompt = count_of(sent + cache_read + cache_write)
+        self.answer.tokens = Tokens(prompt, output, cache_read, cache_write, thinking)
+
+
+def _index_of(event: dict[str, Any]) -> int | None:
+    index = event.get("index")
+    return index if type(index) is int else None

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal, TypeVar
 
 import orjson
 
 from app.chat import Answer, FinishReason, StreamEvent, Tokens, ToolCall, VendorState
+from app.providers.call_pieces import CallPieces
 from app.providers.failures import ProviderFailure
-from app.values.storable import decode_json, storable_text
+from app.values.storable import storable_text
 
 T = TypeVar("T")
 
@@ -27,20 +30,6 @@ ANSWER_MAX = 6_000_000
 CALLS_MAX = 1000
 
 Finish = Literal["stop", "length", "refused"]
-
-
-@dataclass(slots=True)
-class CallPieces:
-    """A tool call that arrives in pieces."""
-
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    vendor_state: VendorState | None = None
-
-    def decoded(self) -> ToolCall:
-        arguments = _json_or_text("".join(self.arguments))
-        return ToolCall(storable_text(self.id), storable_text(self.name), arguments, self.vendor_state)
 
 
 @dataclass(slots=True)
@@ -74,7 +63,7 @@ class AnswerBuilder:
     def add_arguments(self, call: CallPieces, text: str) -> None:
         if text:
             self._count(text)
-            call.arguments.append(text)
+            call.add_arguments(text)
 
     def call(self, place: int) -> CallPieces:
         """Return the call at a place, a new one where there is none."""
@@ -91,7 +80,7 @@ class AnswerBuilder:
         refusal = storable_text("".join(self.refusal)) or "The vendor's filter stopped this answer."
         answer = Answer(
             text=storable_text("".join(self.text)),
-            tool_calls=tuple(call.decoded() for _, call in sorted(self.calls.items())),
+            tool_calls=tuple(self._decoded_calls()),
             reasoning=storable_text("".join(self.reasoning)) or None,
             tokens=self.tokens,
             finish_reason=reason,
@@ -100,6 +89,17 @@ class AnswerBuilder:
         )
         _check_size(answer)
         return answer
+
+    def _decoded_calls(self) -> Iterator[ToolCall]:
+        """Yield the calls in order. A call without an id, or with the id of an earlier one, gets another id."""
+        sent, given = {storable_text(call.id) for call in self.calls.values()}, {""}
+        for number, (_, call) in enumerate(sorted(self.calls.items()), 1):
+            call_id = storable_text(call.id)
+            if call_id in given:
+                free = (made for made in _numbered(f"call_{number}") if made not in sent and made not in given)
+                call_id = next(free)
+            given.add(call_id)
+            yield call.decoded(call_id)
 
     def _finish_reason(self, finish: Finish) -> FinishReason:
         if self.refusal:
@@ -133,6 +133,16 @@ class Decoder(ABC):
     @abstractmethod
     def read_event(self, sent: Any) -> list[StreamEvent]:
         """Read the JSON of an event; return its text as events. Tool calls are whole only when all were read."""
+
+    def read_done(self) -> None:
+        """Note that the vendor ended its stream: an answer without a reason of its end is whole, even an empty one."""
+        if self.answer.finish is None:
+            self.answer.finish = "stop"
+
+    def read_refusal(self, words: str) -> None:
+        """Note that the vendor refused to answer, or to go on."""
+        self.answer.finish = "refused"
+        self.answer.add_refusal(words)
 
     def end(self) -> Answer:
         """Return the answer. Raises `ProviderFailure` when it broke off, or is too large to be stored."""
@@ -188,8 +198,6 @@ def arguments_text(arguments: object) -> str:
     return text_of(arguments)
 
 
-def _json_or_text(arguments: str) -> Any:
-    try:
-        return decode_json(arguments) if arguments else {}
-    except ValueError:
-        return storable_text(arguments)
+def _numbered(text: str) -> Iterator[str]:
+    yield text
+    yield from (f"{text}_{number}" for number in count(2))

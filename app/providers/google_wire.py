@@ -16,7 +16,7 @@ from urllib.parse import quote
 from app.chat import File, Message, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
-from app.providers.decoding import Decoder, count_of, list_of, object_of, text_of
+from app.providers.decoding import Decoder, arguments_text, count_of, list_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
 
@@ -188,7 +188,7 @@ class GoogleDecoder(Decoder):
         response = object_of(sent)
         self._read_usage(response.get("usageMetadata"))
         if blocked := text_of(object_of(response.get("promptFeedback")).get("blockReason")):
-            self._refuse(f"Google refused the prompt: {blocked}.")
+            self.read_refusal(f"Google refused the prompt: {blocked}.")
         candidates = list_of(response.get("candidates"))
         candidate = object_of(candidates[0]) if candidates else {}
         parts = list_of(object_of(candidate.get("content")).get("parts"))
@@ -207,7 +207,7 @@ class GoogleDecoder(Decoder):
             call = self.answer.call(place)
             call.id = own_id or f"call_{response_id}_{place}"
             call.name = text_of(function.get("name"))
-            self.answer.add_arguments(call, json.dumps(object_of(function.get("args"))))
+            self.answer.add_arguments(call, arguments_text(function.get("args")))
             state = encoding.given({"thought_signature": signature or None, "id": own_id or None})
             call.vendor_state = {"google": state} if state else None
             return []
@@ -224,13 +224,9 @@ class GoogleDecoder(Decoder):
         elif reason in _FILTERS or (reason != "STOP" and not (self.answer.text or self.answer.calls)):
             # Others, such as MALFORMED_FUNCTION_CALL, leave an answer without a word.
             message = text_of(candidate.get("finishMessage"))
-            self._refuse(": ".join(filter(None, (f"Google stopped this answer ({reason})", message))) + ".")
+            self.read_refusal(": ".join(filter(None, (f"Google stopped this answer ({reason})", message))) + ".")
         else:
             self.answer.finish = "stop"
-
-    def _refuse(self, words: str) -> None:
-        self.answer.finish = "refused"
-        self.answer.add_refusal(words)
 
     def _read_usage(self, sent: object) -> None:
         """Read the counts: thoughts and the tokens of tools are not among those of candidates and prompt."""

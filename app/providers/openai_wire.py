@@ -14,6 +14,7 @@ from typing import Any
 from app.chat import Answer, File, Message, StreamEvent, Tokens, ToolCall, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
+from app.providers.call_pieces import CallPlaces, repeats
 from app.providers.decoding import Decoder, arguments_text, count_of, list_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
@@ -24,7 +25,7 @@ from app.providers.vendors import VENDORS, Vendor
 _DEEPSEEK_EFFORTS = {"low": "low", "medium": "high", "high": "high", "xhigh": "high"}
 _DEEPSEEK_V4 = re.compile(r"\bdeepseek-v4(?!\d)", re.IGNORECASE)
 # The keys under which servers send what a model has thought.
-_REASONING = ("reasoning", "reasoning_content", "thinking", "think", "chain_of_thought")
+_REASONING = ("reasoning", "reasoning_content", "thinking", "think", "chain_of_thought", "reasoning_details")
 
 
 class OpenAIWire:
@@ -143,34 +144,43 @@ class OpenAIDecoder(Decoder):
 
     def __init__(self) -> None:
         super().__init__()
-        # The place of the call that each `index` of a stream names at the moment.
-        self._places: dict[int, int] = {}
+        self._places = CallPlaces(self.answer.calls)
 
     def read_whole(self, sent: Any) -> None:
         completion = object_of(sent)
         if not isinstance(completion.get("choices"), list):
             raise ProviderFailure("The answer has no choices.")
-        self._read_usage(completion.get("usage"))
         choice = _first(completion)
+        self._read_usage(completion, choice)
         self._read_finish(text_of(choice.get("finish_reason")) or "stop")
         message = object_of(choice.get("message"))
-        for place, call in enumerate(list_of(message.get("tool_calls"))):
-            self._read_call(place, object_of(call))
+        for place, call in enumerate(_calls(message)):
+            self._read_call(place, call, arguments_text(_function(call).get("arguments")))
         self._read_message(message)
 
     def read_event(self, sent: Any) -> list[StreamEvent]:
         chunk = object_of(sent)
-        self._read_usage(chunk.get("usage"))
         choice = _first(chunk)
+        self._read_usage(chunk, choice)
         self._read_finish(text_of(choice.get("finish_reason")))
         delta = object_of(choice.get("delta"))
-        for call in map(object_of, list_of(delta.get("tool_calls"))):
-            self._read_call(self._place(call), call)
+        for call in _calls(delta):
+            self._read_piece(call)
         return self._read_message(delta)
 
     def _read_finish(self, reason: str) -> None:
-        if reason:
-            self.answer.finish = "length" if reason == "length" else "refused" if reason == "content_filter" else "stop"
+        """Read why the model ended; servers use the reasons of other formats, too."""
+        match reason.lower():
+            case "":
+                return
+            case "length" | "max_tokens" | "max_output_tokens" | "model_length":
+                self.answer.finish = "length"
+            case "content_filter" | "refusal" | "safety":
+                self.answer.finish = "refused"
+            case "error" | "abort" | "insufficient_system_resource":
+                raise ProviderFailure(f"The answer broke off ({reason}).", retryable=True, outage=True)
+            case _:
+                self.answer.finish = "stop"
 
     def _read_message(self, message: dict[str, Any]) -> list[StreamEvent]:
         reasoning = next((message[key] for key in _REASONING if message.get(key) is not None), None)
@@ -188,53 +198,51 @@ class OpenAIDecoder(Decoder):
             is_thought = part.get("type") == "thinking"
             events += self.answer.add_reasoning(_words(part.get("thinking"))) if is_thought else []
             events += self.answer.add_text(text_of(part.get("text")))
+            self.answer.add_refusal(text_of(part.get("refusal")))
         return events
 
-    def _place(self, piece: dict[str, Any]) -> int:
-        """Return the place of the call that a piece belongs to.
+    def _read_piece(self, piece: dict[str, Any]) -> None:
+        call_id, function = text_of(piece.get("id")), _function(piece)
+        arguments = arguments_text(function.get("arguments"))
+        place = self._places.place_of(piece.get("index"), call_id, text_of(function.get("name")), arguments)
+        has_it_already = place in self.answer.calls and repeats(self.answer.calls[place], call_id, arguments)
+        self._read_call(place, piece, "" if has_it_already else arguments)
 
-        Some servers name no index: what begins a call brings its id. Some name the same index for each of several
-        calls: another id, or another name after whole arguments, begins a call.
-        """
-        places, index = self._places, piece.get("index")
-        count = len(self.answer.calls)
-        if not isinstance(index, int):
-            return count if piece.get("id") else max(count - 1, 0)
-        if index not in places or self._begins_another(places[index], piece):
-            places[index] = max(self.answer.calls, default=-1) + 1 if index in places else self._free(index)
-        return places[index]
-
-    def _free(self, index: int) -> int:
-        return index if index not in self.answer.calls else max(self.answer.calls) + 1
-
-    def _begins_another(self, place: int, piece: dict[str, Any]) -> bool:
-        call, name = self.answer.calls.get(place), text_of(object_of(piece.get("function")).get("name"))
-        if call is None:
-            return False
-        other_id = bool(call.id and piece.get("id")) and piece["id"] != call.id
-        other_name = bool(call.name and name) and name != call.name
-        # Only the last characters: the piece may be long, and names may change often.
-        return other_id or (other_name and bool(call.arguments) and call.arguments[-1][-64:].rstrip().endswith("}"))
-
-    def _read_call(self, place: int, piece: dict[str, Any]) -> None:
-        call, function = self.answer.call(place), object_of(piece.get("function"))
+    def _read_call(self, place: int, piece: dict[str, Any], arguments: str) -> None:
+        call = self.answer.call(place)
         call.id = text_of(piece.get("id")) or call.id
-        call.name = text_of(function.get("name")) or call.name
-        self.answer.add_arguments(call, arguments_text(function.get("arguments")))
+        call.name = text_of(_function(piece).get("name")) or call.name
+        self.answer.add_arguments(call, arguments)
 
-    def _read_usage(self, sent: object) -> None:
-        usage = object_of(sent)
+    def _read_usage(self, sent: dict[str, Any], choice: dict[str, Any]) -> None:
+        """Read the counts; Moonshot sends a stream's in its choice, and Groq under a key with its name."""
+        usage = object_of(sent.get("usage")) or object_of(choice.get("usage"))
+        usage = usage or object_of(object_of(sent.get("x_groq")).get("usage"))
         if usage.get("prompt_tokens") is None and usage.get("completion_tokens") is None:
             return  # some servers send an object without counts with each chunk
-        prompt, completion = (object_of(usage.get(f"{part}_tokens_details")) for part in ("prompt", "completion"))
-        self.answer.tokens = Tokens(
-            prompt=count_of(usage.get("prompt_tokens")),
-            completion=count_of(usage.get("completion_tokens")),
-            # The other one is DeepSeek's.
-            cache_read=count_of(prompt.get("cached_tokens")) or count_of(usage.get("prompt_cache_hit_tokens")),
-            cache_write=count_of(prompt.get("cache_write_tokens")),
-            reasoning=count_of(completion.get("reasoning_tokens")),
-        )
+        self.answer.tokens = _tokens(usage)
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    """Return the counts. Where the total has more than prompt and completion, the rest are thoughts or the cache's.
+
+    xAI and Google do not count thoughts as completion, but bill them as such.
+    """
+    prompt_details, completion_details = (
+        object_of(usage.get(f"{part}_tokens_details")) for part in ("prompt", "completion")
+    )
+    prompt, completion, total = (count_of(usage.get(f"{part}_tokens")) for part in ("prompt", "completion", "total"))
+    # The other one is DeepSeek's.
+    cache_read = count_of(prompt_details.get("cached_tokens")) or count_of(usage.get("prompt_cache_hit_tokens"))
+    reasoning = count_of(completion_details.get("reasoning_tokens"))
+    is_counted = None not in (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    rest = max(total - prompt - completion, 0) if is_counted else 0
+    if rest and rest in (reasoning, cache_read or None):
+        prompt, completion = (prompt, completion + rest) if rest == reasoning else (prompt + rest, completion)
+    elif not reasoning:
+        completion, reasoning = completion + rest, rest
+    cache_write = count_of(prompt_details.get("cache_write_tokens"))
+    return Tokens(count_of(prompt), count_of(completion), cache_read, cache_write, reasoning)
 
 
 class DeepSeekDecoder(OpenAIDecoder):
@@ -251,8 +259,21 @@ def _first(completion: dict[str, Any]) -> dict[str, Any]:
     return object_of(choices[0]) if choices else {}
 
 
+def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the calls of a message; `function_call` is the form for a single call that OpenAI used before."""
+    if calls := [object_of(call) for call in list_of(message.get("tool_calls"))]:
+        return calls
+    function = object_of(message.get("function_call"))
+    return [{"function": function}] if function else []
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    return object_of(call.get("function"))
+
+
 def _words(reasoning: object) -> str:
-    """Return what a model has thought: a text, an object with one, or a list of parts with texts."""
+    """Return what a model has thought: a text, an object with one, or a list of parts with texts or summaries."""
     if isinstance(reasoning, list):
-        return "".join(text_of(object_of(part).get("text")) for part in reasoning)
+        parts = map(object_of, reasoning)
+        return "".join(text_of(part.get("text")) or text_of(part.get("summary")) for part in parts)
     return text_of(reasoning.get("content") if isinstance(reasoning, dict) else reasoning)

@@ -187,3 +187,58 @@ def test_ends_that_are_repeated_read_no_thinking_again():
         return lambda: [decoder.read_event(end()) for _ in range(50)]
 
     assert growth_of(prepare, 2_000_000) < 1.2
+
+
+@pytest.mark.parametrize("indexes", [(0, 1), (0, 0), (None, None), ("0", "1")])
+def test_calls_at_one_index_or_none_are_all_kept(indexes):
+    first, second = indexes
+    answer, _ = streamed(
+        start(first, type="tool_use", id="a", name="look", input={}),
+        delta(first, type="input_json_delta", partial_json='{"n": 1}'),
+        start(second, type="tool_use", id="b", name="wait", input={}),
+        delta(second, type="input_json_delta", partial_json='{"n": 2}'),
+        end("tool_use"),
+    )
+    assert [(call.id, call.name, call.arguments["n"]) for call in answer.tool_calls] == [
+        ("a", "look", 1),
+        ("b", "wait", 2),
+    ]
+
+
+def test_pieces_of_two_calls_arrive_in_turns():
+    answer, _ = streamed(
+        start(0, type="tool_use", id="a", name="look", input={}),
+        start(1, type="tool_use", id="b", name="wait", input={}),
+        delta(0, type="input_json_delta", partial_json='{"n": 1}'),
+        delta(1, type="input_json_delta", partial_json='{"n": 2}'),
+        end("tool_use"),
+    )
+    assert [call.arguments["n"] for call in answer.tool_calls] == [1, 2]
+
+
+@pytest.mark.parametrize("pieces", [[], ['{"n":', " 1}"]])
+@pytest.mark.parametrize("given", [{"n": 1}, '{"n": 1}'])
+def test_arguments_that_come_with_the_start_count_once(given, pieces):
+    answer, _ = streamed(
+        start(0, type="tool_use", id="a", name="look", input=given),
+        *(delta(0, type="input_json_delta", partial_json=piece) for piece in pieces),
+        end("tool_use"),
+    )
+    assert [call.arguments for call in answer.tool_calls] == [{"n": 1}]
+
+
+def test_a_stream_that_the_vendor_ended_is_whole_without_a_reason():
+    answer, _ = streamed(start(0, type="text", text=""), {"type": "message_stop"})
+    assert (answer.text, answer.finish_reason) == ("", "stop")
+
+
+@pytest.mark.parametrize("reason", ["", None, "end_turn"])
+def test_a_whole_answer_never_broke_off(reason):
+    decoder = AnthropicDecoder()
+    decoder.read_whole({"content": [], "stop_reason": reason})
+    assert (decoder.end().text, decoder.end().finish_reason) == ("", "stop")
+
+
+def test_tokens_of_thoughts_are_a_part_of_the_output():
+    answer, _ = streamed(end(output_tokens=9, output_tokens_details={"thinking_tokens": 5}))
+    assert answer.tokens == Tokens(completion=9, reasoning=5)

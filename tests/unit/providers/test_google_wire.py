@@ -172,3 +172,15 @@ def test_what_is_no_answer_is_a_failure(sent):
     with pytest.raises(ProviderFailure) as failed:
         whole(sent)
     assert not failed.value.outage
+
+
+@pytest.mark.parametrize("args", [{"n": 1}, '{"n": 1}'])
+def test_arguments_are_an_object_or_its_json(args):
+    (call,) = whole(response({"functionCall": {"name": "look", "args": args}})).tool_calls
+    assert call.arguments == {"n": 1}
+
+
+def test_calls_with_equal_ids_get_ids_that_differ():
+    parts = [{"functionCall": {"id": "g", "name": "look", "args": {"n": number}}} for number in (1, 2)]
+    answer = whole(response(*parts))
+    assert [(call.id, call.arguments["n"]) for call in answer.tool_calls] == [("g", 1), ("call_2", 2)]

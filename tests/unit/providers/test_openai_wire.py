@@ -1,5 +1,7 @@
 """Answers in OpenAI's format, from servers that differ from OpenAI's own."""
 
+import json
+
 import pytest
 
 from app.chat import Tokens
@@ -105,7 +107,7 @@ def test_calls_with_one_index_arrive_in_pieces():
 
 def test_another_name_after_whole_arguments_begins_a_call():
     said = answer(piece(0, LONDON, name="weather"), piece(0, UTC, name="time"), END)
-    assert calls_of(said) == [("", "weather", {"city": "London"}), ("", "time", {"tz": "UTC"})]
+    assert calls_of(said) == [("call_1", "weather", {"city": "London"}), ("call_2", "time", {"tz": "UTC"})]
 
 
 @pytest.mark.parametrize("repeated", [{"id": "a"}, {"id": ""}, {"id": None}, {}, {"name": "weather"}])
@@ -123,6 +125,132 @@ def test_pieces_of_two_calls_arrive_in_turns():
         END,
     )
     assert calls_of(said) == TWO_CALLS
+
+
+@pytest.mark.parametrize("index", [0, None, "0"])
+@pytest.mark.parametrize("ids", [("a", "b"), ("", ""), (None, None), ("a", "a")])
+def test_whole_calls_at_one_index_are_all_kept(index, ids):
+    pieces = [piece(index, arguments, id=sent, name="look") for arguments, sent in zip((LONDON, UTC), ids, strict=True)]
+    answers = (
+        answer(*pieces, END),
+        whole({"tool_calls": [chunk["choices"][0]["delta"]["tool_calls"][0] for chunk in pieces]}),
+    )
+    for said in answers:
+        assert [call.arguments for call in said.tool_calls] == [{"city": "London"}, {"tz": "UTC"}]
+        assert len({call.id for call in said.tool_calls}) == 2
+
+
+def test_calls_without_index_that_repeat_their_id_go_on_in_turns():
+    said = answer(
+        piece(None, LONDON[:5], id="a", name="weather"),
+        piece(None, UTC[:5], id="b", name="time"),
+        piece(None, LONDON[5:], id="a"),
+        piece(None, UTC[5:], id="b"),
+        END,
+    )
+    assert calls_of(said) == TWO_CALLS
+
+
+def test_calls_without_arguments_at_one_index_stay_apart_by_their_names():
+    said = answer(piece(0, name="weather"), piece(0, name="time"), END)
+    assert [(call.name, call.arguments) for call in said.tool_calls] == [("weather", {}), ("time", {})]
+
+
+def test_a_call_that_is_sent_once_more_at_its_end_is_one_call():
+    said = answer(*(piece(0, text, id="a", name="weather") for text in (LONDON[:5], LONDON[5:], LONDON)), END)
+    assert calls_of(said) == TWO_CALLS[:1]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": "}"}', r'{"a": "\\\""}', '{"a": [{"b": {}}], "c": 1}', r'{"a\\": "{"}'])
+def test_brackets_in_texts_end_no_arguments(arguments):
+    pieces = [piece(0, character, name="look") for character in arguments]
+    (call,) = answer(*pieces, END).tool_calls
+    assert call.arguments == json.loads(arguments)
+
+
+def test_ids_that_are_made_differ_from_those_that_are_sent():
+    calls = [{"id": sent, "function": {"name": "look"}} for sent in ("", "call_1", "call_1", "call_3", "call_3")]
+    assert [call.id for call in whole({"tool_calls": calls}).tool_calls] == [
+        "call_1_2",
+        "call_1",
+        "call_3_2",
+        "call_3",
+        "call_5",
+    ]
+
+
+def test_the_former_field_of_a_single_call_is_read():
+    call = {"name": "weather", "arguments": LONDON}
+    halves = [
+        delta(function_call={"name": "weather", "arguments": LONDON[:4]}),
+        delta(function_call={"arguments": LONDON[4:]}),
+    ]
+    for said in (
+        whole({"content": None, "function_call": call}, "function_call"),
+        answer(*halves, delta("function_call")),
+    ):
+        assert calls_of(said) == [("call_1", "weather", {"city": "London"})]
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+def test_an_end_that_is_an_error_is_an_outage(reason):
+    with pytest.raises(ProviderFailure, match=reason) as broken:
+        answer(delta(reason, content="half"))
+    assert (broken.value.outage, broken.value.retryable) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("SAFETY", "refused"),
+        ("eos_token", "stop"),
+        (None, "stop"),
+    ],
+)
+def test_reasons_of_other_formats_are_read(reason, finish):
+    assert whole({"content": "x"}, reason).finish_reason == finish
+
+
+def test_a_stream_that_the_vendor_ended_is_whole_without_a_reason():
+    decoder = OpenAIDecoder()
+    decoder.read_event(delta(content="Yes."))
+    decoder.read_done()
+    assert (decoder.end().text, decoder.end().finish_reason) == ("Yes.", "stop")
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135,
+          "completion_tokens_details": {"reasoning_tokens": 94}}, Tokens(32, 103, reasoning=94)),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 150}, Tokens(10, 140, reasoning=135)),
+        ({"prompt_tokens": 4, "completion_tokens": 5, "total_tokens": 15,
+          "prompt_tokens_details": {"cached_tokens": 6}}, Tokens(10, 5, cache_read=6)),
+        ({"prompt_tokens": 10, "completion_tokens": 9, "total_tokens": 19,
+          "completion_tokens_details": {"reasoning_tokens": 4}}, Tokens(10, 9, reasoning=4)),
+        ({"prompt_tokens": 10, "completion_tokens": 9, "total_tokens": 3}, Tokens(10, 9)),
+        ({"completion_tokens": 9, "total_tokens": 19}, Tokens(0, 9)),
+    ],
+)  # fmt: skip
+def test_tokens_that_only_the_total_has_are_billed(usage, tokens):
+    assert answer(delta("stop") | {"usage": usage}).tokens == tokens
+
+
+@pytest.mark.parametrize("place", ["choice", "x_groq"])
+def test_usage_is_found_where_vendors_put_it(place):
+    usage, last = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}, delta("stop")
+    if place == "choice":
+        last["choices"][0] |= usage
+    else:
+        last[place] = usage
+    assert answer(last).tokens == Tokens(3, 4)
+
+
+def test_details_of_thoughts_are_read():
+    details = [{"type": "reasoning.text", "text": "Hm. "}, {"type": "reasoning.summary", "summary": "Yes."}]
+    assert answer(delta("stop", content="x", reasoning_details=details)).reasoning == "Hm. Yes."
 
 
 PARTS = [
@@ -178,3 +306,13 @@ def test_an_answer_that_is_too_large_is_refused_while_it_comes(part):
         decoder.read_event(chunk)
     with pytest.raises(ProviderFailure, match="most that can be stored"):
         decoder.read_event(chunk)
+
+
+@pytest.mark.slow
+def test_reading_arguments_in_pieces_costs_what_they_are_long():
+    def prepare(size):
+        decoder = OpenAIDecoder()
+        pieces = [piece(0, '{"a": [' * 20, id="a", name="look") for _ in range(size)]
+        return lambda: [decoder.read_event(chunk) for chunk in pieces]
+
+    assert growth_of(prepare, 200) < 2.5

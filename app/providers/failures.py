@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+import re
+from collections.abc import Mapping
+from datetime import datetime
 from http.client import HTTPException
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import orjson
 from urllib3.exceptions import HTTPError
 
 from app.errors import ProviderError
+from app.providers.waits import details_of, later_s
 from app.values.storable import storable_text
 
 _HIDDEN = "***"
@@ -21,15 +22,38 @@ _REFUSED_KEY = frozenset({401, 403})
 # Google answers 400 to an unknown key; only the details name the reason.
 _GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
 _UNACCEPTED = frozenset({400, 422})
-_WORTH_ANOTHER_TRY = frozenset({408, 429})
+_WORTH_ANOTHER_TRY = frozenset({408, 409, 429})
 _OUT_OF_FUNDS = "insufficient_quota"
+# Azure answers 400 with this code when its filter stops a prompt.
+_FILTERED = "content_filter"
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
+# The status of a type or code of errors that are sent in the place of an answer.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_WORD_KEYS = ("error", "message", "Message", "detail", "msg")
+_PARTS_MAX = 5
+_QUOTED = 200
 _ON_THE_LINE = (HTTPError, HTTPException, OSError)
 
 
 class ProviderFailure(ProviderError):
     """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker.
 
-    `unaccepted` is true if the vendor accepts no such request, whatever the key.
+    `unaccepted` is true if the vendor accepts no such request, whatever the key, and `filtered` if its filter stopped
+    the prompt.
     """
 
     def __init__(
@@ -40,12 +64,14 @@ class ProviderFailure(ProviderError):
         outage: bool = False,
         retry_after_s: float | None = None,
         unaccepted: bool = False,
+        filtered: bool = False,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.outage = outage
         self.retry_after_s = retry_after_s
         self.unaccepted = unaccepted
+        self.filtered = filtered
 
 
 def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFailure:
@@ -63,40 +89,79 @@ def refused(
         sent = orjson.loads(body)
     except orjson.JSONDecodeError:
         sent = None
-    error = sent.get("error") if isinstance(sent, dict) else None
-    details = list(_details(error))
-    words = _words(sent) or body.decode(errors="replace").strip() or "no reason is given"
-    refuses_key = status in _REFUSED_KEY or any(detail.get("reason") == _GOOGLE_REFUSES_KEY for detail in details)
-    # OpenAI also answers 429 when the account has no money left; waiting does not help then.
-    out_of_funds = isinstance(error, dict) and error.get("code") == _OUT_OF_FUNDS
-    retry_after = retry_after_s(headers, now)
-    return ProviderFailure(
-        _described(vendor, status, words, secret, refuses_key=refuses_key),
-        retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not out_of_funds),
-        outage=status >= 500,
-        retry_after_s=_retry_delay_s(details) if retry_after is None else retry_after,
-        unaccepted=status in _UNACCEPTED and not refuses_key,
-    )
+    error = _error_in(sent)
+    words = words_of(sent) or body.decode(errors="replace").strip() or "no reason is given"
+    failure = _failure(vendor, secret, status, error, words)
+    failure.retry_after_s = later_s(headers, error, words, now)
+    if (stated := headers.get("x-should-retry", "").lower()) in ("true", "false"):
+        failure.retryable = stated == "true"
+    return failure
 
 
 def failed_midway(vendor: str, secret: str | None, sent: Any) -> ProviderFailure | None:
     """Return the failure that an error in the place of an answer, or of an event, reports."""
-    if not isinstance(sent, dict) or not sent.get("error"):
+    if (error := _reported(sent)) is None:
         return None
-    return ProviderFailure(_described(vendor, None, _words(sent) or str(sent["error"]), secret), retryable=True)
+    words = words_of(error) or str(error)
+    if status := _status_of(error):
+        return _failure(vendor, secret, status, error, words)
+    return ProviderFailure(_described(vendor, None, words, secret), retryable=True)
 
 
-def _details(error: object) -> Iterator[dict[str, Any]]:
-    """Yield the details of Google's errors (https://google.aip.dev/193)."""
-    details = error.get("details") if isinstance(error, dict) else None
-    yield from (detail for detail in details if isinstance(detail, dict)) if isinstance(details, list) else ()
+def no_json(vendor: str, secret: str | None, sent: str) -> ProviderFailure:
+    """Describe an answer, or an event, that is no JSON."""
+    quoted = scrub(sent, secret)[:_QUOTED].strip()
+    return ProviderFailure(_described(vendor, None, f"the answer is no JSON: {quoted}", None))
 
 
-def _retry_delay_s(details: Iterable[Mapping[str, Any]]) -> float | None:
-    """Return the seconds of a `google.rpc.RetryInfo`; its delay is a text such as `7.5s`."""
-    delays = (detail.get("retryDelay") for detail in details)
-    seconds = (_seconds(delay[:-1]) for delay in delays if isinstance(delay, str) and delay.endswith("s"))
-    return next((delay_s for delay_s in seconds if delay_s is not None), None)
+def _failure(vendor: str, secret: str | None, status: int, error: object, words: str) -> ProviderFailure:
+    reasons = [detail.get("reason") for detail in details_of(error)]
+    code = error.get("code") if isinstance(error, dict) else None
+    refuses_key = status in _REFUSED_KEY or _GOOGLE_REFUSES_KEY in reasons
+    # OpenAI also answers 429 when the account has no money left; waiting does not help then.
+    out_of_funds = code == _OUT_OF_FUNDS
+    return ProviderFailure(
+        _described(vendor, status, words, secret, refuses_key=refuses_key),
+        retryable=status >= 500 or (status in _WORTH_ANOTHER_TRY and not out_of_funds),
+        outage=status >= 500,
+        unaccepted=status in _UNACCEPTED and not refuses_key,
+        filtered=code == _FILTERED,
+    )
+
+
+def _error_in(sent: object) -> object:
+    """Return the error in a body; Google's endpoint of OpenAI's format sends a list with it."""
+    sent = sent[0] if isinstance(sent, list) and sent else sent
+    return sent.get("error", sent) if isinstance(sent, dict) else sent
+
+
+def _reported(sent: object) -> object:
+    """Return the error that is sent in the place of an answer, None if there is none.
+
+    vLLM sends an object of the kind "error", and OpenRouter puts the error into a choice.
+    """
+    sent = sent[0] if isinstance(sent, list) and sent else sent
+    if not isinstance(sent, dict):
+        return None
+    if sent.get("error"):
+        return cast("object", sent["error"])
+    if sent.get("object") == "error":
+        return sent
+    choices = sent.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return (choice.get("error") or None) if isinstance(choice, dict) else None
+
+
+def _status_of(error: object) -> int | None:
+    """Return the status that an error names, by its code or by its type."""
+    if not isinstance(error, dict):
+        return None
+    code = error.get("code")
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and _STATUS.fullmatch(code)) else 0
+    if 400 <= number < 600:
+        return number
+    names = (name for name in (error.get("type"), code) if isinstance(name, str))
+    return next((_STATUSES[name] for name in names if name in _STATUSES), None)
 
 
 def _described(vendor: str, status: int | None, message: str, secret: str | None, *, refuses_key: bool = False) -> str:
@@ -116,25 +181,21 @@ def scrub(text: str, secret: str | None) -> str:
     return text
 
 
-def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds of `retry-after-ms` or Retry-After (RFC 9110 §10.2.3: a number, or a date)."""
-    if milliseconds := headers.get("retry-after-ms"):
-        return _seconds(milliseconds, scale=0.001)
-    value = headers.get("retry-after", "")
-    if (seconds := _seconds(value)) is not None:
-        return seconds
-    try:
-        at = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())
-
-
-def _seconds(value: str, scale: float = 1.0) -> float | None:
-    return float(value) * scale if value.strip().replace(".", "", 1).isdecimal() else None
-
-
-def _words(body: object) -> str | None:
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    return message if isinstance(message, str) else None
+def words_of(sent: object, depth: int = 4) -> str:
+    """Return the words of an error in the forms of vendors and frameworks, "" without any."""
+    if isinstance(sent, str):
+        return sent.strip()
+    if depth == 0:
+        return ""
+    if isinstance(sent, list):
+        return "; ".join(filter(None, (words_of(part, depth - 1) for part in sent[:_PARTS_MAX])))
+    if not isinstance(sent, dict):
+        return ""
+    words = next(filter(None, (words_of(sent.get(key), depth - 1) for key in _WORD_KEYS)), "")
+    place = sent.get("loc")
+    if words and isinstance(place, list):  # a validation error of FastAPI
+        words = f"{'.'.join(map(str, place[:_PARTS_MAX]))}: {words}"
+    # The words of the vendor behind OpenRouter.
+    metadata = sent.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f"{words}: {raw}" if words and isinstance(raw, str) and raw else words

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ from app.chat import Answer, OnEvent, StreamEvent
 from app.errors import ProviderTimeout, ServiceError
 from app.providers.bounds import ANSWER_BYTES, AnswerReader
 from app.providers.endpoints import endpoint_of
-from app.providers.failures import ProviderFailure, broken, failed_midway, refused
+from app.providers.failures import ProviderFailure, broken, failed_midway, no_json, refused
 from app.providers.http_client import HttpClient, is_timeout, pieces
 from app.providers.types import Credential, ModelRequest
 from app.providers.wires import Wire, wire_of
@@ -31,6 +31,8 @@ _HEADERS = {
     "user-agent": f"reprise/{__version__}",
 }
 _LAST = "[DONE]"
+# The part of an answer that is no JSON that may be quoted.
+_START = 8_192
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # By how much a clock may be behind the one that waited for the deadline.
 _TICK_S = 0.05
@@ -47,31 +49,46 @@ class VendorModels:
         self._utcnow = utcnow
 
     def complete(self, request: ModelRequest) -> Answer:
-        wire = wire_of(request)
-        decoder = wire.decoder(request)
-        decoder.read_whole(_read(b"".join(self._received(request, wire, streamed=False)), request))
-        return decoder.end()
+        return self._answer(request, lambda event: None, streamed=False)
 
     def stream(self, request: ModelRequest, on_event: OnEvent) -> Answer:
-        wire = wire_of(request)
-        decoder = wire.decoder(request)
-        with closing(self._received(request, wire, streamed=True)) as events:
-            for event in events:
-                if (data := _data(event)) == _LAST:
-                    break
-                for piece in decoder.read_event(_read(data, request)) if data else ():
-                    on_event(piece)
-        answer = decoder.end()
+        answer = self._answer(request, on_event, streamed=True)
         for tool_call in answer.tool_calls:
             on_event(StreamEvent("tool_call", tool_call=tool_call))
         return answer
+
+    def _answer(self, request: ModelRequest, on_event: OnEvent, *, streamed: bool) -> Answer:
+        """Read the answer in the form in which it is sent: some servers send another one than was asked for."""
+        wire = wire_of(request)
+        decoder = wire.decoder(request)
+        try:
+            with closing(self._received(request, wire, streamed=streamed)) as received:
+                for is_event, sent in received:
+                    if not is_event:
+                        decoder.read_whole(_read(sent, request))
+                        return _passed_on(decoder.end(), on_event)
+                    if (data := _data(sent)) == _LAST:
+                        decoder.read_done()
+                        break
+                    for piece in decoder.read_event(_read(data, request)) if data else ():
+                        on_event(piece)
+        except ProviderFailure as failure:
+            if not failure.filtered:
+                raise
+            decoder.read_refusal(str(failure))
+        return decoder.end()
 
     def close(self) -> None:
         """Close the pooled connections; the next call opens them again."""
         self._http.close()
 
-    def _received(self, request: ModelRequest, wire: Wire, *, streamed: bool) -> Generator[bytes, None, None]:
-        """Yield the answer, in whole events where it is streamed; what goes wrong is an error of `app/errors.py`."""
+    def _received(
+        self, request: ModelRequest, wire: Wire, *, streamed: bool
+    ) -> Generator[tuple[bool, bytes], None, None]:
+        """Yield (True, an event) for each event of a stream, otherwise (False, the answer).
+
+        What goes wrong is an error of `app/errors.py`.
+        """
         vendor, endpoint = request.model.vendor, endpoint_of(request)
         url = endpoint.base_url + wire.path(request, streamed=streamed)
         body = _encoded(wire.body(request, streamed=streamed))
@@ -81,16 +98,14 @@ class VendorModels:
                 url, {**_HEADERS, **wire.headers, **endpoint.headers}, body, request.timeout_s
             ) as response:
                 status, encoding = response.status, response.headers.get("content-encoding")
-                reader = AnswerReader(status, encoding, answer_bytes=self._answer_bytes, streamed=streamed)
+                is_stream = _is_stream(response.headers.get("content-type"), streamed=streamed)
+                reader = AnswerReader(status, encoding, answer_bytes=self._answer_bytes, streamed=is_stream)
                 answer = reader.read_all(pieces(response))
                 if not 200 <= status < 300:
                     sent = b"".join(answer)
                     raise refused(vendor, endpoint.api_key, self._utcnow(), status, response.headers, sent)
-                for piece in answer:
-                    # Many events may have been received at once, before which no socket waits.
-                    if time.monotonic() > deadline:
-                        raise TimeoutError
-                    yield piece
+                in_time = _until(deadline, answer)
+                yield from ((True, event) for event in in_time) if is_stream else [(False, b"".join(in_time))]
                 return
         except ServiceError:
             raise
@@ -102,6 +117,28 @@ class VendorModels:
             )
         # Outside the except block: a log of this error must not bring the other one along, key and all.
         raise ours
+
+
+def _until(deadline: float, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        # Many pieces may have been received at once, before which no socket waits.
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        yield piece
+
+
+def _is_stream(content_type: str | None, *, streamed: bool) -> bool:
+    kind = (content_type or "").lower()
+    return "event-stream" in kind or (streamed and "json" not in kind)
+
+
+def _passed_on(answer: Answer, on_event: OnEvent) -> Answer:
+    """Pass on the texts of an answer that was sent as a whole, and return it."""
+    if answer.reasoning:
+        on_event(StreamEvent("reasoning", answer.reasoning))
+    if answer.text:
+        on_event(StreamEvent("token", answer.text))
+    return answer
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
@@ -119,11 +156,13 @@ def _data(event: bytes) -> str:
 
 def _read(text: bytes | str, request: ModelRequest) -> Any:
     """Return the JSON of an answer, or of an event. Raises `ProviderFailure` for what reports an error."""
+    vendor, secret = request.model.vendor, (request.credential or Credential()).api_key
     try:
         sent = _decoded(text)
     except (ValueError, RecursionError):
-        raise ProviderFailure(f"{request.model.vendor} did not answer properly: the answer is no JSON.") from None
-    if failed := failed_midway(request.model.vendor, (request.credential or Credential()).api_key, sent):
+        start = text[:_START]
+        raise no_json(vendor, secret, start if isinstance(start, str) else start.decode(errors="replace")) from None
+    if failed := failed_midway(vendor, secret, sent):
         raise failed
     return sent
 

@@ -1,5 +1,7 @@
 """The answers of each vendor are understood, whole or streamed, over real HTTP."""
 
+import json
+
 import pytest
 
 from app.chat import Message, Tokens
@@ -84,3 +86,55 @@ def test_arguments_that_are_not_json_are_kept_as_text(upstream, ask, vendor):
     (call,) = ask(request(upstream, vendor, tools=(WEATHER,))).tool_calls
 
     assert call.arguments == '{"city": '
+
+
+WHOLE = {"choices": [{"message": {"content": "Hello there.", "reasoning": "Hm."}, "finish_reason": "stop"}]}
+CHUNK = {"choices": [{"delta": {"content": "Hello there.", "reasoning": "Hm."}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize("vendor", ["CUSTOM_OPENAI_COMPATIBLE"])
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "text/event-stream"])
+def test_an_answer_is_read_in_the_form_in_which_it_is_sent(upstream, ask, vendor, kind):
+    raw = json.dumps(WHOLE) if "json" in kind else f"data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n"
+    upstream.script(Reply(raw=raw.encode(), headers={"content-type": kind}))
+
+    answer = ask(request(upstream, vendor))
+
+    assert (answer.text, answer.reasoning, answer.finish_reason) == ("Hello there.", "Hm.", "stop")
+
+
+EMPTY = {
+    "OPENAI": {"choices": []},
+    "ANTHROPIC": {"content": [], "stop_reason": "end_turn"},
+    "GOOGLE": {"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]},
+}
+EMPTY_STREAMS = {
+    "OPENAI": b"data: [DONE]\n\n",
+    "ANTHROPIC": b'event: message_stop\ndata: {"type": "message_stop"}\n\n',
+    "GOOGLE": b"data: " + json.dumps(EMPTY["GOOGLE"]).encode() + b"\n\n",
+}
+
+
+@pytest.mark.parametrize("vendor", ["OPENAI", "ANTHROPIC", "GOOGLE"])
+def test_an_empty_answer_is_asked_for_once_and_opens_no_breaker(upstream, providers, vendor):
+    heard = []
+    for _ in range(15):
+        upstream.script(Reply(raw=json.dumps(EMPTY[vendor]).encode()), Reply(raw=EMPTY_STREAMS[vendor]))
+        whole, streamed = (
+            providers.complete(request(upstream, vendor)),
+            providers.stream(request(upstream, vendor), heard.append),
+        )
+        assert (whole.text, whole.finish_reason) == (streamed.text, streamed.finish_reason) == ("", "stop")
+
+    assert (len(upstream.requests), heard) == (30, [])
+
+
+@pytest.mark.parametrize("vendor", ["OPENAI", "CUSTOM_OPENAI_COMPATIBLE"])
+def test_a_prompt_that_azures_filter_stops_is_a_refusal(upstream, ask, vendor):
+    upstream.script(Reply(status=400, code="content_filter", message="The prompt was filtered"))
+
+    answer = ask(request(upstream, vendor))
+
+    assert (answer.finish_reason, answer.text) == ("refused", "")
+    assert "The prompt was filtered" in answer.refusal
+    assert len(upstream.requests) == 1

@@ -168,7 +168,7 @@ def test_brackets_in_texts_end_no_arguments(arguments):
     assert call.arguments == json.loads(arguments)
 
 
-def test_ids_that_are_made_differ_from_those_that_are_sent():
+def test_made_ids_differ_from_the_ids_that_were_sent():
     calls = [{"id": sent, "function": {"name": "look"}} for sent in ("", "call_1", "call_1", "call_3", "call_3")]
     assert [call.id for call in whole({"tool_calls": calls}).tool_calls] == [
         "call_1_2",

@@ -13,6 +13,7 @@ from app.process.application import build_app
 from app.services.accounts.keys import KeyService
 from app.timestamps import iso
 from tests.support.api_routes import ApiRoute, api_routes
+from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.full_project import everything, organization
 from tests.support.world import World
 
@@ -43,6 +44,21 @@ def test_a_key_is_shown_once_and_then_works(world: World) -> None:
     assert shown["lastFour"] == answer.json["key"][-4:]
     assert with_key(world, answer.json["key"]).get("/api/v1/prompts").status_code == 200
     assert answer.json["key"] not in world.get(KEYS).text
+
+
+@EMBEDDED_CONTAINER
+@pytest.mark.parametrize("form", ["Bearer%20{}", "bearer%20{}", "Bearer%20%20{}", "Bearer {}%20", " Bearer  {} "])
+def test_a_key_is_accepted_from_an_exporter_that_does_not_decode_its_headers(world: World, form: str) -> None:
+    for method, path in (("GET", "/api/v1/prompts"), ("POST", "/api/public/otel/v1/traces")):
+        headers = {"Authorization": form.format(world.key), "Content-Type": "application/json"}
+        assert world.client.simulate_request(method, path, headers=headers, body="{}").status_code == 200
+
+
+@EMBEDDED_CONTAINER
+@pytest.mark.parametrize("form", ["Bearer%2520{}", "Bearer{}", "{}", "Basic%20{}", "Bearer%20{}%00"])
+def test_a_header_that_is_no_bearer_after_decoding_is_401(world: World, form: str) -> None:
+    headers = {"Authorization": form.format(world.key)}
+    assert world.client.simulate_get("/api/v1/prompts", headers=headers).status_code == 401
 
 
 def test_a_revoked_key_is_refused_at_once_in_this_process(world: World) -> None:

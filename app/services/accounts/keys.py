@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import unquote
 
 from sqlalchemy import Connection
 
@@ -55,8 +56,11 @@ class KeyService:
         self._cache = TimedCache(CACHE_S, on_lookup=cache_lookups(self.metrics, "api_keys"))
 
     def authenticate(self, header: str | None) -> ApiKey:
-        """Return the key of an `Authorization` header; `Unauthorized` if it is missing, malformed or not valid."""
-        scheme, _, secret = (header or "").strip().partition(" ")
+        """Return the key of an `Authorization` header; `Unauthorized` if it is missing, malformed or not valid.
+
+        Some exporters send OTEL_EXPORTER_OTLP_HEADERS without decoding it: `Bearer%20rp_…`. A key never has a `%`.
+        """
+        scheme, _, secret = unquote((header or "").strip()).partition(" ")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret:
             raise Unauthorized("Send the header Authorization: Bearer <API_KEY>.")

@@ -74,7 +74,7 @@ def _variables(endpoint: str) -> str:
     return (
         f"export OTEL_EXPORTER_OTLP_ENDPOINT={endpoint}\n"
         "export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\n"
-        'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20$API_KEY"\n'
+        'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $API_KEY"\n'
         "export OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
     )
 

@@ -116,6 +116,7 @@ def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm) 
     """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
     receipt = container.batch_delivery.deliver(key.project_id, call.read_bytes(), form)
     if error := ERRORS.get(receipt.outcome):
+        call.req.context.spans_listed = form.signal == "traces" and receipt.rejected > 0
         raise error(receipt.message)
     return receipt
 

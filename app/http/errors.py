@@ -13,7 +13,16 @@ import structlog
 from app import errors
 from app.http.bodies import media_type_of
 from app.http.middleware import path_for_log
-from app.otlp.answers import PROTOBUF, base_address, is_of_prompt, status
+from app.otlp.answers import (
+    METRICS,
+    PROTOBUF,
+    SIGNALS,
+    base_address,
+    is_of_exporter,
+    is_of_prompt,
+    reason_phrase,
+    status,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -33,8 +42,10 @@ STATUS: dict[type[errors.ServiceError], str] = {
     errors.Unavailable: falcon.HTTP_503,
 }
 
-# The paths of the signals that an OTLP address accepts.
-SIGNALS = ("/v1/traces", "/v1/logs")
+_ADDRESSES = (
+    "OTLP over HTTP is accepted at /api/public/prompts/{id}/otel/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to "
+    "this address without /v1/traces, and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf."
+)
 _FIRST_PATH = re.compile(r"/v1/[^/]*")
 # google.rpc.Code: OTLP requires it in error bodies.
 RPC_CODE = {400: 3, 401: 16, 403: 7, 404: 5, 413: 3, 415: 3, 429: 8, 500: 13, 503: 14}
@@ -86,7 +97,9 @@ def _http_message(req: falcon.Request, error: falcon.HTTPError) -> str:
     if error.status_code != 404:
         return error.description or error.title or "The request can't be answered."
     base = base_address(req.path)
-    return "There is no such path." if base is None else _otlp_path_message(base, req.path.removeprefix(base))
+    if base is not None:
+        return _otlp_path_message(base, req.path.removeprefix(base))
+    return f"There is no such path. {_ADDRESSES}" if is_of_exporter(req.path) else "There is no such path."
 
 
 def _otlp_path_message(base: str, signal: str) -> str:
@@ -97,6 +110,8 @@ def _otlp_path_message(base: str, signal: str) -> str:
         )
     if signal.rstrip("/") in SIGNALS:
         return "There is no such prompt."
+    if signal.rstrip("/") == METRICS:
+        return "Metrics are not accepted: set OTEL_METRICS_EXPORTER=none."
     return f"Only traces and log records are accepted here, at {base}/v1/traces and {base}/v1/logs."
 
 
@@ -106,6 +121,10 @@ def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: 
 
 
 def _body(req: falcon.Request, resp: falcon.Response, message: str) -> None:
+    if is_of_exporter(req.path):
+        req.context.refusal = message
+        # Python's exporter prints only the status line.
+        resp.status = f"{resp.status_code} {reason_phrase(message)}"
     body: dict[str, object] = {"error": message}
     code = RPC_CODE.get(resp.status_code, 2)
     if base_address(req.path) is not None:

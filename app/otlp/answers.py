@@ -11,7 +11,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from app.otlp.values import MAX_INT64, integer_of
+
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
+SIGNALS = ("/v1/traces", "/v1/logs")
+"""The paths of the signals that an OTLP address accepts."""
+METRICS = "/v1/metrics"
+_GRPC_PATH = "/opentelemetry.proto.collector."
+_PHRASE_MAX = 400
 _ADDRESS = re.compile(r"(?P<base>/api/public/(?:prompts/(?P<prompt>[^/]+)/)?otel)(?:/.*)?", re.DOTALL)
 
 
@@ -25,6 +32,24 @@ def is_of_prompt(path: str) -> bool:
     """Return whether the path is below the address of one prompt, which also accepts protobuf."""
     found = _ADDRESS.fullmatch(path)
     return bool(found and found["prompt"])
+
+
+def is_of_exporter(path: str) -> bool:
+    """Return whether an exporter may have chosen the path, right or wrong."""
+    return base_address(path) is not None or path.endswith((*SIGNALS, METRICS)) or path.startswith(_GRPC_PATH)
+
+
+def named_prompt(path: str) -> int | None:
+    """Return the number of the prompt in a path, None without one."""
+    found = _ADDRESS.fullmatch(path)
+    number = integer_of(found["prompt"]) if found else None
+    return number if number and 0 < number <= MAX_INT64 else None
+
+
+def reason_phrase(message: str) -> str:
+    """Return a message as the reason phrase of a status line: one line of printable ASCII, bounded."""
+    words = " ".join(message[:_PHRASE_MAX].replace("…", "...").split())
+    return "".join(char if " " <= char <= "~" else "?" for char in words)
 
 
 def traces_stored(rejected: int, message: str) -> bytes:

@@ -126,6 +126,13 @@ Code = Literal[
     "bad_prompt_id",
     "unknown_prompt",
     "too_large",
+    "batch_400",
+    "batch_403",
+    "batch_404",
+    "batch_405",
+    "batch_413",
+    "batch_415",
+    "batch_429",
 ]
 
 MAX_SHOWN = 100
@@ -136,9 +143,10 @@ _MAX_GROUPS = 10
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One span that was not stored; ids and name as they came (shortened), for people to find it.
+    """One span that was not stored, or one batch; ids and name as they came (shortened), for people to find it.
 
-    `prompt_id` is the one that the span named, of any project; None where it named none.
+    `prompt_id` is the one that the span or the path named, of any project; None where neither named one. The name of a
+    batch is its path.
     """
 
     trace_id: str

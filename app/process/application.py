@@ -8,6 +8,7 @@ import orjson
 
 from app.api import routes as api
 from app.api.authentication import Authentication
+from app.api.refused_batches import RefusedBatches
 from app.concurrency.quotas import Quota
 from app.http import errors
 from app.http.compression import Compression
@@ -44,6 +45,7 @@ def build_app(container: Container) -> RoutedApp:
             RequestMetrics(container.metrics),
             RequestId(),
             SecurityHeaders(settings.public_url),
+            RefusedBatches(container.services.refusals),
             OneSpelling(),
             Authentication(keys=keys, limiter=container.limiter, metrics_token=settings.metrics_token),
         ],

@@ -32,6 +32,12 @@ STATUS = {
     errors.ExpectationFailed: "417 Expectation Failed",
     errors.UnsupportedTransferCoding: "501 Not Implemented",
 }
+# The beginning of each HTTP/2 connection (RFC 9113, section 3.4), and so of each gRPC connection.
+HTTP2_PREFACE = "PRI * HTTP/2"
+GRPC = (
+    "HTTP/2, and so gRPC, is not accepted here. If this is an exporter, "
+    "set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and OTEL_EXPORTER_OTLP_ENDPOINT to the address of a prompt."
+)
 # `uri-host [":" port]` of RFC 9110, section 7.2. It is empty if the requested URL has no host.
 HOST = re.compile(r"(\[[0-9A-Za-z:.~_-]+\]|[0-9A-Za-z%!$&'()*+,;=._~-]*)(:[0-9]*)?")
 # One of this many threads is started with the process; the others are started when they are needed.
@@ -141,9 +147,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.InvalidResponseHeader):
             super().handle_error(req, client, addr, exc)
             return
-        self.log.warning("Invalid request: %s", exc)
+        reason = GRPC if HTTP2_PREFACE in str(exc) else str(exc)
+        self.log.warning("Invalid request: %s", reason)
         try:
-            client.sendall(refusal(STATUS.get(type(exc), "400 Bad Request"), str(exc)))
+            client.sendall(refusal(STATUS.get(type(exc), "400 Bad Request"), reason))
         except OSError:
             self.log.debug("The caller did not wait for the answer.")
 

@@ -145,6 +145,14 @@ REJECTED_SPANS = {
     "prompt_id_cut": "Raise the limit of attributes per span: service.prompt.id was dropped",
     "bad_prompt_id": "Set service.prompt.id to a prompt's number",
     "unknown_prompt": "Use the id of a prompt in the API key's project",
+    "too_large": "Send smaller spans: limit the length of attributes",
+    "batch_400": "Send an OTLP export",
+    "batch_403": "Use an API key with the scope ingest",
+    "batch_404": "Send to the address of a prompt in the API key's project",
+    "batch_405": "Send batches with POST",
+    "batch_413": "Send smaller batches",
+    "batch_415": "Send a format that the address accepts",
+    "batch_429": "Send fewer, larger batches",
 }
 VENDORS = {"BUILTIN": "Built in"} | {name: profile.title for name, profile in vendors.VENDORS.items()}
 

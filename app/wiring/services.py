@@ -48,6 +48,7 @@ from app.services.experiments.service import ExperimentService
 from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import ObservedService
 from app.services.ingest.openings import OpeningService
+from app.services.ingest.rejections import RefusalService
 from app.services.ingest.service import IngestService
 from app.services.ingest.storer import Storer
 from app.services.insight import sums as insight_sums
@@ -168,6 +169,7 @@ class Services:
     prompt_editor: PromptEditor
     prompts: PromptService
     readiness: Readiness
+    refusals: RefusalService
     replay_history: ReplayHistory
     replay_player: ReplayPlayer
     replay_sweeper: ReplaySweeper

@@ -148,6 +148,23 @@ def test_a_request_without_its_one_valid_host_or_of_another_version_is_400(
     assert (status, headers["Connection"], set(json.loads(body))) == (400, "close", {"error"})
 
 
+def test_a_grpc_exporter_gets_the_protocol_to_set(backend: EmbeddedServer) -> None:
+    body = say(backend, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")[2]
+
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in json.loads(body)["error"]
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in (backend.home / "serve.log").read_text()
+
+
+def test_the_status_line_of_a_refused_batch_has_the_reason(backend: EmbeddedServer) -> None:
+    request = b"POST /api/public/otel/v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    with connected(backend) as connection:
+        connection.sendall(request)
+        line = connection.makefile("rb").readline()
+
+    assert line == b"HTTP/1.1 401 Send the header Authorization: Bearer <API_KEY>.\r\n"
+    assert "batch_refused" in (backend.home / "serve.log").read_text()
+
+
 @pytest.mark.parametrize(
     "head_",
     [

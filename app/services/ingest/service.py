@@ -19,7 +19,6 @@ from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
 from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey, ToStored
-from app.models.spans import RejectedSpan
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
@@ -33,6 +32,7 @@ from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import observed_rows
 from app.services.ingest.openings import OpeningService
+from app.services.ingest.rejections import RejectionService
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
@@ -62,6 +62,7 @@ class IngestService:
     rules: MaskingRules
     known_prompts: KnownPrompts
     log_records: LogRecordService
+    rejections: RejectionService
     openings: OpeningService
     searchable: bool
     elsewhere: Storer | None = None
@@ -148,7 +149,7 @@ class IngestService:
             budget = WorkBudget(ELEMENTS_READ)
             stored = sum(self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
-            self._keep_rejections(project_id, rejected)
+            self.rejections.keep(project_id, rejected)
         except ServiceError as error:
             return Receipt("unavailable", message=str(error)), b""
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
@@ -213,30 +214,6 @@ class IngestService:
                 prompt_id: prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=hashes)
                 for prompt_id, hashes in named.items()
             }
-
-    def _keep_rejections(self, project_id: int, rejected: Sequence[Rejection]) -> None:
-        if not rejected:
-            return
-        now = self.now()
-        rows = [
-            RejectedSpan(
-                project_id,
-                rejection.prompt_id,
-                rejection.trace_id,
-                rejection.span_id,
-                rejection.name,
-                rejection.code,
-                rejection.reason[:1000],
-                now,
-            )
-            for rejection in rejected
-        ]
-
-        def work(connection: Connection) -> None:
-            spans.add_rejected(connection, rows)
-            spans.forget_old(connection, project_id=project_id)
-
-        self.database.retrying(work)
 
 
 def decode_batch(body: Body, form: BatchForm) -> Decoded:

@@ -179,12 +179,15 @@ def test_rejected_spans_can_be_picked_by_the_prompt_that_they_named(world: World
 
 
 @EMBEDDED_CONTAINER
-@pytest.mark.parametrize("path", ["/api/public/otel/v1/metrics", "/api/public/otel/"])
-def test_other_signals_are_404_saying_what_is_taken(world: World, path: str) -> None:
-    answer = world.post(path, body=b"{}")
+@pytest.mark.parametrize(
+    ("signal", "words"),
+    [("/v1/metrics", "OTEL_METRICS_EXPORTER=none"), ("/v1/profiles", "Only traces"), ("/", "Only traces")],
+)
+def test_other_signals_are_404_with_what_to_change(world: World, signal: str, words: str) -> None:
+    answer = world.post(f"/api/public/otel{signal}", body=b"{}")
 
     assert answer.status_code == 404
-    assert "Only traces" in answer.json["error"]
+    assert words in answer.json["error"]
 
 
 @EMBEDDED_CONTAINER

@@ -110,9 +110,8 @@ def _otlp_path_message(base: str, signal: str) -> str:
         )
     if signal.rstrip("/") in SIGNALS:
         return "There is no such prompt."
-    if signal.rstrip("/") == METRICS:
-        return "Metrics are not accepted: set OTEL_METRICS_EXPORTER=none."
-    return f"Only traces and log records are accepted here, at {base}/v1/traces and {base}/v1/logs."
+    advice = "Set OTEL_METRICS_EXPORTER=none. " if signal.rstrip("/") == METRICS else ""
+    return f"{advice}Only traces and log records are accepted here, at {base}/v1/traces and {base}/v1/logs."
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
 from app.otlp.names import PROMPT_ID, conversation_of, says_failed
@@ -49,11 +50,12 @@ def decode(body: Body, prompt_id: int | None = None) -> Decoded:
 
     Spans that name no prompt belong to `prompt_id`; without it they are rejected.
     """
-    export = parsed(valid_utf8(without_bom(body)), _decode_export, "trace export")
+    body = valid_utf8(without_bom(body))
+    export = parsed(body, _decode_export, "trace export")
     latest = LatestAttributes(lambda span: _raw_attributes(_wire_span(span))) if len(body) > LARGE else None
     spans: dict[tuple[bytes, bytes], Span] = {}
     rejected: list[Rejection] = []
-    for resource_spans in export.resourceSpans or ():
+    for resource_spans in groups_of(export.resourceSpans, body, "resourceSpans"):
         resource = ResourceAttributes(resource_spans.resource)
         for scope_spans in resource_spans.scopeSpans or ():
             scope = scope_name(scope_spans.scope)
@@ -80,6 +82,13 @@ def parsed(body: Body, decode_json: Callable[[Body], T], noun: str) -> T:
         if repaired == body:
             raise Invalid(f"The body is not valid JSON: {error}") from None
     return parsed(repaired, decode_json, noun)
+
+
+def groups_of(groups: Sequence[T] | UnsetType | None, body: Body, name: str) -> Sequence[T]:
+    """Return the groups of an export's field `name`. Raises Invalid if the object lacks it and has other fields."""
+    if groups is UNSET and body.strip(b"{} \t\r\n"):
+        raise Invalid(f"This is no OTLP export of this address: the object has no {name}.")
+    return groups or ()
 
 
 _SDK_ATTRIBUTE_LIMIT = 128

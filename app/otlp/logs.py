@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordMessage
 
 from app.errors import Invalid
-from app.otlp.decode import parsed
+from app.otlp.decode import groups_of, parsed
 from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import PROMPT_ID
@@ -47,7 +47,7 @@ class ResourceLogs(msgspec.Struct, gc=False):
 
 
 class LogsExport(msgspec.Struct, gc=False):
-    resourceLogs: list[ResourceLogs] | None = None  # noqa: N815
+    resourceLogs: list[ResourceLogs] | msgspec.UnsetType | None = msgspec.UNSET  # noqa: N815
 
 
 _decode_export = decoder(LogsExport)
@@ -106,8 +106,9 @@ def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int
 
 
 def _of_json(body: Body) -> Iterator[Read]:
-    export = parsed(valid_utf8(without_bom(body)), _decode_export, "log export")
-    for resource_logs in export.resourceLogs or ():
+    body = valid_utf8(without_bom(body))
+    export = parsed(body, _decode_export, "log export")
+    for resource_logs in groups_of(export.resourceLogs, body, "resourceLogs"):
         for scope_logs in resource_logs.scopeLogs or ():
             for raw in scope_logs.logRecords or ():
                 yield partial(_fields_of_json, raw)

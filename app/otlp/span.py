@@ -31,7 +31,7 @@ class ResourceSpans(msgspec.Struct, gc=False):
 
 
 class SpansExport(msgspec.Struct, gc=False):
-    resourceSpans: list[ResourceSpans] | None = None  # noqa: N815
+    resourceSpans: list[ResourceSpans] | msgspec.UnsetType | None = msgspec.UNSET  # noqa: N815
 
 
 class WireAttribute(msgspec.Struct, gc=False):

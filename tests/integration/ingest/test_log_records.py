@@ -280,7 +280,7 @@ def test_a_malformed_record_of_protobuf_is_reported_in_protobuf(world: World) ->
 
 
 @EMBEDDED_CONTAINER
-@pytest.mark.parametrize("body", [b"[]", b"{", b'{"resourceLogs": 5}', b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"resourceLogs": 5}', b'{"resourceSpans": []}', b"[" * 100_000])
 def test_what_is_no_export_is_400(world: World, body: bytes) -> None:
     answer = world.post("/api/public/otel/v1/logs", body=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json["code"]) == (400, 3)

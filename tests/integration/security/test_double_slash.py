@@ -39,7 +39,8 @@ def sent(client: Client, method: str, path: str, **headers: str) -> Answer:
 def test_two_slashes_go_around_no_authentication(stranger: Client, method: str, path: str) -> None:
     answer = sent(stranger, method, f"/{path}")
 
-    assert (answer.status, answer.json()) == (404, {"error": "There is no such path."})
+    assert (answer.status, set(answer.json())) == (404, {"error"})
+    assert answer.json()["error"].startswith("There is no such path.")
 
 
 @pytest.mark.parametrize(("method", "path"), TRIED)

@@ -17,7 +17,7 @@ from app.providers.decoding import Decoder, arguments_text, count_of, object_of,
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
 
-# The API requires a limit in each request. Without one in the configuration it is the model's own: see `parse_config`.
+# The API requires a limit in each request. One without a prompt, such as the check of a credential, gets this one.
 MAX_TOKENS = 4096
 # Models that think for a number of tokens; newer models have an effort instead.
 _WITH_BUDGET = (
@@ -33,6 +33,7 @@ _WITH_BUDGET = (
 )
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 24_576, "xhigh": 32_768}
 _LEAST_BUDGET = 1024
+_LEAST_TOP_P = 0.95
 # The one of these models that also has an effort.
 _WITH_BOTH = "claude-opus-4-5"
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
@@ -88,8 +89,11 @@ def _thinking(model: str, config: ModelConfig, output: dict[str, Any]) -> dict[s
     # The budget is a part of max_tokens; some of these must be left for the answer.
     budget = min(_BUDGETS[effort], (config.max_tokens or MAX_TOKENS) - _LEAST_BUDGET)
     if budget < _LEAST_BUDGET:
-        least = 2 * _LEAST_BUDGET
-        raise Invalid(f"The model configuration can't be sent: reasoning_effort needs max_tokens of {least} or more.")
+        raise Invalid(f"languageModelConfig.max_tokens: With reasoning_effort {2 * _LEAST_BUDGET} is the least.")
+    if config.temperature not in (None, 1):
+        raise Invalid("languageModelConfig.temperature: With reasoning_effort only 1 is accepted.")
+    if config.top_p is not None and config.top_p < _LEAST_TOP_P:
+        raise Invalid(f"languageModelConfig.top_p: With reasoning_effort {_LEAST_TOP_P} is the least.")
     return {"type": "enabled", "budget_tokens": budget}
 
 

@@ -21,12 +21,18 @@ from app.values.structs import convert
 SHIPPED = Path(__file__).with_name("catalogue.toml")
 
 Capability = Literal["image", "pdf", "tools", "json", "json_schema", "reasoning"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+Refused = Literal["temperature with top_p", "top_p", "stop", "seed"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """One model. A temperature range of one number means that the model accepts no other."""
+    """One model. A temperature range of one number means that the model accepts no other.
+
+    `efforts` are the values of `reasoning_effort` that it accepts; without any, those of its vendor. `refuses` are the
+    parameters of a configuration that it does not accept.
+    """
 
     vendor: Vendor
     name: Name
@@ -37,6 +43,8 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     long_prompt: LongPromptPrices | None = None
     temperature: tuple[float, float] = (0.0, 2.0)
     capabilities: frozenset[Capability] = frozenset()
+    efforts: tuple[Effort, ...] = ()
+    refuses: frozenset[Refused] = frozenset()
     default: bool = False
     prices_as_of: date | None = None
 

@@ -33,11 +33,9 @@ def check(request: ModelRequest) -> None:
     """Raise `Invalid` for a parameter that no model of the vendor accepts."""
     vendor, config = request.model.vendor, request.config
     if config.reasoning_effort not in (None, *EFFORTS):
-        raise Invalid(
-            f"The model configuration can't be sent: reasoning_effort {config.reasoning_effort!r} is unknown."
-        )
+        raise Invalid(f"languageModelConfig.reasoning_effort: {config.reasoning_effort!r} is unknown.")
     if config.seed is not None and not VENDORS[vendor].takes_seed:
-        raise Invalid(f"{vendor} models take no seed.")
+        raise Invalid(f"languageModelConfig.seed: {vendor} models accept no seed.")
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:

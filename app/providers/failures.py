@@ -21,7 +21,10 @@ _MESSAGE_LIMIT = 2_000
 _REFUSED_KEY = frozenset({401, 403})
 # Google answers 400 to an unknown key; only the details name the reason.
 _GOOGLE_REFUSES_KEY = "API_KEY_INVALID"
-_UNACCEPTED = frozenset({400, 422})
+_UNACCEPTED = frozenset({400, 413, 422})
+_LIMIT = re.compile(
+    r"max_?(?:completion|new|output)?_?tokens|context (?:length|window|size)|tokens per minute", re.IGNORECASE
+)
 _WORTH_ANOTHER_TRY = frozenset({408, 409, 429})
 _OUT_OF_FUNDS = "insufficient_quota"
 # Azure answers 400 with this code when its filter stops a prompt.
@@ -72,6 +75,11 @@ class ProviderFailure(ProviderError):
         self.retry_after_s = retry_after_s
         self.unaccepted = unaccepted
         self.filtered = filtered
+
+    @property
+    def refuses_limit(self) -> bool:
+        """Whether the request was not accepted because of its limit of tokens: by its name, or with a long prompt."""
+        return self.unaccepted and bool(_LIMIT.search(str(self)))
 
 
 def broken(error: BaseException, vendor: str, secret: str | None) -> ProviderFailure:

@@ -66,6 +66,7 @@ class GoogleWire:
             "contents": contents,
             "systemInstruction": {"parts": [{"text": instruction}]} if instruction else None,
             "tools": [{"functionDeclarations": [_tool(tool) for tool in config.tools]}] if config.tools else None,
+            "toolConfig": _tool_config(config),
             "generationConfig": _generation(request.model.name, config) or None,
         }
         return encoding.given(parameters)
@@ -74,8 +75,16 @@ class GoogleWire:
         return GoogleDecoder()
 
 
+def _tool_config(config: ModelConfig) -> dict[str, Any] | None:
+    """Hold the model to the parameters of its tools; the API has this for all tools together."""
+    is_strict = bool(config.tools) and all(tool.strict for tool in config.tools)
+    return {"functionCallingConfig": {"mode": "VALIDATED"}} if is_strict else None
+
+
 def _generation(model: str, config: ModelConfig) -> dict[str, Any]:
     is_json = config.response_format in ("json_object", "json_schema")
+    if is_json and config.tools and (_version_of(model) or 3) < 3:
+        raise Invalid(f"languageModelConfig.response_format: {model} does not accept tools with JSON.")
     parameters = {
         "maxOutputTokens": config.max_tokens,
         "temperature": encoding.temperature_of("GOOGLE", config),
@@ -94,17 +103,21 @@ def _generation(model: str, config: ModelConfig) -> dict[str, Any]:
 def _thinking(model: str, effort: str | None) -> dict[str, Any] | None:
     if effort is None:
         return None
-    name = model.rpartition("/")[2].lower()
-    version = _VERSION.search(name)
-    has_levels = bool(version) and int(version[1][:4]) >= 3  # type: ignore[index]
+    name, has_levels = model.rpartition("/")[2].lower(), (_version_of(model) or 0) >= 3
     if effort == "none":
         if has_levels or name.startswith("gemini-2.5-pro"):
-            raise Invalid(f"The model configuration can't be sent: {model} knows no reasoning_effort 'none'.")
+            raise Invalid(f"languageModelConfig.reasoning_effort: {model} does not accept 'none'.")
         return {"thinkingBudget": 0}
     if has_levels:
         return {"includeThoughts": True, "thinkingLevel": _LEVELS[effort]}
     most = next((most for prefix, most in _MOST_BUDGET.items() if name.startswith(prefix)), _BUDGETS[effort])
     return {"includeThoughts": True, "thinkingBudget": min(_BUDGETS[effort], most)}
+
+
+def _version_of(model: str) -> int | None:
+    """Return the number after "gemini-", None for a name without one."""
+    version = _VERSION.search(model.lower())
+    return int(version[1][:4]) if version else None
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:

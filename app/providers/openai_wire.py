@@ -71,7 +71,7 @@ def _reasoning(vendor: Vendor, model: str, effort: str | None) -> dict[str, Any]
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
     if effort not in _DEEPSEEK_EFFORTS:
-        raise Invalid(f"The model configuration can't be sent: {vendor} models know no reasoning_effort {effort!r}.")
+        raise Invalid(f"languageModelConfig.reasoning_effort: {vendor} models do not accept {effort!r}.")
     return {"reasoning_effort": _DEEPSEEK_EFFORTS[effort], "thinking": {"type": "enabled"}}
 
 

@@ -109,11 +109,18 @@ class Providers:
         self.remote.close()
 
     def _call(self, request: ModelRequest, send: Callable[[ModelRequest], Answer]) -> Answer:
-        model = request.model
+        model, asked = request.model, request
 
         def attempt(left_s: float) -> Answer:
-            with self.observed(model):
-                return send(replace(request, timeout_s=left_s))
+            nonlocal asked
+            try:
+                with self.observed(model):
+                    return send(replace(asked, timeout_s=left_s))
+            except ProviderFailure as failure:
+                if asked.config.is_models_limit and failure.refuses_limit:
+                    asked = replace(asked, config=replace(asked.config, max_tokens=None, is_models_limit=False))
+                    failure.retryable = True
+                raise
 
         began = self.retry.monotonic()
         with self.breaker.guard(_upstream(request), model.vendor, model.name), self.slot(request):

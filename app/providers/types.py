@@ -28,11 +28,13 @@ class ModelConfig:
     """The parameters of a call. None leaves a value to the model's default; `json_schema` is a bare JSON Schema.
 
     With `strict` the model is held to the schema by vendors that have a parameter for that; it must then require every
-    property and allow no other.
+    property and allow no other. If `max_tokens` only repeats the limit of the model (`is_models_limit`), it is left out
+    when the vendor refuses it.
     """
 
     tools: tuple[ToolDefinition, ...] = ()
     max_tokens: int | None = None
+    is_models_limit: bool = False
     temperature: float | None = None
     response_format: ResponseFormat | None = None
     json_schema: dict[str, Any] | None = None

@@ -23,7 +23,9 @@ class VendorProfile:
 
     `formats` are the answer formats that its API has a parameter for. With `json_instruction` a prompt must ask for
     JSON nevertheless: if it does not mention it, or always. `state_key` is the key of the data that its messages and
-    tool calls must be sent back with. `wants_max_tokens`: each request must have a limit of tokens.
+    tool calls must be sent back with. `knows_max_tokens`: without a limit of tokens in the request it is the model's
+    maximum, and a limit would count for its rate limits. `strict_for_all_tools`: all tools are strict, or
+    none is.
     """
 
     title: str
@@ -31,11 +33,16 @@ class VendorProfile:
     wire: WireFormat = "openai"
     images: frozenset[str] = _PNG_JPEG_WEBP
     reads_pdf: bool = True
+    seeds: tuple[int, int] = (-(2**63), 2**63 - 1)
     takes_seed: bool = True
+    stops_max: int = 16
+    blank_stops: bool = True
+    tool_name: str = ""
+    strict_for_all_tools: bool = False
     formats: frozenset[ResponseFormat] = frozenset({"json_object", "json_schema"})
     json_instruction: Literal["never", "unmentioned", "always"] = "unmentioned"
     state_key: str | None = None
-    wants_max_tokens: bool = False
+    knows_max_tokens: bool = False
 
     def headers(self, api_key: str) -> dict[str, str]:
         """Return the header that authenticates a request."""
@@ -48,6 +55,9 @@ VENDORS: dict[str, VendorProfile] = {
         title="OpenAI",
         base_url="https://api.openai.com/v1",
         images=_PNG_JPEG_WEBP | {"image/gif"},
+        knows_max_tokens=True,
+        stops_max=4,
+        tool_name="[a-zA-Z0-9_-]{1,64}",
     ),
     "ANTHROPIC": VendorProfile(
         title="Anthropic",
@@ -58,7 +68,8 @@ VENDORS: dict[str, VendorProfile] = {
         formats=frozenset({"json_schema"}),
         json_instruction="always",
         state_key="anthropic",
-        wants_max_tokens=True,
+        blank_stops=False,
+        tool_name="[a-zA-Z0-9_-]{1,128}",
     ),
     "GOOGLE": VendorProfile(
         title="Google",
@@ -67,6 +78,10 @@ VENDORS: dict[str, VendorProfile] = {
         images=_PNG_JPEG_WEBP | {"image/heic", "image/heif"},
         json_instruction="never",
         state_key="google",
+        seeds=(-(2**31), 2**31 - 1),
+        stops_max=5,
+        tool_name="[a-zA-Z0-9_.:-]{1,128}",
+        strict_for_all_tools=True,
     ),
     "DEEPSEEK": VendorProfile(
         title="DeepSeek",
@@ -76,6 +91,7 @@ VENDORS: dict[str, VendorProfile] = {
         formats=frozenset({"json_object"}),
         json_instruction="always",
         state_key="deepseek",
+        tool_name="[a-zA-Z0-9_-]{1,64}",
     ),
     CUSTOM: VendorProfile(
         title="OpenAI-compatible endpoints",

@@ -132,9 +132,12 @@ def _find(connection: Connection, organization_id: int, model_id: int) -> Langua
     return model
 
 
+_DETAILS = ("prices", "longPrompt", "temperature", "capabilities", "efforts", "refuses", "pricesAsOf")
+
+
 def _columns(entry: ModelEntry) -> dict[str, Any]:
     facts: dict[str, Any] = orjson.loads(msgspec.json.encode(entry))
-    details = {key: facts[key] for key in ("prices", "longPrompt", "temperature", "capabilities", "pricesAsOf")}
+    details = {key: facts[key] for key in _DETAILS}
     return {
         "vendor": entry.vendor,
         "name": entry.name,
@@ -143,7 +146,7 @@ def _columns(entry: ModelEntry) -> dict[str, Any]:
         "context_tokens_max": entry.context_tokens_max,
         "completion_tokens_max": entry.completion_tokens_max,
         "description": entry.description,
-        "details": details | {"capabilities": sorted(details["capabilities"])},
+        "details": details | {key: sorted(details[key]) for key in ("capabilities", "refuses")},
     }
 
 

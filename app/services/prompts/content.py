@@ -13,7 +13,8 @@ from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.prompt_versions import VersionRow
 from app.models.prompts import PromptHead, PromptRow
-from app.providers.types import ModelConfig
+from app.providers import accepted
+from app.providers.types import ModelConfig, ModelRef
 from app.providers.vendors import VENDORS
 from app.rendering.render import InstructionFormat, Placeholder
 from app.values.structs import convert
@@ -134,10 +135,15 @@ def check_ranges(config: Config, model: LanguageModel) -> None:
     low, high = temperature_range(model)
     temperature = config.get("temperature", 1)
     if "temperature" in config and not low <= temperature <= high:
-        accepted = f"only {low:g}" if low == high else f"{low:g} to {high:g}"
-        raise Invalid(f"languageModelConfig.temperature: {model.name} accepts {accepted}.")
+        values = f"only {low:g}" if low == high else f"{low:g} to {high:g}"
+        raise Invalid(f"languageModelConfig.temperature: {model.name} accepts {values}.")
     if config.get("max_tokens", 1) > model.completion_tokens_max:
         raise Invalid(f"languageModelConfig.max_tokens: {model.name} accepts 1 to {model.completion_tokens_max}.")
+    accepted.check(ref_of(model), model.details, parse_config(config, model))
+
+
+def ref_of(model: LanguageModel) -> ModelRef:
+    return ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type] # a vendor's own name
 
 
 def temperature_range(model: LanguageModel) -> tuple[float, float]:
@@ -146,16 +152,16 @@ def temperature_range(model: LanguageModel) -> tuple[float, float]:
 
 
 def parse_config(config: Config, model: LanguageModel) -> ModelConfig:
-    """Return the parameters of a call, from a stored or shown config.
+    """Return the parameters of a call, from a stored or shown config: the request has what is shown.
 
-    `max_tokens` at the model's maximum is only sent if the vendor requires a limit; other vendors know how much room
-    the prompt leaves. `temperature` is not sent if the model accepts only one value, or if `top_p` is set instead.
+    `max_tokens` at the model's maximum is not sent to vendors that use it without being asked. `temperature` is not
+    sent if the model accepts only one value, or if `top_p` is set instead.
     """
     low, high = temperature_range(model)
     differing = without_defaults(config, model)
     values = {"temperature": 1, "response_format": "text"} | differing
     if low == high or ("top_p" in differing and "temperature" not in differing):
         del values["temperature"]
-    if model.vendor in VENDORS and VENDORS[model.vendor].wants_max_tokens:
-        values.setdefault("max_tokens", model.completion_tokens_max)
+    if model.vendor in VENDORS and not VENDORS[model.vendor].knows_max_tokens and "max_tokens" not in values:
+        values |= {"max_tokens": model.completion_tokens_max, "is_models_limit": True}
     return convert(values, ModelConfig)

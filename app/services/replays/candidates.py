@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from app.errors import Invalid
 from app.models.prompts import PromptHead
 from app.models.replays import CandidateKind
-from app.providers.vendors import VENDORS
 from app.rendering.render import InstructionFormat
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
@@ -102,7 +101,6 @@ class CandidateReader:
         overlay = Candidate(candidate.commit_hash, DraftChange(model_name=name))
         try:
             content = self._overlaid(connection, candidate.head, candidate.content, overlay)
-            _require_seed_taken(content)
         except Invalid as refused:
             raise Invalid(f"{field}: {str(refused).removeprefix('languageModelName: ')}") from refused
         return CandidateContent(candidate.head, content, overlay.kind, candidate.commit_hash)
@@ -123,12 +121,6 @@ class CandidateReader:
             commit_hash=None,
             instruction_format=candidate.instruction_format or base.instruction_format,
         )
-
-
-def _require_seed_taken(content: PromptContent) -> None:
-    vendor = VENDORS.get(content.model.vendor)
-    if content.config.get("seed") is not None and vendor is not None and not vendor.takes_seed:
-        raise Invalid(f"languageModelConfig.seed: {content.model.name} does not accept a seed.")
 
 
 @contextmanager

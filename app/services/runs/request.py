@@ -14,9 +14,9 @@ from app.chat import File, Message, ToolCall
 from app.errors import Invalid
 from app.models.language_models import LanguageModel
 from app.models.runs import RunRow, StoredFile, StoredMessage, StoredRequest, StoredToolCall
-from app.providers.types import Credential, ModelRef, ModelRequest
+from app.providers.types import Credential, ModelRequest
 from app.rendering.render import Placeholder, to_xml
-from app.services.prompts.content import PromptContent, parse_config
+from app.services.prompts.content import PromptContent, parse_config, ref_of
 from app.services.prompts.drafts import check_filled_length
 from app.services.prompts.splits import ByLabel
 
@@ -129,8 +129,8 @@ def model_request(
     timeout_s: float,
     organization_id: int = 0,
 ) -> ModelRequest:
-    ref = ModelRef(model.vendor, model.name, model.base_url or None)  # type: ignore[arg-type] # a vendor's own name
-    return ModelRequest(ref, parse_config(config, model), messages, credential, timeout_s, organization_id)
+    parameters = parse_config(config, model)
+    return ModelRequest(ref_of(model), parameters, messages, credential, timeout_s, organization_id)
 
 
 def without_text(request: StoredRequest) -> StoredRequest:

@@ -69,7 +69,7 @@ def test_the_default_temperature_is_left_unsaid_where_reasoning_models_refuse_it
 
 def test_a_seed_is_sent_or_refused_but_never_dropped(upstream, ask, vendor):
     if vendor in {"ANTHROPIC", "DEEPSEEK"}:
-        with pytest.raises(Invalid, match=f"{vendor} models take no seed"):
+        with pytest.raises(Invalid, match=f"{vendor} models accept no seed"):
             ask(request(upstream, vendor, seed=7))
     else:
         ask(request(upstream, vendor, seed=7))

@@ -1,6 +1,7 @@
 """Providers: who is called, what is checked before, and what a caller may swap."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -106,3 +107,37 @@ def test_what_waiting_for_a_slot_takes_is_taken_from_the_calls_time():
     retry = Retry(monotonic=lambda: clock[0], sleep=lambda _s: None)
     Providers(remote=models, retry=retry, slot=slow).complete(request())
     assert models.requests[0].timeout_s == request().timeout_s / 2
+
+
+def limited(is_models_limit):
+    config = ModelConfig(max_tokens=900, is_models_limit=is_models_limit)
+    return replace(request(), config=config)
+
+
+@pytest.mark.parametrize("way", ["complete", "stream"])
+def test_a_limit_that_only_repeats_the_models_is_left_out_after_its_refusal(way):
+    class Refusing(Models):
+        def stream(self, request, on_event):
+            return self.complete(request)
+
+    models = Refusing(ProviderFailure("max_tokens is too large", unaccepted=True))
+    port = providers(models)
+    answer = port.complete(limited(True)) if way == "complete" else port.stream(limited(True), print)
+
+    assert answer.text == "answer"
+    assert [asked.config.max_tokens for asked in models.requests] == [900, None]
+
+
+@pytest.mark.parametrize(
+    ("asked", "failure"),
+    [
+        (limited(False), ProviderFailure("max_tokens is too large", unaccepted=True)),
+        (limited(True), ProviderFailure("No such model", unaccepted=True)),
+        (limited(True), ProviderFailure("max_tokens is too large")),
+    ],
+)
+def test_another_refusal_is_final(asked, failure):
+    models = Models(failure)
+    with pytest.raises(ProviderError):
+        providers(models).complete(asked)
+    assert len(models.requests) == 1

@@ -13,6 +13,7 @@ from app.chat import Answer, File, Message, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
 from app.providers.anthropic_schema import supported
+from app.providers.conversations import with_accepted_calls
 from app.providers.decoding import Decoder, arguments_text, count_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
@@ -50,7 +51,8 @@ class AnthropicWire:
     def body(self, request: ModelRequest, *, streamed: bool) -> dict[str, Any]:
         encoding.check(request)
         config = request.config
-        messages = encoding.with_json_instruction("ANTHROPIC", config, request.messages)
+        messages = with_accepted_calls("ANTHROPIC", request.messages)
+        messages = encoding.with_json_instruction("ANTHROPIC", config, messages)
         output: dict[str, Any] = {}
         if config.response_format == "json_schema":
             output["format"] = {"type": "json_schema", "schema": supported(config.json_schema or {"type": "object"})}
@@ -58,8 +60,8 @@ class AnthropicWire:
         parameters = {
             "model": request.model.name,
             "max_tokens": config.max_tokens or MAX_TOKENS,
-            "system": "\n".join(each.text for each in messages if each.role == "system" and each.text) or None,
-            "messages": _merged(_messages(messages)),
+            "system": encoding.instruction_of(messages) or None,
+            "messages": encoding.between_users(_merged(_messages(messages)), messages, "content", "assistant"),
             "tools": [_tool(tool) for tool in config.tools] or None,
             "temperature": encoding.temperature_of("ANTHROPIC", config),
             "top_p": config.top_p,
@@ -121,8 +123,11 @@ def _messages(messages: tuple[Message, ...]) -> Iterator[dict[str, Any]]:
                 ]
                 yield {"role": "assistant", "content": [*_thoughts(message), *_text(message.text), *calls]}
             case "tool":
-                result = {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}
-                yield {"role": "user", "content": [result]}
+                result = {"type": "tool_result", "tool_use_id": message.tool_call_id or ""}
+                yield {
+                    "role": "user",
+                    "content": [result | ({"content": message.text} if message.text.strip() else {})],
+                }
 
 
 def _merged(messages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from base64 import b64encode
 from collections.abc import Mapping
@@ -14,19 +15,51 @@ from app.providers.types import ModelConfig, ModelRequest
 from app.providers.vendors import CUSTOM, EFFORTS, VENDORS, Vendor, VendorProfile
 
 _TEXTUAL = frozenset(
-    {
-        "application/json",
-        "application/jsonl",
-        "application/toml",
-        "application/x-ndjson",
-        "application/x-yaml",
-        "application/xml",
-        "application/yaml",
-    }
+    "application/" + name
+    for name in [
+        "csv",
+        "ecmascript",
+        "graphql",
+        "javascript",
+        "json",
+        "json5",
+        "jsonl",
+        "jsonlines",
+        "ndjson",
+        "sql",
+        "toml",
+        "typescript",
+        "x-csv",
+        "x-httpd-php",
+        "x-javascript",
+        "x-jsonlines",
+        "x-latex",
+        "x-ndjson",
+        "x-python",
+        "x-sh",
+        "x-shellscript",
+        "x-tex",
+        "x-toml",
+        "x-yaml",
+        "xml",
+        "yaml",
+    ]
 )
-_OTHER_NAMES = {"image/jpg": "image/jpeg", "application/x-pdf": "application/pdf"}
+_OTHER_NAMES = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+    "application/acrobat": "application/pdf",
+    "text/pdf": "application/pdf",
+}
+# Codecs of Python that are no charsets. Some need time that grows with the square of the text.
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+_BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 PDF = "application/pdf"
+NO_TEXT = "(no text)"
+"""In the place of a user's message without a text, where a vendor's conversation must begin or end with one."""
 
 
 def check(request: ModelRequest) -> None:
@@ -75,6 +108,25 @@ def _needs_json_instruction(vendor: VendorProfile, config: ModelConfig, messages
     return vendor.json_instruction == "always"
 
 
+def instruction_of(messages: tuple[Message, ...]) -> str:
+    """Return the texts of the system messages, and leave out blank ones."""
+    return "\n".join(message.text for message in messages if message.role == "system" and message.text.strip())
+
+
+def between_users(
+    sent: list[dict[str, Any]], messages: tuple[Message, ...], key: str, model_role: str
+) -> list[dict[str, Any]]:
+    """Return the conversation so that it begins, and ends where it did, with the user.
+
+    Messages without a visible character are left out before. `key` is the key of a message's parts, and `model_role`
+    the role of the model.
+    """
+    filler = {"role": "user", key: [{"type": "text", "text": NO_TEXT} if key == "content" else {"text": NO_TEXT}]}
+    begins = bool(sent) and sent[0]["role"] != model_role
+    ends = begins and (sent[-1]["role"] != model_role or messages[-1].role == "assistant")
+    return [*([] if begins else [filler]), *sent, *([] if ends or not sent else [filler])]
+
+
 def arguments_object(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call as an object: vendors accept nothing else, even what their model wrote itself."""
     return call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
@@ -92,8 +144,7 @@ def media_type_of(vendor: Vendor, file: File) -> str:
 
     Raises `Invalid` for a type that the vendor's models can't read.
     """
-    media_type = file.media_type.partition(";")[0].strip().lower()
-    media_type = _OTHER_NAMES.get(media_type, media_type)
+    media_type = usual_media_type(file)
     if media_type in VENDORS[vendor].images or (media_type == PDF and VENDORS[vendor].reads_pdf):
         return media_type
     if media_type.startswith("text/") or media_type in _TEXTUAL or media_type.endswith(("+json", "+xml")):
@@ -101,13 +152,22 @@ def media_type_of(vendor: Vendor, file: File) -> str:
     raise Invalid(f"{vendor} models can't read {media_type} ({file.name}).")
 
 
+def usual_media_type(file: File) -> str:
+    """Return the media type by its usual name, in lower case and without parameters."""
+    media_type = file.media_type.partition(";")[0].strip().lower()
+    return _OTHER_NAMES.get(media_type, media_type)
+
+
 def decoded(file: File) -> str:
     """Return the text of a file, by the charset that its media type names, UTF-8 without one; raises `Invalid`."""
     _, _, parameters = file.media_type.lower().partition("charset=")
-    charset = parameters.partition(";")[0].strip(' "') or "utf-8"
+    charset = parameters.partition(";")[0].strip(" \"'") or "utf-8"
     try:
-        return file.content.decode("utf-8-sig" if charset in ("utf-8", "utf8") else charset)
-    except (UnicodeDecodeError, LookupError) as error:
+        codec = codecs.lookup(charset).name
+        if codec.replace("-", "_") in _NO_CHARSETS:
+            raise LookupError(charset)
+        return file.content.decode(codec).removeprefix(_BOM)
+    except (ValueError, LookupError) as error:
         name = "UTF-8" if charset in ("utf-8", "utf8") else charset
         raise Invalid(f"{file.name} is sent as text, but it is not {name}.") from error
 

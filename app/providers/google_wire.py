@@ -7,6 +7,7 @@ thinking, thought-signatures, function-calling and structured-output.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ from urllib.parse import quote
 from app.chat import File, Message, StreamEvent, Tokens, ToolDefinition
 from app.errors import Invalid
 from app.providers import encoding
+from app.providers.conversations import with_accepted_calls
 from app.providers.decoding import Decoder, arguments_text, count_of, list_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
@@ -43,6 +45,16 @@ _FILTERS = frozenset(
 )
 
 
+def _finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is no number of JSON")
+    return number
+
+
+# A result with a number that JSON can't have, such as NaN, stays text.
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+
+
 class GoogleWire:
     """Encodes requests and decodes answers."""
 
@@ -57,11 +69,12 @@ class GoogleWire:
     def body(self, request: ModelRequest, *, streamed: bool) -> dict[str, Any]:
         encoding.check(request)
         config = request.config
-        messages = encoding.with_json_instruction("GOOGLE", config, request.messages)
-        instruction = "\n".join(each.text for each in messages if each.role == "system" and each.text)
-        contents = _contents(messages)
-        if not contents:  # the API refuses a request without any
+        messages = with_accepted_calls("GOOGLE", request.messages)
+        messages = encoding.with_json_instruction("GOOGLE", config, messages)
+        instruction, contents = encoding.instruction_of(messages), _contents(messages)
+        if not contents and instruction:  # the API refuses a request without any
             contents, instruction = [{"role": "user", "parts": [{"text": instruction}]}], ""
+        contents = encoding.between_users(contents, messages, "parts", "model")
         parameters = {
             "contents": contents,
             "systemInstruction": {"parts": [{"text": instruction}]} if instruction else None,
@@ -175,7 +188,7 @@ def _own_id(state: dict[str, Any] | None) -> str | None:
 def _result(message: Message, name: str, own_id: str | None) -> dict[str, Any]:
     content: Any = message.text
     with suppress(ValueError, RecursionError):
-        content = json.loads(message.text)
+        content = _DECODER.decode(message.text)
     response = content if isinstance(content, dict) else {"result": content}
     return {"functionResponse": encoding.given({"id": own_id, "name": name, "response": response})}
 

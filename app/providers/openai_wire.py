@@ -15,6 +15,7 @@ from app.chat import Answer, File, Message, StreamEvent, Tokens, ToolCall, ToolD
 from app.errors import Invalid
 from app.providers import encoding
 from app.providers.call_pieces import CallPlaces, repeats
+from app.providers.conversations import with_accepted_calls
 from app.providers.decoding import Decoder, arguments_text, count_of, list_of, object_of, text_of
 from app.providers.failures import ProviderFailure
 from app.providers.types import ModelConfig, ModelRequest
@@ -39,13 +40,13 @@ class OpenAIWire:
     def body(self, request: ModelRequest, *, streamed: bool) -> dict[str, Any]:
         encoding.check(request)
         vendor, config = request.model.vendor, request.config
+        messages = with_accepted_calls(vendor, request.messages)
+        messages = encoding.with_json_instruction(vendor, config, messages)
         # Many self-hosted servers ignore the name that OpenAI's models want, and DeepSeek knows only the old one.
         limit = "max_completion_tokens" if vendor == "OPENAI" else "max_tokens"
         parameters = {
             "model": request.model.name,
-            "messages": list(
-                _messages(vendor, config, encoding.with_json_instruction(vendor, config, request.messages))
-            ),
+            "messages": list(_messages(vendor, config, messages)),
             "tools": [_tool(tool) for tool in config.tools] or None,
             "response_format": _response_format(vendor, config),
             "temperature": encoding.temperature_of(vendor, config),

@@ -15,6 +15,7 @@ from app.errors import Invalid, ProviderTimeout
 from app.providers.breaker import CallBreaker
 from app.providers.builtin import BuiltinModels
 from app.providers.catalogue import Capability, Catalogue
+from app.providers.encoding import PDF, usual_media_type
 from app.providers.failures import ProviderFailure
 from app.providers.types import Credential, ModelRef, ModelRequest, RemoteModels, VendorPort
 from app.providers.vendor_models import VendorModels
@@ -146,22 +147,23 @@ class Providers:
             return
         for message in request.messages:
             for file in message.files:
-                needed = _capability(file.media_type.lower())
+                needed = _capability(file)
                 if needed and needed not in entry.capabilities:
                     raise Invalid(f"{entry.name} can't read {file.media_type} ({file.name}).")
 
 
-def _capability(media_type: str) -> Capability | None:
-    if media_type.startswith("image/"):
+def _capability(file: File) -> Capability | None:
+    media_type = usual_media_type(file)
+    if media_type.startswith("image/") and not media_type.endswith("+xml"):
         return "image"
-    return "pdf" if media_type.startswith("application/pdf") else None
+    return "pdf" if media_type == PDF else None
 
 
 def _without_binaries(request: ModelRequest) -> ModelRequest:
     """Empty images and documents to save their encoding; only their type is checked."""
 
     def light(file: File) -> File:
-        return replace(file, content=b"") if _capability(file.media_type.lower()) else file
+        return replace(file, content=b"") if _capability(file) else file
 
     messages = (replace(message, files=tuple(map(light, message.files))) for message in request.messages)
     return replace(request, messages=tuple(messages))

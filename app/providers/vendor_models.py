@@ -33,6 +33,10 @@ _HEADERS = {
 _LAST = "[DONE]"
 # The part of an answer that is no JSON that may be quoted.
 _START = 8_192
+# An integer of fewer digits has at most 64 bits.
+_LONG_TEXT, _LONG_BYTES = re.compile(r"[0-9]{19}"), re.compile(rb"[0-9]{19}")
+# Python converts no text of more than 4,300 digits.
+_INTEGER_DIGITS_MAX = 4_000
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # By how much a clock may be behind the one that waited for the deadline.
 _TICK_S = 0.05
@@ -168,7 +172,15 @@ def _read(text: bytes | str, request: ModelRequest) -> Any:
 
 
 def _decoded(text: bytes | str) -> Any:
+    """Return the JSON value, with all digits of integers."""
     try:
-        return orjson.loads(text)
+        if not (_LONG_BYTES.search(text) if isinstance(text, bytes) else _LONG_TEXT.search(text)):
+            return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return json.loads(text)  # accepts halves of surrogate pairs, which some models write
+        pass
+    # Accepts halves of surrogate pairs, which some models write, and numbers that orjson makes floats of.
+    return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _INTEGER_DIGITS_MAX else digits

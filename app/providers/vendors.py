@@ -38,6 +38,7 @@ class VendorProfile:
     stops_max: int = 16
     blank_stops: bool = True
     tool_name: str = ""
+    call_id: str = ".+"
     strict_for_all_tools: bool = False
     formats: frozenset[ResponseFormat] = frozenset({"json_object", "json_schema"})
     json_instruction: Literal["never", "unmentioned", "always"] = "unmentioned"
@@ -58,6 +59,7 @@ VENDORS: dict[str, VendorProfile] = {
         knows_max_tokens=True,
         stops_max=4,
         tool_name="[a-zA-Z0-9_-]{1,64}",
+        call_id=".{1,40}",
     ),
     "ANTHROPIC": VendorProfile(
         title="Anthropic",
@@ -70,6 +72,7 @@ VENDORS: dict[str, VendorProfile] = {
         state_key="anthropic",
         blank_stops=False,
         tool_name="[a-zA-Z0-9_-]{1,128}",
+        call_id="[a-zA-Z0-9_-]{1,64}",
     ),
     "GOOGLE": VendorProfile(
         title="Google",

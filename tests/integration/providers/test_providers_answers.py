@@ -5,6 +5,7 @@ import json
 import pytest
 
 from app.chat import Message, Tokens
+from tests.fakes import hostile
 from tests.fakes.models import WEATHER, request
 from tests.fakes.upstream import Reply
 
@@ -138,3 +139,12 @@ def test_a_prompt_that_azures_filter_stops_is_a_refusal(upstream, ask, vendor):
     assert (answer.finish_reason, answer.text) == ("refused", "")
     assert "The prompt was filtered" in answer.refusal
     assert len(upstream.requests) == 1
+
+
+@pytest.mark.parametrize("digits", ["18446744073709551616", "-98765432109876543210", "9" * 5000])
+def test_arguments_keep_all_digits_of_their_integers(upstream, providers, vendor, digits):
+    upstream.script(Reply(raw=hostile.with_arguments(vendor, f'{{"n": {digits}}}', stream=False)))
+
+    (call,) = providers.complete(request(upstream, vendor, tools=(WEATHER,))).tool_calls
+
+    assert digits in json.dumps(call.arguments)

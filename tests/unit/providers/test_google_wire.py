@@ -184,3 +184,20 @@ def test_calls_with_equal_ids_get_ids_that_differ():
     parts = [{"functionCall": {"id": "g", "name": "look", "args": {"n": number}}} for number in (1, 2)]
     answer = whole(response(*parts))
     assert [(call.id, call.arguments["n"]) for call in answer.tool_calls] == [("g", 1), ("call_2", 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "response"),
+    [
+        ('{"n": 18446744073709551616}', {"n": 2**64}),
+        ('{"n": 1e999}', {"result": '{"n": 1e999}'}),
+        ("NaN", {"result": "NaN"}),
+        ("9" * 5000, {"result": "9" * 5000}),
+        ("3", {"result": 3}),
+    ],
+)
+def test_a_result_keeps_its_digits(text, response):
+    call = ToolCall("a", "look", {})
+    messages = (HI, Message("assistant", "", tool_calls=(call,)), Message("tool", text, tool_call_id="a"))
+    (part,) = body(*messages)["contents"][-1]["parts"]
+    assert part["functionResponse"]["response"] == response

@@ -1,4 +1,4 @@
-"""Calibrations of test cases: start one, read it, accept its proposals."""
+"""Calibrations of test cases: start one, read it, cancel it, accept its proposals."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ class CalibrationResource(Resource, GET="read"):
     def on_get(self, key: ApiKey, calibration_id: int) -> CalibrationView:
         view = self.services.calibrations.get(project_id=key.project_id, calibration_id=calibration_id)
         self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
+        return view
+
+
+class CalibrationCancellation(Resource, POST="run"):
+    """Keys that may start calibrations may cancel them."""
+
+    @operation("Cancel the replays of a calibration", answers={200: schemas.CalibrationSchema}, errors=(409,))
+    def on_post(self, key: ApiKey, calibration_id: int) -> CalibrationView:
+        view = self.services.calibrations.cancel(project_id=key.project_id, calibration_id=calibration_id)
+        # A worker compares the results of the replays that were played.
+        self.container.replay_delivery.send([view.replays[-1].id] if view.to_conclude else [])
         return view
 
 

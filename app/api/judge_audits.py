@@ -1,4 +1,4 @@
-"""Audits of the gate: start one, list them, read one with its probes."""
+"""Audits of the gate: start one, list them, read one with its probes, cancel one."""
 
 from __future__ import annotations
 
@@ -37,3 +37,13 @@ class JudgeAuditResource(Resource, GET="read"):
     @operation("One audit with the verdict on each probe", answers={200: schemas.JudgeAuditSchema})
     def on_get(self, key: ApiKey, audit_id: int) -> JudgeAuditView:
         return self.services.judge_audits.get(project_id=key.project_id, audit_id=audit_id)
+
+
+class JudgeAuditCancellation(Resource, POST="run"):
+    """Keys that may start audits may cancel them."""
+
+    @operation("Cancel an audit", answers={200: schemas.JudgeAuditSchema}, errors=(409,))
+    def on_post(self, key: ApiKey, audit_id: int) -> JudgeAuditView:
+        view = self.services.judge_audits.cancel(project_id=key.project_id, audit_id=audit_id)
+        self.container.replay_delivery.send(self.services.experiments.advancer.audit_ended(view.row.prompt_id))
+        return view

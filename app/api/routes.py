@@ -39,6 +39,7 @@ OTEL_OF_PROMPT = f"/api/public/prompts/{ID % 'prompt_id'}/otel"
 VERSION = f"{PROMPT}/versions/{{commit_hash}}"
 TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
+JUDGE_AUDIT = f"/api/v1/judge-audits/{ID % 'audit_id'}"
 CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
 EXPERIMENT = f"/api/v1/experiments/{ID % 'experiment_id'}"
 RUN = f"/api/v1/runs/{ID % 'run_id'}"
@@ -74,6 +75,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{TEST_CASE}/calibrations", calibrations.TestCaseCalibrations),
     (CALIBRATION, calibrations.CalibrationResource),
     (f"{CALIBRATION}/accept", calibrations.AcceptedProposals),
+    (f"{CALIBRATION}/cancel", calibrations.CalibrationCancellation),
     (f"{PROMPT}/insight", insight.PromptInsightResource),
     (f"{PROMPT}/insight/comparison", insight.InsightComparisonResource),
     (f"{PROMPT}/experiments", experiments.PromptExperiments),
@@ -82,7 +84,8 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
     (f"{PROMPT}/judge-audits", judge_audits.PromptJudgeAudits),
-    (f"/api/v1/judge-audits/{ID % 'audit_id'}", judge_audits.JudgeAuditResource),
+    (JUDGE_AUDIT, judge_audits.JudgeAuditResource),
+    (f"{JUDGE_AUDIT}/cancel", judge_audits.JudgeAuditCancellation),
     (f"{PROMPT}/online-checks", online_checks.PromptOnlineChecks),
     (f"/api/v1/online-checks/{ID % 'check_id'}", online_checks.OnlineCheckResource),
     (f"{PROMPT}/replays", replays.PromptReplays),

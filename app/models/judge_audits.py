@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, select
+from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, select, update
 
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.organizations import projects
-from app.models.queries import columns_of, find_row, list_rows, newest_first
+from app.models.queries import changes_row, columns_of, find_row, list_rows, newest_first
 from app.models.replays import UNFINISHED
 
-Status = Literal["queued", "running", "finished", "error"]
+Status = Literal["queued", "running", "finished", "error", "cancelled"]
+CANCELLED = "It was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,13 @@ def work_of(connection: Connection, *, audit_id: int) -> AuditWork:
     return AuditWork(*connection.execute(statement).one())
 
 
+def cancel_audit(connection: Connection, *, project_id: int, audit_id: int, now: datetime) -> bool:
+    """Cancel an audit; its worker notices at its next heartbeat. Returns False if it has ended or does not exist."""
+    unfinished = update(judge_audits).where(_C.id == audit_id, _C.project_id == project_id, _C.status.in_(UNFINISHED))
+    values = {"status": "cancelled", "error": CANCELLED, "finished_at": now, "claim": None}
+    return changes_row(connection, unfinished.values(values))
+
+
 def list_audits(
     connection: Connection, *, prompt_id: int, before_id: int | None = None, limit: int
 ) -> list[JudgeAuditRow]:
@@ -104,7 +112,7 @@ def list_audits(
 
 
 def latest_audit(connection: Connection, *, prompt_id: int, judge_model_id: int | None) -> JudgeAuditRow | None:
-    """Return the newest audit of a prompt with a judge, unless it ended with an error."""
+    """Return the newest audit of a prompt with a judge, without ended ones that have an error or were cancelled."""
     judge = _C.judge_model_id.is_(None) if judge_model_id is None else _C.judge_model_id == judge_model_id
-    statement = _ROW.where(_C.prompt_id == prompt_id, judge, _C.status != "error")
+    statement = _ROW.where(_C.prompt_id == prompt_id, judge, _C.status.not_in(("error", "cancelled")))
     return find_row(connection, JudgeAuditRow, newest_first(statement, _C.id, before_id=None, limit=1))

@@ -67,6 +67,7 @@ AUDITS: dict[str, Badge] = {
     "running": ("running", "accent"),
     "finished": ("finished", ""),
     "error": ("error", "bad"),
+    "cancelled": ("cancelled", ""),
 }
 _CLASS_COLORS = {"regressed": "bad", "stable_fail": "bad", "flaky": "warn", "undecided": "warn", "improved": "ok"}
 CASE_CLASSES: dict[str, Badge] = {name: (text, _CLASS_COLORS.get(name, "")) for name, text in CLASSES.items()}

@@ -14,7 +14,7 @@ from app.audit.figures import AuditFigures, ProbeOutcome, noticed
 from app.audit.probes import PROBES, Probe
 from app.audit.staleness import AuditBasis, stale_reason
 from app.database.transactions import Database
-from app.errors import Invalid, require
+from app.errors import Conflict, Invalid, require
 from app.models import cases as test_cases
 from app.models import judge_audits
 from app.models.case_snapshots import snapshot_fingerprint
@@ -135,6 +135,16 @@ class JudgeAuditService:
             head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
             work = judge_audits.work_of(connection, audit_id=row.id)
             return self._view(connection, row, _fingerprints(connection, head), _outcomes(work))
+
+    def cancel(self, *, project_id: int, audit_id: int) -> JudgeAuditView:
+        """Cancel the audit. Raises `Conflict` if it has ended."""
+        cancel = partial(judge_audits.cancel_audit, project_id=project_id, audit_id=audit_id, now=self.now())
+        # The worker also writes the row.
+        cancelled = self.database.retrying(cancel, single=True)
+        view = self.get(project_id=project_id, audit_id=audit_id)
+        if not cancelled:
+            raise Conflict(f"The audit has ended: {view.row.status}.")
+        return view
 
     def list(
         self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None

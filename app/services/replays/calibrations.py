@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -132,6 +133,17 @@ class CalibrationService:
             played = replays.replays_of_calibration(connection, calibration=row)
         outcome = load(row.outcome, Calibration) if row.outcome is not None else _unknown(row)
         return CalibrationView(row, played, outcome)
+
+    def cancel(self, *, project_id: int, calibration_id: int) -> CalibrationView:
+        """Cancel the replays that have not ended, and compare the results of the others. `Conflict` without any."""
+        view = self.get(project_id=project_id, calibration_id=calibration_id)
+        unfinished = [replay.id for replay in view.replays if not replay.finished]
+        if not unfinished:
+            raise Conflict(f"The calibration has ended: {view.status}.")
+        for replay_id in unfinished:
+            with suppress(Conflict):  # it has ended meanwhile
+                self.replays.cancel(project_id=project_id, replay_id=replay_id)
+        return self.get(project_id=project_id, calibration_id=calibration_id)
 
     def left_behind(self, view: CalibrationView) -> list[int]:
         """Return the replay to send again, so that a worker concludes the calibration; [] while one may be doing so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from threading import Thread, current_thread
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, finished, make_case, prompt, record, replayed
 from tests.support.conversations import RecordedCall, RecordedTurn
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 from tests.support.world import World, new_world
 
 SEARCHED = RecordedTurn("Find red shoes", "I found 3.", (RecordedCall("book", {"hotel": "Hassler, Rome"}, 3),))
@@ -222,3 +222,40 @@ def test_foreign_calibrations_are_not_there(world: World) -> None:
     assert stranger.get(f"/api/v1/calibrations/{found['id']}").status_code == 404
     assert accept(stranger, found).status_code == 404
     assert stranger.post(f"/api/v1/test-cases/{made.json['id']}/calibrations", json={}).status_code == 404
+
+
+def test_a_cancelled_calibration_cancels_its_replays(world: World, prompt_id: int, upstream: Upstream) -> None:
+    case = make_case(world, record(world, prompt_id, (HOT,)))
+    asked, cancelled = Event(), Event()
+
+    def choose(_body: dict[str, Any]) -> Reply:
+        asked.set()
+        cancelled.wait(PATIENCE_S)
+        return Reply(text="It is 31 °C in Rome.")
+
+    upstream.choose = choose
+    accepted = world.post(f"/api/v1/test-cases/{case['id']}/calibrations", json={"repeats": 2})
+    path = f"/api/v1/calibrations/{accepted.json['id']}"
+    try:
+        assert asked.wait(PATIENCE_S)
+        assert new_world(world.container).post(f"{path}/cancel").status_code == 404
+        answer = world.post(f"{path}/cancel")
+    finally:
+        cancelled.set()
+
+    assert (answer.status_code, answer.json["status"], answer.json["usable"]) == (200, "cancelled", False)
+    statuses = [world.get(f"/api/v1/replays/{replay_id}").json["status"] for replay_id in answer.json["replayIds"]]
+    assert statuses == ["cancelled"] * 2
+    assert world.post(f"{path}/cancel").status_code == 409
+
+
+def test_what_a_cancelled_calibration_has_played_is_compared(world: World) -> None:
+    services = world.container.services
+    view = services.calibrations.start(project_id=world.project_id, test_case_id=case_of_echo(world), repeats=3)
+    services.replay_player.play(view.replays[0].id)
+
+    path = f"/api/v1/calibrations/{view.row.id}"
+    assert world.post(f"{path}/cancel").status_code == 200
+
+    calibration = wait_until(lambda: (found := world.get(path).json)["status"] == "finished" and found, path)
+    assert [step["of"] for step in calibration["steps"]] == [1]

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from app.errors import Unavailable
-from app.models import prompt_versions
+from app.models import judge_audits, prompt_versions
 from app.services.audits import runner
 from app.services.audits.claims import ATTEMPTS_MAX, INTERRUPTED
 from app.services.replays import ports
@@ -276,3 +276,42 @@ def test_another_project_sees_no_audit(world: World, prompt_id: int, upstream: U
     assert stranger.get(path).status_code == 404
     assert stranger.get(f"/api/v1/prompts/{prompt_id}/judge-audits").status_code == 404
     assert stranger.post(f"/api/v1/prompts/{prompt_id}/judge-audits", json={}).status_code == 404
+
+
+def test_a_cancelled_audit_does_not_run_and_describes_no_judge(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    services = world.container.services
+    row = services.judge_audits.start(project_id=world.project_id, prompt_id=prompt_id, probes=4)
+    path = f"/api/v1/judge-audits/{row.id}"
+    assert new_world(world.container).post(f"{path}/cancel").status_code == 404
+
+    cancelled = world.post(f"{path}/cancel")
+
+    assert (cancelled.status_code, cancelled.json["status"], cancelled.json["figures"]) == (200, "cancelled", None)
+    assert cancelled.json["sentence"] == "The judge could not be audited: It was cancelled."
+    assert cancelled.json["finishedAt"]
+    assert services.judge_audit_runner.run(row.id) is None
+    assert upstream.requests == []
+    assert world.post(f"{path}/cancel").status_code == 409
+    with world.container.database.read() as connection:
+        assert judge_audits.latest_audit(connection, prompt_id=prompt_id, judge_model_id=row.judge_model_id) is None
+
+
+def test_an_audit_that_is_cancelled_while_it_runs_stays_cancelled(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    services = world.container.services
+    row = services.judge_audits.start(project_id=world.project_id, prompt_id=prompt_id, probes=6)
+    path = f"/api/v1/judge-audits/{row.id}"
+
+    def decide(recorded: str, produced: str) -> str:
+        if world.get(path).json["status"] == "running":
+            world.post(f"{path}/cancel")
+        return "passed"
+
+    answers(upstream, decide)
+    services.judge_audit_runner.run(row.id)
+
+    audit = world.get(path).json
+    assert (audit["status"], audit["figures"], audit["error"]) == ("cancelled", None, "It was cancelled.")

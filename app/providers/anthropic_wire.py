@@ -235,7 +235,7 @@ class AnthropicDecoder(Decoder):
         match delta.get("type"):
             case "text_delta":
                 return self.answer.add_text(text_of(delta.get("text")))
-            case "input_json_delta":
+            case "input_json_delta" if number in self._inputs:  # others are of tools that the vendor runs
                 self.answer.add_arguments(self.answer.call(number), text_of(delta.get("partial_json")))
             case "thinking_delta":
                 text = text_of(delta.get("thinking"))

@@ -213,7 +213,9 @@ class GoogleDecoder(Decoder):
     def read_event(self, sent: Any) -> list[StreamEvent]:
         response = object_of(sent)
         self._read_usage(response.get("usageMetadata"))
-        if blocked := text_of(object_of(response.get("promptFeedback")).get("blockReason")):
+        feedback = object_of(response.get("promptFeedback"))
+        if blocked := text_of(feedback.get("blockReason")):
+            blocked = ": ".join(filter(None, (blocked, text_of(feedback.get("blockReasonMessage")).rstrip("."))))
             self.read_refusal(f"Google refused the prompt: {blocked}.")
         candidates = list_of(response.get("candidates"))
         candidate = object_of(candidates[0]) if candidates else {}

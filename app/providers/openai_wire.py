@@ -265,7 +265,7 @@ def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
     if calls := [object_of(call) for call in list_of(message.get("tool_calls"))]:
         return calls
     function = object_of(message.get("function_call"))
-    return [{"function": function}] if function else []
+    return [{"function": function}] if any(function.values()) else []
 
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:

@@ -242,3 +242,13 @@ def test_a_whole_answer_never_broke_off(reason):
 def test_tokens_of_thoughts_are_a_part_of_the_output():
     answer, _ = streamed(end(output_tokens=9, output_tokens_details={"thinking_tokens": 5}))
     assert answer.tokens == Tokens(completion=9, reasoning=5)
+
+
+def test_the_arguments_of_a_tool_that_the_vendor_runs_are_no_call():
+    answer, _ = streamed(
+        start(0, type="server_tool_use", id="s", name="web_search", input={}),
+        delta(0, type="input_json_delta", partial_json='{"query": "x"}'),
+        start(1, type="text", text="Found."),
+        end(),
+    )
+    assert (answer.text, answer.tool_calls, answer.finish_reason) == ("Found.", (), "stop")

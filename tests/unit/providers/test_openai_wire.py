@@ -316,3 +316,8 @@ def test_reading_arguments_in_pieces_costs_what_they_are_long():
         return lambda: [decoder.read_event(chunk) for chunk in pieces]
 
     assert growth_of(prepare, 200) < 2.5
+
+
+def test_a_former_field_of_a_call_that_is_empty_is_no_call():
+    said = whole({"content": "4", "function_call": {"name": "", "arguments": ""}, "tool_calls": None}, "")
+    assert (said.text, said.tool_calls, said.finish_reason) == ("4", (), "stop")

@@ -18,7 +18,8 @@ VendorState = dict[str, Any]
 class ToolDefinition:
     """A function that the model may call; `parameters` is a JSON Schema of type object.
 
-    `effect`, and the Model Context Protocol's hints in `annotations`, are for replays and are not sent to a model.
+    `effect`, `idempotent`, and the Model Context Protocol's hints in `annotations`, are for replays and are not sent to
+    a model.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ToolDefinition:
     strict: bool | None = None
     effect: Literal["read", "write"] | None = None
     annotations: dict[str, Any] | None = None
+    idempotent: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

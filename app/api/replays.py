@@ -18,7 +18,7 @@ from app.services.replays.service import JudgeAgreement, ReplayView
 class TestCaseReplays(Resource, POST="run"):
     @operation(
         "Replay a test case against the draft, a version or another candidate",
-        body=schemas.StartSchema,
+        body=schemas.StartOneSchema,
         body_optional=True,
         answers={202: schemas.AcceptedReplay},
         location="/api/v1/replays/{id}",

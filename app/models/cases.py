@@ -49,6 +49,8 @@ class TestCaseRow:
     document: Annotated[dict[str, Any], Json]
     # Recorded steps of the turns that a replay plays.
     steps: Annotated[int, Integer]
+    # Its document's variants, [{"name", "faults"}]; NULL without any.
+    variants: Annotated[list[dict[str, Any]] | None, Json]
     # The SHA-256 of the document, as 64 hex digits; "" in rows of older releases until they are replayed.
     fingerprint: Annotated[str, exact(64), DefaultClause("")]
     created_at: Annotated[datetime, Timestamp]
@@ -142,6 +144,7 @@ class CaseEntry:
     name: str
     steps: int
     fingerprint: str
+    variants: list[dict[str, Any]] | None = None
 
 
 def entries_of(

@@ -48,15 +48,23 @@ experiment_replays = new_table(
     # 0 is the candidate, 1 the baseline, 2 and more the other models in their order.
     Column("arm", Integer, nullable=False),
     Column("test_case_id", BigInt, nullable=False),
-    # Counts the replays of an arm and a test case from 0.
+    # 0 is the recording, 1 and more the variants of the test case in their order.
+    Column("variant", Integer, nullable=False, server_default="0"),
+    # Counts the replays of an arm and a test case or variant from 0.
     Column("ordinal", Integer, nullable=False),
     Column("replay_id", BigInt, nullable=False),
     Column("reused", Boolean(create_constraint=False), nullable=False, server_default="0"),
     # The most that its model calls in work can cost.
     Column("reserved_usd", Float, nullable=False, server_default="0"),
-    UniqueConstraint("experiment_id", "arm", "test_case_id", "ordinal"),
+    UniqueConstraint(
+        "experiment_id", "arm", "test_case_id", "variant", "ordinal", name="uq_experiment_replays_series_ordinal"
+    ),
     Index("ix_experiment_replays_replay_id", "replay_id"),
 )
+
+
+SnapshotFaults = tuple[int, str | None]
+"""The snapshot of a test case, and the faults of its replays as they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class PlayedRow:
 
     arm: int
     test_case_id: int
+    variant: int
     ordinal: int
     replay_id: int
     reused: bool
@@ -80,7 +89,7 @@ class PlayedRow:
 
 
 _E, _L, _R = experiments.c, experiment_replays.c, replays.c
-_LINK = {name: _L[name] for name in ("arm", "test_case_id", "ordinal", "replay_id", "reused")}
+_LINK = {name: _L[name] for name in ("arm", "test_case_id", "variant", "ordinal", "replay_id", "reused")}
 _COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
 _VIOLATED = func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
 _FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
@@ -88,7 +97,7 @@ _PLAYED = (
     select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
     .select_from(experiment_replays)
     .outerjoin(replays, replays.c.id == _L.replay_id)
-    .order_by(_L.arm, _L.test_case_id, _L.ordinal)
+    .order_by(_L.arm, _L.test_case_id, _L.variant, _L.ordinal)
 )
 
 
@@ -165,18 +174,19 @@ def reusable_replays(
     case_snapshot_ids: Collection[int],
     judge_model_id: int | None,
     since: datetime,
-) -> dict[int, list[int]]:
-    """Return, by test case's snapshot, the ids of the first replays of this content that ended with a result.
+) -> dict[SnapshotFaults, list[int]]:
+    """Return, by the test case's snapshot and the faults, the ids of the first replays that ended with a result.
 
     Replays that began before their model or the judge was changed, for example its base URL, are left out.
     """
     played = select(draft_snapshots.c.language_model_id).where(draft_snapshots.c.id == draft_snapshot_id)
     models = language_models.c.id.in_(played) | (language_models.c.id == judge_model_id)
     changed_at = select(func.max(language_models.c.updated_at)).where(models).scalar_subquery()
-    nth = func.row_number().over(partition_by=_R.case_snapshot_id, order_by=_R.id).label("nth")
-    found: dict[int, list[int]] = {}
+    faults = type_coerce(_R.faults, Text).label("faults")
+    nth = func.row_number().over(partition_by=(_R.case_snapshot_id, faults), order_by=_R.id).label("nth")
+    found: dict[SnapshotFaults, list[int]] = {}
     for some in pieces(sorted(case_snapshot_ids)):
-        alike = select(_R.case_snapshot_id, _R.id, nth).where(
+        alike = select(_R.case_snapshot_id, faults, _R.id, nth).where(
             _R.case_snapshot_id.in_(some),
             _R.draft_snapshot_id == draft_snapshot_id,
             _R.judge_model_id.is_not_distinct_from(judge_model_id),
@@ -186,7 +196,7 @@ def reusable_replays(
         )
         ranked = alike.subquery()
         for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):
-            found.setdefault(row[0], []).append(row[1])
+            found.setdefault((row.case_snapshot_id, row.faults), []).append(row.id)
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Text, func, or_, select, type_coerce
 
 from app.models.experiment_replays import made_for_experiment
 from app.models.queries import columns_of, count_rows, list_rows
@@ -22,10 +22,11 @@ def is_own() -> ColumnElement[bool]:
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
-    """Return the newest `each` own replays of every test case, by test case, oldest first."""
+    """Return the newest `each` own replays of every test case without faults, by test case, oldest first."""
     nth = func.row_number().over(partition_by=_C.test_case_id, order_by=_C.id.desc()).label("nth")
     columns = columns_of(Outcome, replays)
-    ranked = select(*columns, nth).where(_C.test_case_id.in_(sorted(test_case_ids)), is_own()).subquery()
+    recorded = (_C.test_case_id.in_(sorted(test_case_ids)), _C.faults.is_(None), is_own())
+    ranked = select(*columns, nth).where(*recorded).subquery()
     newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
     return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))
 
@@ -57,10 +58,13 @@ def _together(of: ReplayRow) -> tuple[ColumnElement[bool], ...]:
     return (*moment, *played, or_(_C.id == of.id, ~made_for_experiment(_C.id)))
 
 
-def decided_before(connection: Connection, *, test_case_ids: Collection[int], replay_id: int) -> dict[int, Status]:
-    """Return, by test case, the status of its last own replay before `replay_id` that passed or failed."""
+def decided_before(
+    connection: Connection, *, test_case_ids: Collection[int], replay_id: int
+) -> dict[tuple[int, str | None], Status]:
+    """Return the status of the last own replay before `replay_id` that passed or failed, by test case and faults."""
+    faults = type_coerce(_C.faults, Text)
     earlier = (_C.id < replay_id) & _C.status.in_(("passed", "failed")) & is_own()
     of_cases = select(func.max(_C.id)).where(_C.test_case_id.in_(sorted(test_case_ids)), earlier)
-    ids = list(connection.scalars(of_cases.group_by(_C.test_case_id)))
-    rows = connection.execute(select(_C.test_case_id, _C.status).where(_C.id.in_(ids)))
-    return {row[0]: row[1] for row in rows}
+    ids = list(connection.scalars(of_cases.group_by(_C.test_case_id, faults)))
+    rows = connection.execute(select(_C.test_case_id, faults, _C.status).where(_C.id.in_(ids)))
+    return {(row[0], row[1]): row[2] for row in rows}

@@ -65,6 +65,9 @@ class ReplayRow(Outcome):
     candidate_commit: Annotated[str | None, exact(64)]
     # The test case as it was when the replay was requested; NULL in replays of older releases.
     case_snapshot_id: Annotated[int | None, BigInt]
+    # {"variant", "faults"}: the calls that fail on purpose, and the name of the test case's variant that has them or
+    # null; NULL without faults.
+    faults: Annotated[dict[str, Any] | None, Json]
     # The judge's model, chosen when the replay was started; NULL without a judge.
     judge_model_id: Annotated[int | None, BigInt]
     # The calibration that the replay belongs to and that has the copy of the test case; it may be deleted.
@@ -136,9 +139,12 @@ class ReplaySetup:
 
 
 def add_replays(
-    connection: Connection, setup: ReplaySetup, cases: Iterable[Mapping[str, int]], *, now: datetime
+    connection: Connection, setup: ReplaySetup, cases: Iterable[Mapping[str, Any]], *, now: datetime
 ) -> list[int]:
-    """Add a queued replay of each test case, which has `test_case_id`, `case_snapshot_id` and `total`; returns ids."""
+    """Add a queued replay of each test case; returns ids.
+
+    Each has `test_case_id`, `case_snapshot_id`, `total` and `faults`.
+    """
     shared = {**asdict(setup), "status": "queued", "created_at": now}
     return [insert_row(connection, replays, **shared, **case) for case in cases]
 

@@ -14,6 +14,7 @@ from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
 from app.replay.effects import tools_of
+from app.replay.faults import require_variants
 from app.replay.fidelity import recorded_files
 from app.replay.kinds import kinds_of
 from app.replay.types import (
@@ -86,6 +87,7 @@ def require_playable(case: TestCase, path: str, steps: str) -> None:
         raise Invalid(f"{join(path, 'includedTurns')}: must be a whole number from 1 to {len(case.turns)}")
     if not any(step.checked for turn in case.played for step in turn.steps):
         raise Invalid(f"{join(path, steps)}: at least one step of the included turns must be checked")
+    require_variants(case, path)
 
 
 def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
@@ -98,6 +100,7 @@ def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str,
         "basis": case.basis or "recorded",
         "fidelity": dump(case.fidelity or Fidelity()),
         "acceptPartial": bool(case.accept_partial),
+        "variants": [dump(variant) for variant in case.variants or ()],
     }
 
 

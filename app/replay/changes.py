@@ -21,6 +21,7 @@ from app.replay.cases import BY_HAND, RECORDED, require_playable
 from app.replay.corrections import CORRECTIONS_MAX, Correction, corrected, turns_to_play
 from app.replay.documents import load
 from app.replay.edited_steps import EditedSteps
+from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
 
 
@@ -36,15 +37,16 @@ class CaseChanges(CaseSettings, frozen=True, kw_only=True):
     steps: tuple[StepChange, ...] = ()
     corrections: Annotated[tuple[Correction, ...], Meta(max_length=CORRECTIONS_MAX)] = ()
     tools: dict[str, dict[str, Any] | None] = msgspec.field(default_factory=dict)
+    variants: Annotated[tuple[Variant, ...], Meta(max_length=VARIANTS_MAX)] = ()
 
 
 def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     """Return the case with the fields that `changes`, the JSON of `CaseChanges`, names replaced.
 
     A check replaces only the fields it names. Naming an `assertionType` first sets how all answers are checked.
-    The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. Numbers of steps are those
-    before the corrections; `steps` with `enabled: true` have been looked at after a mistake. Raises `Invalid` with the
-    field's path, also when the result would check nothing.
+    The rules of a tool likewise; None puts a rule, or all of a tool's, back to the default. `variants` replace all of
+    the case's. Numbers of steps are those before the corrections; `steps` with `enabled: true` have been looked at
+    after a mistake. Raises `Invalid` with the field's path, also when the result would check nothing.
     """
     before, given = case, load(changes, CaseChanges)
     named = [field.name for field in msgspec.structs.fields(CaseSettings) if field.encode_name in changes]
@@ -53,6 +55,8 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
         recorded = any(turn.trace_id for turn in case.turns)
         case = _with_default_answers(case, (RECORDED if recorded else BY_HAND)[given.assertion_type])
     case = replace(case, tools=_changed_rules(case.tools, given.tools))
+    if "variants" in changes:
+        case = replace(case, variants=given.variants)
     if given.steps:
         case = _with_changed_steps(case, given.steps)
     if given.corrections:

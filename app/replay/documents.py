@@ -60,8 +60,8 @@ def _explain(message: str, kind: type, root: str, names: Sequence[str]) -> str:
         return f"{join(path, field[1])}: unknown field"
     if field := re.fullmatch(r"Object missing required field `(.*)`", message):
         return f"{join(path, field[1])}: is required"
-    if length := re.fullmatch(r"Expected `array` of length <= (\d+)", message):
-        return f"{path}: at most {length[1]}"
+    if length := re.fullmatch(r"Expected `(?:array|str)` of length ([<>])= (\d+)", message):
+        return f"{path}: at {'most' if length[1] == '<' else 'least'} {length[2]}"
     if least := re.fullmatch(r"Expected `int` >= (\d+)", message):
         return f"{path}: must be at least {least[1]}"
     if choices := list(_choices(kind, names)):

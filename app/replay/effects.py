@@ -54,6 +54,7 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
     kinds: dict[str, StringKind]
     schema: dict[str, Any]
     extra_set: bool
+    idempotent: bool = False
 
     def called_with(self, arguments: Any) -> Self:
         """Return the rules for one call: a command or a statement that only reads makes it a read, any other a write.
@@ -119,6 +120,7 @@ def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, reco
         rules.kinds,
         (definition.parameters if definition else {}) or parameters_of(recorded or {}),
         rules.extra is not None,
+        _is_idempotent(rules, definition, recorded),
     )
 
 
@@ -203,6 +205,14 @@ def _effect(
     if effect := effect_of_name(name):
         return effect, "name"
     return "write", "unknown"
+
+
+def _is_idempotent(rules: ToolRules, definition: ToolDefinition | None, recorded: Mapping[str, Any] | None) -> bool:
+    """Return what the test case sets, else the prompt's definition, else a hint in a definition."""
+    set_by = (rules.idempotent, definition.idempotent if definition else None)
+    annotations = (definition.annotations if definition else None, *_annotations(recorded or {}))
+    hints = (hint.get("idempotentHint") for hint in annotations if isinstance(hint, Mapping))
+    return bool(next((value for value in (*set_by, *hints) if value is not None), False))
 
 
 def _annotations(recorded: Mapping[str, Any]) -> tuple[Any, Any]:

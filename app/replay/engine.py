@@ -14,6 +14,8 @@ from app.replay.asking import decide
 from app.replay.checks import Checker
 from app.replay.conversation import messages_by_turn, result_text
 from app.replay.effects import Tool, tools_of
+from app.replay.fault_types import Fault
+from app.replay.faults import FaultedCase, with_faults
 from app.replay.fidelity import fidelity_of, files_to_send
 from app.replay.findings import (
     FROM_ELSEWHERE,
@@ -26,6 +28,7 @@ from app.replay.findings import (
     StopReason,
     TurnResult,
     Violation,
+    ViolationKind,
 )
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepJudgement
 from app.replay.offers import Offer, defines_tools, offered_tools
@@ -52,34 +55,41 @@ def replay(
     ports: Ports,
     side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]] = map,
     budget: WorkBudget | None = None,
+    faults: Sequence[Fault] = (),
 ) -> ReplayResult:
-    """Play all included turns. Never raises `ProviderError`, which is a result, nor `OverBudget`.
+    """Play all included turns, or up to the last one with faults. `ProviderError` and `OverBudget` become results.
 
     All comparisons of the replay spend from `budget`, by default `COMPARED_MAX` steps; the rest then needs review.
     Turns with a `recorded` history do not depend on each other, unless the test case limits the calls of a tool.
     `side_by_side` (for example the `map` of a thread pool) plays such turns, and calls the ports from its threads.
+    Raises `Invalid` for a fault that fits no call of the test case.
     """
+    past = messages_by_turn(case.turns, partial(files_to_send, ports=ports)) if case.history == "recorded" else []
+    faulted = with_faults(case, faults)
+    case = faulted.case
     fidelity = fidelity_of(case, ports)
     if not (fidelity.complete or case.accept_partial):
         return void(case, tools_of(case, ports.draft.tools), fidelity)
-    played = _played(case, ports, side_by_side, budget)
+    played = _played(faulted, past, ports, side_by_side, budget)
     return replace(played, fidelity=fidelity, accepted_partial=not fidelity.complete)
 
 
 def _played(
-    case: TestCase,
+    faulted: FaultedCase,
+    past: Sequence[Sequence[Message]],
     ports: Ports,
     side_by_side: Callable[[Play, Iterable[int]], Iterable[TurnResult]],
     budget: WorkBudget | None,
 ) -> ReplayResult:
+    case = faulted.case
     indexes = range(len(case.played))
     tools = tools_of(case, ports.draft.tools)
     reader = Reader(budget or WorkBudget(COMPARED_MAX))
     calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
     shared = Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
+    shared.faults = faulted.turns
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
-        past = messages_by_turn(case.turns, partial(files_to_send, ports=ports))
 
         def play(index: int) -> TurnResult:
             return _TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
@@ -118,6 +128,7 @@ class _TurnPlayer:
         self.produced: list[ProducedStep] = []
         self.instruction = ""
         self.offer = Offer(())
+        self.guard = shared.guard(index)
         self.drift = Drift()
         self.tokens = Tokens()
         self.judge_tokens = Tokens()
@@ -191,23 +202,28 @@ class _TurnPlayer:
                 return
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)
+            if self.guard and len(self.produced) > self.guard.most_calls:
+                raise Stop("step_limit", f"the model called more than {self.guard.most_calls} tools after a fault")
             if len(self.produced) >= limit * CALLS_PER_ANSWER:
                 break
         raise Stop("step_limit", f"the model did not answer within {limit} calls")
 
     def _answer_calls(self, answer: Answer) -> None:
-        tools = [self.shared.tool(call.name).called_with(call.arguments) for call in answer.tool_calls]
-        banned = [self.shared.ban(tool) for tool in tools]
+        ruled = [self._rules(call) for call in answer.tool_calls]
+        tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
         first = len(self.attempts)
         pairs = list(zip(answer.tool_calls, tools, strict=True))
         replies = self.recording.look_up(pairs, [ban is None for ban in banned])
-        unknown = None
+        unknown, after_fault = None, bool(self.guard and self.guard.failed)
         for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
             text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
             removed = arguments_key(call) in self.removed
-            self.attempts.append(Attempt(call, tool, answered_by, self.recording.accepted[n], ban, removed))
+            accepted = self.recording.accepted[n]
+            self.attempts.append(Attempt(call, tool, answered_by, accepted, ban, removed, after_fault))
             self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
             self.messages.append(Message("tool", text, tool_call_id=call.id))
+            if answered_by == "fault" and self.guard:
+                self.guard.note(call)
             if answered_by in FROM_ELSEWHERE:
                 self.given.append(text)
             if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
@@ -215,10 +231,19 @@ class _TurnPlayer:
         if unknown is not None:
             raise Stop("missing_result", f"the recording has no result for a call of {unknown}")
 
+    def _rules(self, call: ToolCall) -> tuple[Tool, ViolationKind | None]:
+        """Return the rules for a call, and the rule that forbids it."""
+        tool = self.shared.tool(call.name).called_with(call.arguments)
+        ban = self.shared.ban(tool)
+        if ban is None and self.guard:
+            return self.guard.rules(call, tool)
+        return tool, ban
+
     def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
         """Return the text that answers a call, and where it is from."""
         if reply.step:
-            return result_text(reply.step), reply.answered_by
+            fails = self.guard and self.guard.fails(reply.step)
+            return result_text(reply.step), "fault" if fails else reply.answered_by
         match tool.missing(self.case.on_missing):
             case "static" if tool.result is not None:
                 return json_text(tool.result), "static"
@@ -238,7 +263,8 @@ class _TurnPlayer:
         accepted = dict(enumerate(self.recording.accepted))
         pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))
         not_reached = None if reason in (None, "step_limit") else message
-        pairing = Pairing(steps, self.produced, pairs, optional, not_reached)
+        asserted = self.guard.faults.asserted if self.guard else {}
+        pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted)
         ask = self._ask if reason != "cancelled" else None
         judged = verdicts(pairing, checker, ask, self.case.assertion_value or "")
         if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order
@@ -257,7 +283,9 @@ class _TurnPlayer:
 
     def _optional(self) -> dict[int, str]:
         """Return the recorded calls that may be left out, each with the reason."""
-        return optional_steps(self.turn.steps, lambda call: self.shared.tool(call.name).called_with(call.arguments))
+        steps = self.turn.steps
+        optional = optional_steps(steps, lambda call: self.shared.tool(call.name).called_with(call.arguments))
+        return self.guard.optional(optional) if self.guard else optional
 
     def _violations(self, pairs: Mapping[int, int], checker: Checker) -> list[Violation]:
         lost = []

@@ -18,11 +18,13 @@ ComparisonResult = Literal["passed", "failed", "needs_review"]
 StepResult = Literal["passed", "failed", "ignored", "not_run", "needs_review"]
 ReplayStatus = Literal["passed", "failed", "needs_review", "void", "error", "cancelled"]
 StopReason = Literal["missing_result", "step_limit", "no_user_text", "provider_error", "cancelled", "void"]
-AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "none"]
+AnsweredBy = Literal["recording", "borrowed", "nearest", "static", "simulate", "fault", "none"]
 # What answers a call with something that the turn's own recording does not hold.
 FROM_ELSEWHERE: frozenset[AnsweredBy] = frozenset({"borrowed", "static", "simulate"})
 DecidedBy = Literal["text", "rule", "known", "facts", "guard", "judge", "person", "check"]
-ViolationKind = Literal["extra_write", "extra_read", "never", "order", "lost_tool", "max_calls", "unanswered_write"]
+ViolationKind = Literal[
+    "extra_write", "extra_read", "never", "order", "lost_tool", "max_calls", "unanswered_write", "repeated_write"
+]
 
 
 class _ResultDocument(msgspec.Struct, frozen=True, rename="camel"):

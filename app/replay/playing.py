@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
 from app.replay.effects import Tool, resolve
+from app.replay.faults import FaultGuard, TurnFaults
 from app.replay.findings import StopReason, ViolationKind
 from app.replay.reader import Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import RecordedCalls
+from app.replay.recording import Arguments, RecordedCalls
 from app.replay.types import Ports, TestCase, ToolRules
 
 
@@ -36,12 +38,21 @@ class Shared:
     done: int = 0
     calls: Counter[str] = field(default_factory=Counter)
     counting: Lock = field(default_factory=Lock)
+    faults: Mapping[int, TurnFaults] = field(default_factory=dict)
+    failed: set[Arguments] = field(default_factory=set)
 
     def count(self, steps: int) -> int:
         """Return how many steps are done with these ones."""
         with self.counting:
             self.done += steps
             return self.done
+
+    def guard(self, turn: int) -> FaultGuard | None:
+        """Return what watches the calls of a turn with faults; None without faults. Replayed turns share failures."""
+        if turn not in self.faults:
+            return None
+        failed = self.failed if self.case.history == "replayed" else set()
+        return FaultGuard(self.faults[turn], self.case.turns[turn].steps, failed)
 
     def tool(self, name: str) -> Tool:
         """Return the rules of a tool, also of one that nothing but the model knows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -17,7 +17,7 @@ from app.errors import Invalid
 from app.replay.answers import expected_answer
 from app.replay.checks import Checker
 from app.replay.compare import arguments_of
-from app.replay.comparison import Comparison
+from app.replay.comparison import Comparison, OpenTexts
 from app.replay.effects import Tool
 from app.replay.fidelity import void_reason
 from app.replay.findings import (
@@ -53,7 +53,8 @@ class Pairing:
     """The steps of a turn, the steps that a draft produced, and which of these were paired with which.
 
     `optional` are the steps that may be left out, each with the reason. `not_reached` is the reason why the turn was
-    not completed: an unpaired step has then not run. If it is None, an unpaired step has failed.
+    not completed: an unpaired step has then not run. If it is None, an unpaired step has failed. A reader decides a
+    call that is `asserted`, even if its arguments are the recorded ones.
     """
 
     steps: Sequence[CaseStep]
@@ -61,6 +62,7 @@ class Pairing:
     pairs: Pairs
     optional: Mapping[int, str] = field(default_factory=dict)
     not_reached: str | None = None
+    asserted: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def extra(self) -> tuple[ProducedStep, ...]:
@@ -73,7 +75,9 @@ def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = 
     """Return the verdicts on the steps of a turn. `ask` is called at most once; `assertion` is the test case's."""
     steps, produced, pairs = pairing.steps, pairing.produced, pairing.pairs
     comparisons = {
-        index: checker.compare(steps[index], produced[right]) for index, right in pairs.items() if steps[index].checked
+        index: _asserted(checker.compare(steps[index], produced[right]), produced[right], pairing.asserted.get(index))
+        for index, right in pairs.items()
+        if steps[index].checked
     }
     open_steps = [
         opened
@@ -89,6 +93,17 @@ def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = 
         else _unpaired(index, pairing, calls, beyond)
         for index, step in enumerate(steps)
     )
+
+
+def _asserted(comparison: Comparison, call: ProducedStep, assertion: str | None) -> Comparison:
+    """Return the comparison; a call that was accepted is open if there is an `assertion` about it."""
+    if assertion is None or call.kind != "tool_call" or comparison.result == "failed":
+        return comparison
+    reason = f"{call.name} was called after another call had failed, and no model may judge whether that is right"
+    arguments = arguments_of(call.arguments)
+    texts = comparison.open or OpenTexts("arguments", arguments, arguments)
+    open_texts = replace(texts, assertion=f"{texts.assertion} {assertion}".strip())
+    return Comparison("needs_review", reason, facts=comparison.facts, decided_by=None, open=open_texts)
 
 
 def _open_step(index: int, step: CaseStep, comparison: Comparison, checker: Checker, assertion: str) -> OpenStep | None:

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import force_setattr
 
 from app.chat import Answer, File, Message, Tokens, ToolCall, ToolDefinition
+from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.judging import JudgedTurn, StepJudgement, TurnJudgement
 from app.replay.matchers import normalized
 from app.sessions.types import GapKind
@@ -175,9 +176,9 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
 class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
     """The rules of one tool that a test case sets; `app.replay.effects.Tool` has the defaults of the others.
 
-    `max_calls` bounds the calls of a whole replay. `result` is the JSON that `static` answers with. `arguments` are
-    matchers by JSON pointer, `kinds` the kinds of texts in the arguments. Raises ValueError, with the pointer, for a
-    matcher that can't be used.
+    `max_calls` bounds the calls of a whole replay. After a fault a call of an `idempotent` tool may be repeated.
+    `result` is the JSON that `static` answers with. `arguments` are matchers by JSON pointer, `kinds` the kinds of
+    texts in the arguments. Raises ValueError, with the pointer, for a matcher that can't be used.
     """
 
     effect: Effect | None = None
@@ -189,6 +190,7 @@ class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
     result: Any = None
     arguments: dict[str, Any] = {}
     kinds: dict[str, StringKind] = {}
+    idempotent: bool | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "arguments", normalized(self.arguments))
@@ -224,6 +226,11 @@ class TestCase(CaseSettings, frozen=True, kw_only=True):
     turns: tuple[CaseTurn, ...]
     basis: Basis | UnsetType = UNSET
     fidelity: Fidelity | UnsetType = UNSET
+    variants: Annotated[tuple[Variant, ...], Meta(max_length=VARIANTS_MAX)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "variants", self.variants or UNSET)
 
     @property
     def played(self) -> tuple[CaseTurn, ...]:

@@ -20,7 +20,8 @@ Explain = Callable[[int, int], str]
 class Attempt:
     """A call that the draft made in a turn; `banned` if its tool may not be called, or no more.
 
-    It is `removed` if a person took this call out of the recorded turn.
+    It is `removed` if a person took this call out of the recorded turn, and `after_fault` if a call before it had
+    failed on purpose.
     """
 
     call: ToolCall
@@ -29,6 +30,7 @@ class Attempt:
     accepted: int  # bit s is set where the turn's s-th step accepts the call
     banned: ViolationKind | None = None
     removed: bool = False
+    after_fault: bool = False
 
 
 def violations_of_turn(
@@ -180,8 +182,16 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
         "extra_read": f"{called}. {beyond}. Change the draft, or set extra to allow for {name}.",
         "unanswered_write": f"{called}. {unlike}. The call was not answered, because {name} changes something. Change "
         f"the draft. If the call is right, define in the test case how the arguments of {name} may differ.",
+        "repeated_write": f"{called} again, after this call had failed on purpose. It may have had its effect all the "
+        f"same. Change the draft so that it does not repeat the call. If a call of {name} may safely be repeated, set "
+        f"idempotent to true for {name}.",
     }
     message = advice[kind]
+    if kind == "extra_write" and attempt.after_fault:
+        message = (
+            f"{called}, after another call had failed on purpose. {beyond}, which changes something. Change the draft "
+            "so that it changes nothing else instead, and reports what was not possible."
+        )
     if kind == "extra_write" and attempt.removed:
         message = (
             f"{called}. The recorded agent did this, and a person removed the call from the test case because it was "

@@ -251,8 +251,9 @@ def answer_of(struct: type[msgspec.Struct], name: str = "") -> type[Schema]:
 
 
 def _member(field: structs.FieldInfo, omit_defaults: bool) -> Field:
-    """Return the field of a struct's member. It is optional if msgspec omits its default, which no factory makes."""
-    if field.default is UNSET or (omit_defaults and field.default is not NODEFAULT):
+    """Return the field of a struct's member. It is optional if msgspec omits its default: a value or an empty dict."""
+    has_default = field.default is not NODEFAULT or field.default_factory is dict
+    if field.default is UNSET or (omit_defaults and has_default):
         return _described(field.type, required=False)
     return _described(field.type, allow_none=NoneType in get_args(field.type))
 

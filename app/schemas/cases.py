@@ -10,6 +10,7 @@ from app.replay import types
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
 from app.replay.corrections import CORRECTIONS_MAX
 from app.replay.effects import EffectFrom
+from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.schemas.answer import (
     AnswerSchema,
     answer_of,
@@ -26,6 +27,7 @@ from app.schemas.answer import (
     time,
 )
 from app.schemas.base import StrictBoolean, StrictSchema, Text
+from app.schemas.faults import VARIANT
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
 from app.services.replays import doubts
@@ -100,7 +102,7 @@ RULES = {
             "additionalProperties": {"enum": [*get_args(types.StringKind)]},
         },
     },
-    "maxProperties": 10,
+    "maxProperties": 11,
 }
 # A file with one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
 FILE = {
@@ -135,6 +137,9 @@ class CaseChangeSchema(StrictSchema):
     assertion_type = CaseField({"enum": [*get_args(types.AssertionType), None]}, attribute="assertionType")
     assertion_value = Text(attribute="assertionValue", allow_none=True)
     accept_partial = StrictBoolean(attribute="acceptPartial")
+    variants = CaseField(
+        {"type": "array", "items": VARIANT}, maximum=VARIANTS_MAX, allow_none=False, validate=check_values
+    )
 
 
 class WrittenCaseSchema(StrictSchema):
@@ -184,6 +189,7 @@ class ToolSettings(AnswerSchema):
     result = anything(allow_none=True)
     arguments = mapping(anything())
     kinds = mapping(choice(*get_args(types.StringKind)))
+    idempotent = boolean()
 
 
 class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
@@ -191,6 +197,7 @@ class ShownDocument(CaseDocument):  # type: ignore[misc, valid-type]
     basis = choice(*get_args(types.Basis))
     fidelity = one(answer_of(types.Fidelity))
     tools = mapping(one(ToolSettings))
+    variants = many(answer_of(Variant))
 
 
 class TestCaseSchema(AnswerSchema):

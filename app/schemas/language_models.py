@@ -116,6 +116,7 @@ class AnnotationsSchema(StrictSchema):
 
     readOnlyHint = StrictBoolean()  # noqa: N815 - the protocol's names
     destructiveHint = StrictBoolean()  # noqa: N815
+    idempotentHint = StrictBoolean()  # noqa: N815
 
 
 class ToolSchema(StrictSchema):
@@ -130,8 +131,9 @@ class ToolSchema(StrictSchema):
     description = Text()
     parameters = JsonSchemaObject()
     strict = StrictBoolean()
-    # Replays use both; neither is sent to the model.
+    # These are for replays, and are not sent to the model.
     effect = fields.String(validate=validate.OneOf(EFFECTS))
+    idempotent = StrictBoolean()
     annotations = fields.Nested(AnnotationsSchema)
 
 
@@ -141,6 +143,7 @@ class OpenAIToolSchema(StrictSchema):
     type = fields.String(required=True, validate=validate.Equal("function"))
     function = fields.Nested(ToolSchema, required=True)
     effect = fields.String(validate=validate.OneOf(EFFECTS))
+    idempotent = StrictBoolean()
     annotations = fields.Nested(AnnotationsSchema)
 
     @validates_schema

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
-from marshmallow import fields, validate
+from marshmallow import ValidationError, fields, validate, validates_schema
 
 from app import chat
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import findings, types
+from app.replay.fault_types import FAULTS_MAX, VARIANT_NAME_MAX, Fault
 from app.replay.findings import StepKind, StepResult, StopReason
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
@@ -32,6 +33,7 @@ from app.schemas.answer import (
 )
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
 from app.schemas.candidates import CandidateAnswer, CandidateField
+from app.schemas.faults import NewFaultSchema
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
 from app.services.replays.candidates import DRAFT
@@ -63,7 +65,21 @@ class StartSchema(JudgeSchema):
     candidate = CandidateField(load_default=DRAFT, metadata={"default": "draft"})
 
 
+class StartOneSchema(StartSchema):
+    """The recording is played, or the named `variant` of the test case, or the recording with `faults`."""
+
+    variant = Text(minimum=1, maximum=VARIANT_NAME_MAX, load_default=None)
+    faults = BoundedList(fields.Nested(NewFaultSchema), maximum=FAULTS_MAX, load_default=())
+
+    @validates_schema
+    def _one_of_both(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        if data.get("variant") is not None and data.get("faults"):
+            raise ValidationError("Send variant or faults, not both.", "faults")
+
+
 class StartAllSchema(StartSchema):
+    """Each test case is played, and each of its variants."""
+
     test_case_ids = BoundedList(Identifier(), maximum=AT_ONCE, load_default=None)
 
 
@@ -185,13 +201,18 @@ class AcceptedReplays(AnswerSchema):
 
 
 class ReplaySummary(AnswerSchema):
-    """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one."""
+    """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one.
+
+    `faults` are the calls that failed on purpose, and `variant` is the variant of the test case that has them.
+    """
 
     id = integer(attribute="row.id")
     status = choice(*STATUSES, attribute="row.status")
     prompt_id = integer(attribute="row.prompt_id")
     test_case_id = integer(attribute="row.test_case_id", allow_none=True)
     test_case_name = text(allow_none=True)
+    variant = text(allow_none=True, get=lambda view: (view.row.faults or {}).get("variant"))
+    faults = many(answer_of(Fault), get=lambda view: (view.row.faults or {}).get("faults", []))
     candidate = one(CandidateAnswer, get=lambda view: view.row)
     draft_fingerprint = text(attribute="row.fingerprint", allow_none=True)
     commit_hash = text(allow_none=True)

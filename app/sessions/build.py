@@ -120,7 +120,7 @@ PLACEHOLDERS = "service.prompt.placeholders"
 OFFERED = "service.tools.offered"
 _GROUPS = ("function_declarations", "functionDeclarations")
 _WRAPPERS = ("function", "toolSpec")
-_HINTS = ("readOnlyHint", "destructiveHint")
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
 _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema", "parametersJsonSchema")
 
 Tools = tuple[str | dict[str, Any], ...]

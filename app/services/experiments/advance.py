@@ -200,7 +200,7 @@ class ExperimentAdvancer:
                 since=self.now() - REUSED_FOR,
             )
             for replay in replays:
-                free = (id_ for id_ in known.get(plan.case(replay.series).snapshot_id, ()) if id_ not in linked)
+                free = (id_ for id_ in known.get(plan.case(replay.series).played, ()) if id_ not in linked)
                 if (replay_id := next(free, None)) is not None:
                     linked.add(replay_id)
                     reusable.append((replay, replay_id))
@@ -289,6 +289,7 @@ def _link(wanted: Wanted, replay_id: int) -> dict[str, int]:
     return {
         "arm": series.arm,
         "test_case_id": series.test_case_id,
+        "variant": series.variant,
         "ordinal": wanted.ordinal,
         "replay_id": replay_id,
     }

@@ -63,7 +63,8 @@ class Side(_FindingsDocument, frozen=True):
 class CaseFindings(_FindingsDocument, frozen=True):
     """The findings of a test case; `baseline` is None in an experiment without a baseline.
 
-    A `blind` test case cannot show a drop, because the baseline passes it too rarely.
+    `variant` is the name of the variant that was played, which is a part of `name`; None for the recording. A `blind`
+    test case cannot show a drop, because the baseline passes it too rarely.
     """
 
     test_case_id: int
@@ -72,6 +73,7 @@ class CaseFindings(_FindingsDocument, frozen=True):
     candidate: Side
     baseline: Side | None
     blind: bool = False
+    variant: str | None = None
 
 
 class ModelFindings(_FindingsDocument, frozen=True):
@@ -91,6 +93,7 @@ class FoundViolation(_FindingsDocument, frozen=True):
     turn: int
     arguments: Any
     message: str
+    variant: str | None = None
 
 
 class CandidateSummary(_FindingsDocument, frozen=True):
@@ -232,10 +235,11 @@ def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findin
 
 def _violations(standing: Standing, arm: int, violations: Violations) -> Iterator[FoundViolation]:
     """Yield the violations by test case. Replays are read one by one, because each may have many."""
-    rows = (row for case in standing.plan.cases for row in standing.found(arm, case) if row.violated)
-    for row in rows:
+    rows = ((row, case) for case in standing.plan.cases for row in standing.found(arm, case) if row.violated)
+    for row, case in rows:
+        played = {"testCaseId": row.test_case_id, "replayId": row.replay_id, "variant": case.variant_name}
         for violation in violations(row.replay_id):
-            values = {**violation, "testCaseId": row.test_case_id, "replayId": row.replay_id}
+            values = {**violation, **played}
             if len(orjson.dumps(values["arguments"])) > ARGUMENTS_BYTES:
                 values["arguments"] = None
             yield convert(values, FoundViolation)
@@ -246,11 +250,12 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
     return tuple(
         CaseFindings(
             test_case_id=case.test_case_id,
-            name=case.name,
+            name=case.shown_name,
             class_=class_,
             candidate=_side(standing, arm, case),
             baseline=_side(standing, BASELINE, case) if has_baseline else None,
             blind=index in decision.blind,
+            variant=case.variant_name,
         )
         for index, (case, class_) in enumerate(zip(standing.plan.cases, decision.classes, strict=True))
     )

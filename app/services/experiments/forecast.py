@@ -12,11 +12,10 @@ from sqlalchemy import Connection
 
 from app.errors import Invalid
 from app.models import case_snapshots, experiment_replays, prompt_versions
-from app.models.cases import CaseEntry
 from app.services.experiments.request import NewExperiment, numbers_of, require_bounded
 from app.services.experiments.standing import REPLAYS_MAX, REUSED_FOR
 from app.services.replays.candidates import CandidateContent
-from app.services.replays.frozen import case_entries, snapshot_fingerprints
+from app.services.replays.frozen import case_entries, faults_text, played_faults, snapshot_fingerprints
 
 
 class Bounds(NamedTuple):
@@ -24,6 +23,14 @@ class Bounds(NamedTuple):
 
     min: float
     max: float
+
+
+class PlayedEntry(NamedTuple):
+    """A test case, or a variant of one with the faults as they are stored."""
+
+    test_case_id: int
+    steps: int
+    faults: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,10 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecaster:
-    """The test cases, and the number of reusable results of each with each content."""
+    """The test cases with their variants, and the number of reusable results of each with each content."""
 
-    entries: Sequence[CaseEntry]
-    reusable: Sequence[Mapping[int, int]]
+    entries: Sequence[PlayedEntry]
+    reusable: Sequence[Mapping[PlayedEntry, int]]
     costs: Mapping[int, float]
     has_baseline: bool
 
@@ -69,11 +76,16 @@ class Forecaster:
         entries = case_entries(connection, head, new.test_case_ids)
         if not entries:
             raise Invalid("testCaseIds: The prompt has no test cases.")
+        played = [
+            PlayedEntry(entry.id, entry.steps, faults_text(faults))
+            for entry in entries
+            for faults in played_faults(entry)
+        ]
         sides = {each.fingerprint for each in (*contents, *others, *([baseline] if baseline else []))}
         snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=sides)
         cases = case_snapshots.find_snapshots(connection, snapshot_fingerprints(entries, head))
 
-        def reusable(content: str) -> dict[int, int]:
+        def reusable(content: str) -> dict[PlayedEntry, int]:
             if not new.reuse or content not in snapshots:
                 return {}
             replays = experiment_replays.reusable_replays(
@@ -83,10 +95,14 @@ class Forecaster:
                 judge_model_id=judge_model_id,
                 since=now - REUSED_FOR,
             )
-            return {case_id: len(replays.get(snapshot_id, ())) for case_id, snapshot_id in cases.items()}
+            return {
+                entry: len(replays.get((cases[entry.test_case_id], entry.faults), ()))
+                for entry in played
+                if entry.test_case_id in cases
+            }
 
         costs = experiment_replays.mean_costs(connection, test_case_ids=[entry.id for entry in entries])
-        return cls(entries, [reusable(content) for content in sorted(sides)], costs, baseline is not None)
+        return cls(played, [reusable(content) for content in sorted(sides)], costs, baseline is not None)
 
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
@@ -104,18 +120,18 @@ class Forecaster:
             cost=self._cost(least, most),
         )
 
-    def _new_replays(self, repeats: int) -> dict[int, int]:
+    def _new_replays(self, repeats: int) -> dict[PlayedEntry, int]:
         """Return the number of replays of each test case that have to be played, all contents together."""
-        return {
-            entry.id: sum(max(0, repeats - known.get(entry.id, 0)) for known in self.reusable) for entry in self.entries
-        }
+        return {entry: sum(max(0, repeats - known.get(entry, 0)) for known in self.reusable) for entry in self.entries}
 
-    def _calls(self, replays: Mapping[int, int]) -> int:
-        return sum(replays[entry.id] * max(1, entry.steps) for entry in self.entries)
+    def _calls(self, replays: Mapping[PlayedEntry, int]) -> int:
+        return sum(number * max(1, entry.steps) for entry, number in replays.items())
 
-    def _cost(self, *replays: Mapping[int, int]) -> Bounds | None:
+    def _cost(self, *replays: Mapping[PlayedEntry, int]) -> Bounds | None:
         if not self.costs:
             return None
         mean = fmean(self.costs.values())
-        least, most = (sum(count * self.costs.get(id_, mean) for id_, count in each.items()) for each in replays)
+        least, most = (
+            sum(count * self.costs.get(entry.test_case_id, mean) for entry, count in each.items()) for each in replays
+        )
         return Bounds(least, most)

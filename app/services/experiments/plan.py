@@ -77,10 +77,11 @@ class PlannedModel(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Series(NamedTuple):
-    """The replays of one test case with one content."""
+    """The replays of one test case, or of one of its variants, with one content; variant 0 is the recording."""
 
     arm: int
     test_case_id: int
+    variant: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,14 @@ class Plan:
         return self.numbers.design(has_baseline=BASELINE in self.snapshots)
 
     def series(self, arm: int, case: FrozenCase) -> Series:
-        return Series(self.played_arms[arm], case.test_case_id)
+        return Series(self.played_arms[arm], case.test_case_id, case.variant)
 
     @cached_property
-    def _by_id(self) -> dict[int, FrozenCase]:
-        return {case.test_case_id: case for case in self.cases}
+    def _by_id(self) -> dict[tuple[int, int], FrozenCase]:
+        return {(case.test_case_id, case.variant): case for case in self.cases}
 
     def case(self, series: Series) -> FrozenCase:
-        return self._by_id[series.test_case_id]
+        return self._by_id[series.test_case_id, series.variant]
 
     def setup(self, arm: int) -> ReplaySetup:
         """Return the common properties of an arm's replays."""

@@ -63,7 +63,7 @@ class Standing:
     def by_series(self) -> Mapping[Series, Sequence[PlayedRow]]:
         series: defaultdict[Series, list[PlayedRow]] = defaultdict(list)
         for replay in self.replays:
-            series[Series(replay.arm, replay.test_case_id)].append(replay)
+            series[Series(replay.arm, replay.test_case_id, replay.variant)].append(replay)
         return series
 
     @cached_property
@@ -155,8 +155,8 @@ class Standing:
                         series = self.plan.series(arm_, case)
                         targets[series] = max(targets[series], target)
         wanted = [Wanted(n, series) for series, target in targets.items() for n in self._missing(series, target)]
-        order = {case.test_case_id: index for index, case in enumerate(self.plan.cases)}
-        wanted.sort(key=lambda arm_: (arm_.ordinal, order[arm_.series.test_case_id], arm_.series.arm))
+        order = {case: index for index, case in enumerate(self.plan.cases)}
+        wanted.sort(key=lambda arm_: (arm_.ordinal, order[self.plan.case(arm_.series)], arm_.series.arm))
         return wanted[: max(0, REPLAYS_MAX - len(self.replays))]
 
     def _missing(self, series: Series, target: int) -> range:

@@ -53,11 +53,12 @@ class AcceptanceService:
     def of_batch(self, *, project_id: int, replay_id: int) -> list[AcceptableStep]:
         """List the failed steps of the batch that accepting would change, `ACCEPTED_STEPS_MAX` at most.
 
-        Only the last replay of each test case counts. Accepted steps are left out. The list ends early if test cases
-        and results are large. Raises `Invalid` if `SEARCHED_BYTES` of them contain no such step.
+        Only the last replay of each test case counts, none with faults. Accepted steps are left out. The list ends
+        early if test cases and results are large. Raises `Invalid` if `SEARCHED_BYTES` of them contain no such step.
         """
         entries = self.history.batch(project_id=project_id, replay_id=replay_id)
-        last = {entry.row.test_case_id: entry for entry in entries if entry.row.status == "failed"}
+        failed = (entry for entry in entries if entry.row.status == "failed" and not entry.row.faults)
+        last = {entry.row.test_case_id: entry for entry in failed}
         steps: list[AcceptableStep] = []
         read = 0
         for entry in last.values():

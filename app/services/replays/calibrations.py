@@ -119,8 +119,8 @@ class CalibrationService:
                 **of,
                 test_case_id=test_case_id,
             )
-            cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
-            self.replays.add(connection, played, cases * repeats, JudgeChoice(judge_model, judging), calibration_id)
+            recording = freeze_cases(connection, played.head, [test_case_id], now=self.now())[:1]
+            self.replays.add(connection, played, recording * repeats, JudgeChoice(judge_model, judging), calibration_id)
             return calibration_id
 
         return self.get(project_id=project_id, calibration_id=self.database.retrying(work))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,29 +17,72 @@ from app.models import cases as test_cases
 from app.models.case_snapshots import case_snapshots as snapshots
 from app.models.case_snapshots import snapshot_fingerprint
 from app.models.cases import CaseEntry
+from app.models.experiment_replays import SnapshotFaults
 from app.models.prompts import PromptHead
 from app.models.queries import put_rows, update_rows
+from app.replay.fault_types import Fault, Variant
 from app.services.prompts import drafts
 from app.services.replays.candidates import CandidateContent
-from app.values.structs import decode
+from app.values.structs import convert, decode
 
 AT_ONCE = 1000
 # Bytes of the test cases that one request may have to read.
 DOCUMENTS_BYTES = 32 * 1024 * 1024
 
 
+class FrozenFaults(msgspec.Struct, frozen=True):
+    """The faults of a replay, and the name of the variant that has them; None for faults of a request."""
+
+    variant: str | None
+    faults: tuple[Fault, ...]
+
+
 class FrozenCase(msgspec.Struct, frozen=True, rename="camel"):
-    """A test case with its snapshot for replays, and the number of its steps."""
+    """A test case, or a variant of one, with its snapshot for replays, and the number of its steps.
+
+    `variant` counts the variants from 1; 0 is the recording. `name` is the test case's.
+    """
 
     test_case_id: int
     name: str
     snapshot_id: int
     steps: int
+    variant: int = 0
+    faults: FrozenFaults | None = None
 
     @property
-    def columns(self) -> dict[str, int]:
+    def variant_name(self) -> str | None:
+        return self.faults.variant if self.faults else None
+
+    @property
+    def shown_name(self) -> str:
+        """The name of the test case and of its variant."""
+        return shown_name(self.name, self.variant_name)
+
+    @property
+    def played(self) -> SnapshotFaults:
+        """What a replay of it plays, as `experiment_replays.reusable_replays` has it."""
+        return self.snapshot_id, faults_text(self.faults)
+
+    @property
+    def columns(self) -> dict[str, Any]:
         """Return the columns of a replay that name the test case."""
-        return {"test_case_id": self.test_case_id, "case_snapshot_id": self.snapshot_id, "total": self.steps}
+        return {
+            "test_case_id": self.test_case_id,
+            "case_snapshot_id": self.snapshot_id,
+            "total": self.steps,
+            "faults": self.faults,
+        }
+
+
+def faults_text(faults: FrozenFaults | Mapping[str, Any] | None) -> str | None:
+    """Return faults as the table of replays has them."""
+    return None if faults is None else orjson.dumps(msgspec.to_builtins(faults)).decode()
+
+
+def shown_name(name: str, variant: str | None) -> str:
+    """Return the name of a test case and of its variant, if there is one."""
+    return name if variant is None else f"{name} · {variant}"
 
 
 def freeze_content(connection: Connection, candidate: CandidateContent) -> int:
@@ -59,15 +102,25 @@ def freeze_cases(
 ) -> list[FrozenCase]:
     """Return the requested test cases of a prompt in the requested order, each once; by default all of them.
 
-    Only documents that have changed since their last snapshot are read. Raises `NotFound` for test cases that the
-    prompt does not have, and `Invalid` for more than `AT_ONCE`.
+    Each is followed by its variants. Only documents that have changed since their last snapshot are read. Raises
+    `NotFound` for test cases that the prompt does not have, and `Invalid` for more than `AT_ONCE`.
     """
     entries = case_entries(connection, head, test_case_ids, lock=True)
     known = case_snapshots.lock_snapshots(connection, snapshot_fingerprints(entries, head))
     if missing := [entry for entry in entries if entry.id not in known]:
         stored = _put_snapshots(connection, head, missing, now)
         known |= case_snapshots.lock_snapshots(connection, stored)
-    return [FrozenCase(entry.id, entry.name, known[entry.id], entry.steps) for entry in entries]
+    return [
+        FrozenCase(entry.id, entry.name, known[entry.id], entry.steps, number, faults)
+        for entry in entries
+        for number, faults in enumerate(played_faults(entry))
+    ]
+
+
+def played_faults(entry: CaseEntry) -> list[FrozenFaults | None]:
+    """Return the faults with which a test case is played: none, and those of each variant."""
+    variants = convert(entry.variants or [], list[Variant])
+    return [None, *(FrozenFaults(variant.name, variant.faults) for variant in variants)]
 
 
 def fingerprint_of(document: bytes) -> str:
@@ -113,7 +166,10 @@ def case_entries(
         if test_case_id not in entries:
             raise NotFound(f"testCaseIds.{index}: The prompt has no such test case.")
     _check_number(entries)
-    return [entries[id_] for id_ in (entries if requested is None else requested)]
+    chosen = [entries[id_] for id_ in (entries if requested is None else requested)]
+    if (number := sum(1 + len(entry.variants or ()) for entry in chosen)) > AT_ONCE:
+        raise Invalid(f"testCaseIds: {number} test cases with their variants; name at most {AT_ONCE} of them.")
+    return chosen
 
 
 def _check_number(test_case_ids: Iterable[int]) -> None:

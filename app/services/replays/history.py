@@ -16,6 +16,7 @@ from app.models import cases as test_cases
 from app.models import own_replays, prompt_versions, replays
 from app.models.replays import STATUSES, DraftTally, Outcome, ReplayRow, Status
 from app.services.prompts.reader import PromptReader
+from app.services.replays.frozen import faults_text
 
 DRAFTS_MAX = 100
 TREND = 12
@@ -87,7 +88,10 @@ class ReplayHistory:
             ids = {row.test_case_id for row in rows}
             names = test_cases.names_of(connection, ids=ids)
             before = own_replays.decided_before(connection, test_case_ids=ids, replay_id=rows[0].id)
-        return [BatchEntry(row, names.get(row.test_case_id), before.get(row.test_case_id)) for row in rows]
+        return [
+            BatchEntry(row, names.get(row.test_case_id), before.get((row.test_case_id, faults_text(row.faults))))
+            for row in rows
+        ]
 
     def count_batch(self, row: ReplayRow) -> int:
         """Count the replays that were started together with this one, itself included."""

@@ -98,7 +98,7 @@ class ReplayPlayer:
             budget = self._budget(prepared, claim, progress, heartbeat)
             known = self._known(prepared)
             ports = self._ports(prepared, progress, budget, heartbeat, known)
-            result = replay(prepared.case, ports, pool.map)
+            result = replay(prepared.case, ports, pool.map, faults=prepared.faults)
             if budget.stopped and result.status != "failed":
                 result = structs.replace(result, status="cancelled")
             if result.status == "cancelled" and self.stopping() and not heartbeat.lost():
@@ -177,6 +177,8 @@ class ReplayPlayer:
                 "violations": dumped["violations"],
                 "result": dumped,
                 "error": result.error,
+                # A replay with faults ends with the turn of the last one.
+                **({"total": counted["done"]} if row.faults else {}),
             }
             self._store(row, claim, {"status": result.status, **columns, **counted}, known)
         except (*UNSTORABLE, Unavailable) as error:

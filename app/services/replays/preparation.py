@@ -16,12 +16,14 @@ from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.replays import ReplayRow
 from app.replay.cases import load_case
+from app.replay.fault_types import Fault
 from app.replay.types import TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
-from app.services.replays.frozen import resolved
+from app.services.replays.frozen import FrozenFaults, resolved
 from app.services.replays.ports import PlayedContent, SnapshotDraft
+from app.values.structs import convert
 
 
 class FrozenDraft(Protocol):
@@ -46,6 +48,10 @@ class Prepared:
     draft: SnapshotDraft
     judge: LanguageModel | None
     max_cost: float | None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        return convert(self.row.faults, FrozenFaults).faults if self.row.faults else ()
 
 
 @dataclass(frozen=True, slots=True)

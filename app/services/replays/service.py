@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from msgspec import structs
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
@@ -20,13 +21,16 @@ from app.models.replays import ReplayFilter, ReplayRow, ReplaySetup
 from app.pagination import ListPage, json_size, page_by_size
 from app.replay import documents, results
 from app.replay.accepting import StepOutcome, is_acceptable
+from app.replay.cases import load_case
+from app.replay.fault_types import Fault
+from app.replay.faults import require_faults
 from app.replay.findings import ReplayResult, StepVerdict
 from app.replay.types import Judging
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
-from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
+from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content
 from app.services.replays.judge_choice import JudgeChoice, choose_judge
 from app.services.replays.known import put_known, scope_of
 from app.timestamps import Now
@@ -79,14 +83,28 @@ class ReplayService:
         candidate: Candidate = DRAFT,
         judge_model: str | None = None,
         judging: Judging = "auto",
+        variant: str | None = None,
+        faults: Sequence[Fault] = (),
     ) -> ReplayRow:
-        """Freeze the candidate's content and write the replay's row; the caller sends its message afterwards."""
+        """Freeze the candidate's content and write the replay's row; the caller sends its message afterwards.
+
+        The recording is played, or the named `variant`, or the recording with `faults`. Raises `Invalid` for a fault
+        that fits no call, and `NotFound` for an unknown variant.
+        """
 
         def work(connection: Connection) -> Ids:
             prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
             known_id = require(prompt_id, "There is no such test case.")
-            choice = JudgeChoice(judge_model, judging)
-            return self._add(connection, project_id, known_id, [test_case_id], candidate, choice)
+            key: dict[str, Any] = {"project_id": project_id, "prompt_id": known_id}
+            played = self.candidates.read(connection, **key, candidate=candidate)
+            cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
+            chosen = next((case for case in cases if case.variant_name == variant), None)
+            case = require(chosen, f"variant: The test case has no variant {variant!r}.")
+            if faults:
+                stored = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
+                require_faults(load_case(require(stored, "There is no such test case.").document), faults, "faults")
+                case = structs.replace(case, faults=FrozenFaults(None, tuple(faults)))
+            return self.add(connection, played, [case], JudgeChoice(judge_model, judging))
 
         return self._started(work)[0]
 
@@ -100,7 +118,7 @@ class ReplayService:
         judge_model: str | None = None,
         judging: Judging = "auto",
     ) -> Rows:
-        """Start a replay of each test case, by default of all of the prompt's: either all are started or none."""
+        """Start a replay of each test case and of its variants, by default of all of the prompt's: all or none."""
 
         def work(connection: Connection) -> Ids:
             choice = JudgeChoice(judge_model, judging)
@@ -142,6 +160,8 @@ class ReplayService:
             for turn, played in enumerate((view.result or {}).get("turns", ()))
             for index, verdict in enumerate(played["steps"])
         ]
+        if view.row.faults:
+            raise Invalid("n: what a draft does after a fault can't become the expectation of the recording")
         if not 0 <= step < len(verdicts) or not is_acceptable(verdicts[step][2]):
             raise Invalid("n: the draft produced nothing for this step")
         turn, index, verdict = verdicts[step]

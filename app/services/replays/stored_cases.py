@@ -26,7 +26,8 @@ def columns(case: TestCase) -> dict[str, Any]:
     if len(packed) > DOCUMENT_BYTES:
         raise Invalid(f"turns: The test case has {len(packed)} bytes as JSON; the limit is {DOCUMENT_BYTES}.")
     steps = sum(len(turn.steps) for turn in case.played)
-    return {"document": document, "steps": steps, "fingerprint": fingerprint_of(packed)}
+    variants = document.get("variants")
+    return {"document": document, "steps": steps, "variants": variants, "fingerprint": fingerprint_of(packed)}
 
 
 def title(text: str | None, otherwise: str) -> str:

@@ -36,7 +36,7 @@ _HAPPENED: dict[FaultKind, str] = {
 _ANSWER = (
     "On purpose, these calls of the turn failed: {failed}. The recorded answer was given when they succeeded, so it is "
     "no measure. The answer must not claim or imply that a failed call succeeded, or state what only its result could "
-    "show. It passes if it says what was not possible, asks, or offers another way."
+    "show. It passes if it explains what was not possible, asks, or offers another way."
 )
 _WRITE = (
     "On purpose, these calls of the turn failed before this call: {failed}. This call passes if it is right although "
@@ -107,7 +107,7 @@ class FaultGuard:
 
 
 def with_faults(case: TestCase, faults: Sequence[Fault]) -> FaultedCase:
-    """Return the case with the faults. It ends with the last turn that has one: what follows was said of a success.
+    """Return the case with the faults. It ends with the last turn that has one: what follows was about a success.
 
     Raises `Invalid`, with the path of the field, for a fault that fits no call.
     """

@@ -94,6 +94,14 @@ VIOLATIONS = {
     "lost_tool": "is not among the draft's tools any more",
     "max_calls": "was called too often",
     "unanswered_write": "acted on the world with other arguments",
+    "repeated_write": "was called again after it had failed on purpose",
+}
+FAULTS = {
+    "timeout": "does not answer in time",
+    "error": "fails with an error",
+    "refused": "refuses the call",
+    "empty": "returns nothing",
+    "garbage": "returns unreadable text",
 }
 EFFECTS: dict[str, Badge] = {"read": ("reads", ""), "write": ("writes", "warn")}
 EFFECTS_FROM = {
@@ -109,6 +117,7 @@ ANSWERED_BY: dict[str, Badge] = {
     "nearest": ("answered with the next recorded result", "warn"),
     "static": ("answered with the test case's own result", "accent"),
     "simulate": ("played by a model", "warn"),
+    "fault": ("failed on purpose", "warn"),
     "none": ("not answered", "warn"),
 }
 DECIDED_BY = {

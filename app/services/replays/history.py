@@ -16,7 +16,7 @@ from app.models import cases as test_cases
 from app.models import own_replays, prompt_versions, replays
 from app.models.replays import STATUSES, DraftTally, Outcome, ReplayRow, Status
 from app.services.prompts.reader import PromptReader
-from app.services.replays.frozen import faults_text
+from app.services.replays.frozen import faults_text, shown_name
 
 DRAFTS_MAX = 100
 TREND = 12
@@ -51,6 +51,11 @@ class BatchEntry:
     row: ReplayRow
     test_case_name: str | None
     before: Status | None
+
+    @property
+    def shown_name(self) -> str | None:
+        """The name of the test case and of its variant; None if the test case was deleted."""
+        return self.test_case_name and shown_name(self.test_case_name, (self.row.faults or {}).get("variant"))
 
     @property
     def newly_failing(self) -> bool:

@@ -30,7 +30,7 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
-from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content
+from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content, shown_name
 from app.services.replays.judge_choice import JudgeChoice, choose_judge
 from app.services.replays.known import put_known, scope_of
 from app.timestamps import Now
@@ -48,6 +48,11 @@ class ReplayView:
     test_case_name: str | None
     commit_hash: str | None
     result: dict[str, Any] | None = None
+
+    @property
+    def shown_name(self) -> str | None:
+        """The name of the test case and of its variant; None if the test case was deleted."""
+        return self.test_case_name and shown_name(self.test_case_name, (self.row.faults or {}).get("variant"))
 
 
 @dataclass(frozen=True, slots=True)

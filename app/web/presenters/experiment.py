@@ -109,9 +109,9 @@ class ShownExperiment:
         return least
 
     @property
-    def broken(self) -> set[int]:
-        """The test cases in which the candidate broke a rule."""
-        return {violation["testCaseId"] for violation in self.found["violations"]}
+    def broken(self) -> set[tuple[int, str | None]]:
+        """The test cases, with their variants, in which the candidate broke a rule."""
+        return {(violation["testCaseId"], violation["variant"]) for violation in self.found["violations"]}
 
     @property
     def telling(self) -> list[Json]:

@@ -13,7 +13,7 @@ from app.replay.wording import shown_json
 from app.web.presenters.replay_parts import StepPlace, places_of
 
 # A call of these kinds has no recorded step, unless the recording answered it in spite of the rule.
-BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls"})
+BESIDES = frozenset({"extra_write", "extra_read", "never", "max_calls", "repeated_write"})
 # Violations that the page lists. Each step also shows its kinds.
 LISTED = 100
 

@@ -267,7 +267,9 @@ class ReplayTestCase(PromptPage):
     access = ByRole({"POST": Role.MEMBER})
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
-        row = self.services.replays.start(project_id=visit.project_id, test_case_id=test_case_id)
+        row = self.services.replays.start(
+            project_id=visit.project_id, test_case_id=test_case_id, variant=visit.form.text("variant") or None
+        )
         self.container.replay_delivery.send([row.id])
         return Redirect(f"{visit.base}/replays/{row.id}")
 

@@ -36,7 +36,8 @@ class ReplayPage(PromptPage):
             "replay.html",
             row=replay.row,
             head=self.head(visit, replay.row.prompt_id),
-            case_name=replay.test_case_name,
+            case_name=replay.shown_name,
+            faults=(replay.row.faults or {}).get("faults", []),
             commit_hash=replay.commit_hash,
             together=self.services.replay_history.count_batch(replay.row),
             result=result,
@@ -55,8 +56,8 @@ class ReplayPage(PromptPage):
         return part_of(result, part=part, turn=turn, anchor=visit.query.get("at", ""))
 
     def _case(self, visit: Visit, replay: ReplayDetails) -> TestCase | None:
-        """Return the present test case; None if it was deleted, or if nothing can be accepted yet."""
-        if replay.test_case_name is None or not replay.row.finished:
+        """Return the present test case; None if it was deleted, or if nothing can be accepted."""
+        if replay.test_case_name is None or not replay.row.finished or replay.row.faults:
             return None
         return self.services.test_cases.case(project_id=visit.project_id, test_case_id=replay.row.test_case_id)
 

@@ -35,6 +35,7 @@ WRITES = {
     "result": None,
     "arguments": {},
     "kinds": {},
+    "idempotent": False,
 }
 
 

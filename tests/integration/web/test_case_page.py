@@ -132,6 +132,7 @@ def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, 
         "result": {"sent": False},
         "arguments": {"/body": "text", "/to": {"match": "one_of", "values": ["ada@example.org"]}},
         "kinds": {"/subject": "prose"},
+        "idempotent": False,
     }
     blank: dict[str, Any] = dict.fromkeys((*rules, *matchers), "") | {"never": None, "lost": "fail"}
 

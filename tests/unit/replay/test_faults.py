@@ -64,10 +64,10 @@ def test_a_draft_fails_that_claims_success_even_in_the_recorded_words() -> None:
 def test_without_a_judge_the_answer_after_a_fault_needs_review() -> None:
     for text in (SORRY, CLAIM):
         model = scripted(calls(READ), calls(REFUND), text)
-        alone = ports(model)
-        object.__setattr__(alone, "judge", None)
+        without_judge = ports(model)
+        object.__setattr__(without_judge, "judge", None)
 
-        result = replay(refunding(), alone, faults=[REFUSED])
+        result = replay(refunding(), without_judge, faults=[REFUSED])
 
         assert result.status == "needs_review"
 
@@ -105,7 +105,7 @@ def test_an_idempotent_write_may_not_come_with_other_arguments() -> None:
     assert "after another call had failed on purpose" in result.violations[0].message
 
 
-def test_no_other_write_takes_the_place_of_the_failed_one_even_where_more_are_allowed() -> None:
+def test_no_other_write_replaces_the_failed_one_even_where_more_are_allowed() -> None:
     case = refunding(mail=ToolRules(effect="write", extra="allow", on_missing="static", result="sent"))
     mail = ("mail", {"text": "Your money is on its way."})
 
@@ -208,7 +208,7 @@ def test_an_empty_result_is_of_the_recorded_type(recorded: Any, empty: str) -> N
     assert model.asked[1][1][-1].text == empty
 
 
-def test_garbage_is_given_as_it_is() -> None:
+def test_garbage_is_given_unchanged() -> None:
     model = scripted(calls(READ), SORRY)
 
     played(refunding(), model, Fault(tool="get_order", call=0, kind="garbage", message="<html>502"))

@@ -50,11 +50,19 @@ def classes_of(experiment: Json) -> Counter[str]:
 
 def ranked(experiment: Json) -> list[Json]:
     """Return the test cases: first those with new failures or broken rules, otherwise in their order."""
-    broken = {each.get("testCaseId") for each in experiment.get("violations") or ()}
     ranks = {name: rank for rank, name in enumerate(CLASSES, 1)}
-    return sorted(
-        cases_of(experiment), key=lambda case: 0 if case["testCaseId"] in broken else ranks.get(case["class"], 0)
-    )
+    broken = set(map(_played, experiment.get("violations") or ()))
+    return sorted(cases_of(experiment), key=lambda case: 0 if _played(case) in broken else ranks.get(case["class"], 0))
+
+
+def violations_of(experiment: Json, case: Json) -> list[Json]:
+    """Return the violations in replays of a test case, or of the variant of one that `case` is about."""
+    return [each for each in experiment.get("violations") or () if _played(each) == _played(case)]
+
+
+def _played(entry: Json) -> tuple[object, object]:
+    """Return the test case and the variant of an entry; an instance of an older release knows no variants."""
+    return entry.get("testCaseId"), entry.get("variant")
 
 
 def reused(experiment: Json) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from reprise_client.cli.interruption import Stop
 from reprise_client.cli.remote import Remote
-from reprise_client.cli.replay_runner import Runner
+from reprise_client.cli.replay_runner import ChosenCase, Runner
 
 from tests.support.waiting import wait_until
 
@@ -64,7 +64,7 @@ def runner(instance: Instance, **more: Any) -> Runner:
 
 def test_no_more_replays_are_open_at_once_than_asked_for() -> None:
     instance = Instance()
-    cases = [(number, str(number)) for number in range(20, 40)]
+    cases = [ChosenCase(number, str(number)) for number in range(20, 40)]
 
     outcomes = list(runner(instance).outcomes(cases, concurrency=3))
 
@@ -74,7 +74,10 @@ def test_no_more_replays_are_open_at_once_than_asked_for() -> None:
 
 
 def test_one_that_can_not_be_started_does_not_stop_the_others() -> None:
-    outcomes = {outcome.test_case_id: outcome for outcome in runner(Instance()).outcomes([(13, "a"), (14, "b")], 1)}
+    outcomes = {
+        outcome.test_case_id: outcome
+        for outcome in runner(Instance()).outcomes([ChosenCase(13, "a"), ChosenCase(14, "b")], 1)
+    }
 
     assert (outcomes[13].status, outcomes[14].status) == ("error", "passed")
     assert "no such test case" in str(outcomes[13].problem)
@@ -84,7 +87,7 @@ def test_one_that_takes_too_long_is_cancelled() -> None:
     instance = Instance(stuck=1)
     seconds = iter(range(1000))
 
-    (outcome,) = runner(instance, timeout_s=5, monotonic=lambda: next(seconds)).outcomes([(1, "a")], 1)
+    (outcome,) = runner(instance, timeout_s=5, monotonic=lambda: next(seconds)).outcomes([ChosenCase(1, "a")], 1)
 
     assert (outcome.status, outcome.problem) == ("error", "not finished within 5 s")
     assert instance.cancelled == ["/api/v1/replays/101/cancel"]
@@ -92,14 +95,14 @@ def test_one_that_takes_too_long_is_cancelled() -> None:
 
 def test_the_judge_is_passed_on() -> None:
     instance = Instance()
-    list(runner(instance, judge="gpt-4o").outcomes([(1, "a")], 1))
+    list(runner(instance, judge="gpt-4o").outcomes([ChosenCase(1, "a")], 1))
 
     assert instance.bodies == [b'{"judgeModelName":"gpt-4o"}']
 
 
 def test_whoever_stops_early_cancels_what_is_open_and_starts_no_more() -> None:
     instance = Instance(stuck=2)
-    outcomes = runner(instance).outcomes([(1, "a"), (2, "b"), (3, "c")], concurrency=1)
+    outcomes = runner(instance).outcomes([ChosenCase(1, "a"), ChosenCase(2, "b"), ChosenCase(3, "c")], concurrency=1)
     assert next(outcomes).test_case_id == 1
     wait_until(lambda: "/api/v1/replays/102" in instance.seen, "the second replay")
 
@@ -113,7 +116,11 @@ def test_a_runner_that_is_stopped_while_replays_start_cancels_them_and_starts_no
     stop, instance = Impatient(), Instance(stuck=1)
     instance.on_start = stop.request
 
-    outcomes = list(runner(instance, stop=stop).outcomes([(1, "a"), (2, "b"), (3, "c")], concurrency=1))
+    outcomes = list(
+        runner(instance, stop=stop).outcomes(
+            [ChosenCase(1, "a"), ChosenCase(2, "b"), ChosenCase(3, "c")], concurrency=1
+        )
+    )
 
     assert instance.cancelled == ["/api/v1/replays/101/cancel"]
     assert len(instance.bodies) == 1

@@ -10,7 +10,7 @@ from reprise_formats.formats import percent, short
 
 from reprise_client.bisection import Found, NoChange, Play, Tally, best_guess, next_step
 from reprise_client.cli.remote import CouldNotRun
-from reprise_client.cli.replay_runner import ReplayOutcome, Runner
+from reprise_client.cli.replay_runner import ChosenCase, ReplayOutcome, Runner
 
 CONCURRENCY = 4
 # A replay that ends with an error is played again so many times.
@@ -66,7 +66,7 @@ class Bisection:
         candidate = {"commitHash": self.versions[step.index]["commitHash"]}
         missing, errors = step.times, 0
         while missing:
-            for outcome in self.runner.outcomes([self.case] * missing, CONCURRENCY, candidate=candidate):
+            for outcome in self.runner.outcomes([ChosenCase(*self.case)] * missing, CONCURRENCY, candidate=candidate):
                 if not outcome.could_not_run:
                     missing -= 1
                     yield outcome

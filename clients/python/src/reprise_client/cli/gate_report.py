@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
@@ -20,11 +19,12 @@ from reprise_formats.experiment_summary import (
     ranked,
     replay_address,
     shown_of,
+    violations_of,
 )
 
 from reprise_client.cli.gate_failures import failure_lines, failures_markdown
 from reprise_client.cli.gate_run import Result
-from reprise_client.cli.replay_report import legal
+from reprise_client.cli.replay_report import distinct_names, legal
 
 Case = Mapping[str, Any]
 CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
@@ -108,20 +108,17 @@ def junit(result: Result) -> str:
 
 
 def _named(experiment: Case) -> list[tuple[Case, str]]:
-    """Return each test case with its name, to which its id is added where another has the same one."""
+    """Return each test case with a name that no other has."""
     cases = cases_of(experiment)
-    taken = Counter([WHOLE, *(case["name"] for case in cases)])
-    return [
-        (case, legal(case["name"]) if taken[case["name"]] == 1 else legal(f"{case['name']} ({case['testCaseId']})"))
-        for case in cases
-    ]
+    names = distinct_names([(case["name"], case["testCaseId"]) for case in cases], taken=[WHOLE])
+    return list(zip(cases, names, strict=True))
 
 
 def _junit_case(element: ElementTree.Element, result: Result, experiment: Case, case: Case) -> None:
     side = case["candidate"]
     addresses = filter(None, (replay_address(experiment, each) for each in failing(side)))
     links = "\n".join([*failure_lines(result.failures, case), *addresses])
-    broken = [each["message"] for each in experiment["violations"] if each.get("testCaseId") == case["testCaseId"]]
+    broken = [each["message"] for each in violations_of(experiment, case)]
     against = case["class"] == "regressed" or broken
     if against or (not experiment["baseline"] and side["passed"] < side["runs"]):
         _trouble(element, "failure", "; ".join([*broken, _counts(case)]), links)

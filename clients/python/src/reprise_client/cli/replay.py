@@ -16,10 +16,10 @@ from reprise_formats.controls import visible
 from reprise_client.cli import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reprise_client.cli.remote import Remote
-    from reprise_client.cli.replay_runner import ReplayOutcome, Runner
+    from reprise_client.cli.replay_runner import ChosenCase, ReplayOutcome, Runner
 
 url_option = click.option(
     "--url", envvar="REPRISE_URL", show_envvar=True, required=True, help="Base URL of the instance."
@@ -42,6 +42,11 @@ report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)
 @key_option
 @prompt_option
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option(
+    "--faults",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="JSON file with a list of faults: play one test case with these instead.",
+)
 @click.option("--junit", type=report_file, help="Write JUnit XML there; - for standard output.")
 @click.option("--json", "json_file", type=report_file, help="Write all results there; - for standard output.")
 @click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Replays at once.")
@@ -53,6 +58,7 @@ def replay(
     api_key: str,
     prompt_id: int,
     names: tuple[str, ...],
+    faults: Path | None,
     junit: Path | None,
     json_file: Path | None,
     concurrency: int,
@@ -60,7 +66,7 @@ def replay(
     judging: str | None,
     timeout: float,
 ) -> None:
-    """Replay a prompt's test cases against its draft.
+    """Replay a prompt's test cases and their variants against its draft.
 
     Exit code 0: all passed. 1: some failed or need a person's review. 2: some are void or could not run, or none did.
     SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the replays: 2.
@@ -72,14 +78,14 @@ def replay(
     with interruption.interruptible() as stop:
         try:
             instance = remote.connect(url, api_key, sleep=stop.sleep)
-            cases = select_cases(instance, prompt_id, names)
+            cases = _played_cases(instance, prompt_id, names, faults)
         except remote.CouldNotRun as problem:
             _report(prompt_id, [ReplayOutcome(None, "reprise replay", None, problem.message)], files)
             raise
         runner = Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging, stop=stop)
         outcomes = _show(runner, cases, concurrency, err=any(str(file) == "-" for file in files))
-        order: dict[int | None, int] = {test_case_id: index for index, (test_case_id, _) in enumerate(cases)}
-        outcomes.sort(key=lambda outcome: order[outcome.test_case_id])
+        order = {(case.test_case_id, case.name): index for index, case in enumerate(cases)}
+        outcomes.sort(key=lambda outcome: order[outcome.test_case_id or 0, outcome.name])
         code = _report(prompt_id, outcomes, files)
         _warn_of_changed_draft(outcomes)
         sys.exit(code)
@@ -96,20 +102,46 @@ def _report(prompt_id: int, outcomes: Sequence[ReplayOutcome], files: tuple[Path
 
 def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list[tuple[int, str]]:
     """Return (id, name) of the test cases to replay, oldest first; `CouldNotRun` when there are none."""
+    return [(case["id"], case["name"]) for case in _selected(instance, prompt_id, names)]
+
+
+def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults: Path | None) -> list[ChosenCase]:
+    """Return the test cases to replay, each followed by its variants, or the only one with the faults of a file."""
+    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.replay_runner import ChosenCase
+
+    selected = _selected(instance, prompt_id, names)
+    if faults is not None:
+        if len(selected) > 1:
+            raise CouldNotRun("--faults is for one test case: name it with --test-case.")
+        return [ChosenCase(case["id"], case["name"], {"faults": _read_json(faults)}) for case in selected]
+    return [
+        ChosenCase(
+            case["id"],
+            f"{case['name']} · {variant}" if variant else case["name"],
+            {"variant": variant} if variant else {},
+        )
+        for case in selected
+        for variant in (None, *(each["name"] for each in case.get("variants", ())))
+    ]
+
+
+def _selected(instance: Remote, prompt_id: int, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    """Return the test cases with these ids or names, or all, oldest first; `CouldNotRun` when there are none."""
     from reprise_client.cli.remote import CouldNotRun
 
     listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
-    known = sorted((case["id"], case["name"]) for case in listed)
+    known = sorted(listed, key=lambda case: int(case["id"]))
     for name_or_id in names:
-        if not any(name_or_id in (str(test_case_id), name) for test_case_id, name in known):
+        if not any(name_or_id in (str(case["id"]), case["name"]) for case in known):
             raise CouldNotRun(f"Prompt {prompt_id} has no test case {name_or_id!r}.")
-    chosen = [case for case in known if not names or str(case[0]) in names or case[1] in names]
+    chosen = [case for case in known if not names or str(case["id"]) in names or case["name"] in names]
     if not chosen:
         raise CouldNotRun(f"Prompt {prompt_id} has no test cases.")
     return chosen
 
 
-def _show(runner: Runner, cases: Sequence[tuple[int, str]], concurrency: int, *, err: bool) -> list[ReplayOutcome]:
+def _show(runner: Runner, cases: Sequence[ChosenCase], concurrency: int, *, err: bool) -> list[ReplayOutcome]:
     """Print each outcome as its replay ends, with `err` on standard error; return all of them."""
     from reprise_client.cli import replay_report
 

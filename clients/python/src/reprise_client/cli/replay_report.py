@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree
@@ -44,6 +45,8 @@ def headline(outcome: ReplayOutcome) -> str:
 def details(outcome: ReplayOutcome) -> Iterator[str]:
     """Yield the lines below the headline: violations, why it ended early, steps that did not pass, extra calls."""
     replay = outcome.replay or {}
+    for fault in replay.get("faults", ()):
+        yield f"  failed on purpose: call {fault['call'] + 1} of {fault['tool']}, {fault['kind']}"
     for violation in _violations(outcome):
         yield f"  violation, {violation['kind']}: {violation['message']}"
     yield from _endings(outcome, replay)
@@ -90,12 +93,13 @@ def junit(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
         skipped="0",
         time=f"{sum(map(seconds, outcomes)):.3f}",
     )
-    for outcome in outcomes:
+    names = distinct_names([(outcome.name, outcome.test_case_id) for outcome in outcomes])
+    for outcome, name in zip(outcomes, names, strict=True):
         case = ElementTree.SubElement(
             suite,
             "testcase",
             classname=f"reprise.prompt-{prompt_id}",
-            name=legal(outcome.name),
+            name=name,
             time=f"{seconds(outcome):.3f}",
         )
         if outcome.status != "passed":
@@ -176,6 +180,24 @@ def _difference(difference: dict[str, Any]) -> Iterator[str]:
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+
+
+def distinct_names(cases: Sequence[tuple[str, int | None]], taken: Iterable[str] = ()) -> list[str]:
+    """Return legal names of test cases, none of them twice or `taken`: to equal ones their ids are added."""
+    names = [legal(name) for name, _ in cases]
+    counts = Counter([*names, *taken])
+    used = {name for name, count in counts.items() if count == 1 or name in taken}
+    distinct = []
+    for name, (_, test_case_id) in zip(names, cases, strict=True):
+        shown, number = name, 1
+        if counts[name] > 1:
+            shown = f"{name} ({test_case_id})"
+            while shown in used:
+                number += 1
+                shown = f"{name} ({test_case_id}, {number})"
+        used.add(shown)
+        distinct.append(shown)
+    return distinct
 
 
 def legal(text: str) -> str:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from reprise_client.cli.interruption import Stop
 from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, CouldNotRun, Remote, judge_fields
+
+
+class ChosenCase(NamedTuple):
+    """A test case to play; `failing` has the fields `variant` or `faults` of the request."""
+
+    test_case_id: int
+    name: str
+    failing: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +54,14 @@ class Runner:
     monotonic: Callable[[], float] = time.monotonic
 
     def outcomes(
-        self, cases: Sequence[tuple[int, str]], concurrency: int, *, candidate: Any = "draft"
+        self, cases: Sequence[ChosenCase], concurrency: int, *, candidate: Any = "draft"
     ) -> Iterator[ReplayOutcome]:
-        """Yield the outcome of each (id, name) as its replay ends; to close the iterator stops the runner.
+        """Yield the outcome of each test case as its replay ends; to close the iterator stops the runner.
 
         Once it is stopped, no replay starts, and each that has started is cancelled by the thread that follows it.
         """
         with ThreadPoolExecutor(concurrency) as pool:
-            waiting = {pool.submit(self._outcome, *case, candidate) for case in cases}
+            waiting = {pool.submit(self._outcome, case, candidate) for case in cases}
             try:
                 while waiting:
                     # With a timeout, as a longer wait can't be interrupted on Windows.
@@ -64,8 +72,9 @@ class Runner:
                 if waiting:
                     self.stop.request()
 
-    def _outcome(self, test_case_id: int, name: str, candidate: Any) -> ReplayOutcome:
-        body: dict[str, Any] = judge_fields(self.judge, self.judging)
+    def _outcome(self, case: ChosenCase, candidate: Any) -> ReplayOutcome:
+        test_case_id, name, failing = case
+        body: dict[str, Any] = {**judge_fields(self.judge, self.judging), **failing}
         # An instance of an older release knows no other candidate than the draft, nor the word.
         body |= {} if candidate == "draft" else {"candidate": candidate}
         try:

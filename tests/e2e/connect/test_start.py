@@ -46,7 +46,7 @@ def client(upstream: Upstream, tmp_path: Path) -> Iterator[Client]:
 def test_the_page_leads_from_nothing_to_a_gate_that_fails(
     client: Client, upstream: Upstream, home_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    prompt, address, switch, replay, gate, workflow = WALK
+    prompt, address, switch, check, replay, gate, workflow = WALK
     folder = tmp_path / "agent"
     shutil.copytree(DOCS / AGENT, folder)
     (folder / "node_modules").symlink_to(home_of(AGENT) / "node_modules")
@@ -60,8 +60,10 @@ def test_the_page_leads_from_nothing_to_a_gate_that_fails(
         "OTEL_NODE_RESOURCE_DETECTORS": "none",
     }
 
-    said = run_blocks([prompt, address, switch, RUN_AGENT, replay, gate, workflow], folder, variables)
+    said = run_blocks([prompt, address, switch, RUN_AGENT, check, replay, gate, workflow], folder, variables)
 
+    assert "Words: recorded.\n" in said
+    assert "Tools: 2 calls (get_order, get_weather).\n" in said
     assert "PASSED       Order and weather · 4 passed" in said
     assert "FAILED  1 of 1 test got worse than version " in said
     assert said.rstrip().endswith("exit code 1")

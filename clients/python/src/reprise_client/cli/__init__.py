@@ -24,6 +24,7 @@ from reprise_client.cli.prompts import prompts
 from reprise_client.cli.remote import CouldNotRun
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
+from reprise_client.cli.traces import traces
 
 
 class Commands(click.Group):
@@ -56,7 +57,7 @@ def main() -> None:
 
 
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
-for _command in (*_ABOUT_TESTS, prompts, labels, sessions, insight, import_, export, mcp):
+for _command in (*_ABOUT_TESTS, prompts, labels, sessions, traces, insight, import_, export, mcp):
     main.add_command(_command)
 
 

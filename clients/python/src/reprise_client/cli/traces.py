@@ -1,0 +1,137 @@
+"""`reprise traces wait`: waits for the first trace of a prompt, and shows what it lacks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise_client.cli import terminal
+from reprise_client.cli.replay import key_option, prompt_option, url_option
+
+if TYPE_CHECKING:
+    from reprise_client.cli.remote import Remote, RemoteAnswer
+
+LOOK_S = 1.0
+# Exporters send a batch every 5 seconds by default, and a trace may come in several batches.
+UNCHANGED_S, SETTLING_S = 6.0, 60.0
+_ADVICE = (
+    "A batch with a wrong key is only in the log of the server; one with a wrong address or protocol may not reach it."
+)
+WARNINGS_MAX, TOOLS_MAX = 10, 5
+
+
+@click.group()
+def traces() -> None:
+    """Check that the traces of an agent arrive."""
+
+
+@traces.command()
+@url_option
+@key_option
+@prompt_option
+@click.option("--next", "another", is_flag=True, help="Wait for a trace that is not stored yet.")
+@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds.")
+def wait(url: str, api_key: str, prompt_id: int, another: bool, timeout: float) -> None:
+    """Wait for a prompt's first trace, and show whether it has words, a conversation and tool calls.
+
+    If the prompt has traces, the newest is shown at once; --next waits for another. Batches that are refused meanwhile
+    are shown with the reason. Exit code 0: the trace has the user's words and the answer. 1: it lacks them. 2: none
+    came, or the command could not run.
+    """
+    from reprise_client.cli import remote
+
+    waiting = TraceWait(remote.connect(url, api_key), prompt_id, timeout)
+    session = waiting.session(another=another)
+    for line in report(session):
+        terminal.echo(line)
+    sys.exit(bool(_words(session)))
+
+
+@dataclass
+class TraceWait:
+    """Looks for a session of the prompt every second. The key needs the scope `read`."""
+
+    instance: Remote
+    prompt_id: int
+    timeout_s: float
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    _shown_id: int = field(default=0, init=False)
+
+    def session(self, *, another: bool) -> RemoteAnswer:
+        """Return the newest session once it no longer changes; with `another` not the one that is there now.
+
+        Raises `CouldNotRun` if none came within the time.
+        """
+        from reprise_client.cli.remote import CouldNotRun
+
+        self.instance.draft(self.prompt_id)  # ends the command if there is no such prompt
+        until = self.monotonic() + self.timeout_s
+        self._shown_id = max((row["id"] for row in self._rejected()), default=0)
+        before = self._newest()
+        if before is None or another:
+            terminal.echo(f"Waiting for a trace of prompt {self.prompt_id}.", err=True)
+        while (newest := self._newest()) is None or (another and newest == before):
+            if self.monotonic() > until:
+                raise CouldNotRun(f"No trace of prompt {self.prompt_id} came within {self.timeout_s:g} s. {_ADVICE}")
+            self._show_rejected()
+            self.sleep(LOOK_S)
+        return self.instance.get(f"/api/v1/sessions/{self._settled(newest)['id']}")
+
+    def _settled(self, newest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the newest session once it was unchanged for some seconds."""
+        began = changed = self.monotonic()
+        while self.monotonic() < min(changed + UNCHANGED_S, began + SETTLING_S):
+            self.sleep(LOOK_S)
+            self._show_rejected()
+            now = self._newest() or newest
+            if now != newest:
+                newest, changed = now, self.monotonic()
+        return newest
+
+    def _newest(self) -> dict[str, Any] | None:
+        listed = self.instance.get("/api/v1/sessions", promptId=self.prompt_id, limit=1).listed("sessions")
+        return dict(listed[0]) if listed else None
+
+    def _rejected(self) -> list[RemoteAnswer]:
+        return self.instance.get("/api/v1/rejected-spans", limit=20).listed("rejectedSpans")
+
+    def _show_rejected(self) -> None:
+        """Print what was rejected since the last look, oldest first, each reason once."""
+        rows = [row for row in reversed(self._rejected()) if row["id"] > self._shown_id]
+        for reason in dict.fromkeys(row["reason"] for row in rows):
+            terminal.echo(f"Refused: {reason}", err=True)
+        self._shown_id = max((row["id"] for row in rows), default=self._shown_id)
+
+
+def report(session: RemoteAnswer) -> Iterator[str]:
+    """Yield the lines that show what a session has and what it lacks."""
+    turns = session.listed("turns")
+    calls = [step["name"] for turn in turns for step in turn.listed("steps") if step["kind"] == "tool_call"]
+    names = ", ".join(list(dict.fromkeys(calls))[:TOOLS_MAX])
+    yield f"Session {session['id']} of prompt {session['promptId']}, turns: {len(turns)}."
+    yield f"Words: {_words(session) or 'recorded.'}"
+    if session["conversationId"]:
+        yield f"Conversation: {session['conversationId']}."
+    else:
+        yield "Conversation: missing. Each turn is its own session; set session.id on the span around a turn."
+    if calls:
+        yield f"Tools: {len(calls)} call{'s' * (len(calls) > 1)} ({names})."
+    else:
+        yield "Tools: missing. None was called, or calls are not recorded; then a test case only checks the answers."
+    warnings = dict.fromkeys(warning for turn in turns for warning in turn["warnings"])
+    yield from (f"Warning: {warning}" for warning in list(warnings)[:WARNINGS_MAX])
+
+
+def _words(session: RemoteAnswer) -> str:
+    """Return what the session lacks of question and answer, "" if it has both."""
+    turns = session.listed("turns")
+    lacking = [] if any(turn["user"] for turn in turns) else ["the question"]
+    if not any(step["kind"] == "answer" for turn in turns for step in turn.listed("steps")):
+        lacking.append("the answer")
+    return f"missing: {' and '.join(lacking)}. Switch on the recording of message contents." if lacking else ""

@@ -1,0 +1,138 @@
+"""`reprise traces wait`: waits for a trace, shows what is refused meanwhile, and what the trace lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.traces import SETTLING_S, UNCHANGED_S, TraceWait, report
+
+TURN: dict[str, Any] = {
+    "user": "Where is it?",
+    "steps": [{"kind": "tool_call", "name": "find"}, {"kind": "answer", "text": "There."}],
+    "warnings": [],
+}
+
+
+def listed(session_id: str, turns: int = 1) -> dict[str, Any]:
+    return {"id": session_id, "turns": turns}
+
+
+def opened(*turns: dict[str, Any], conversation: str | None = "c") -> dict[str, Any]:
+    return {"id": "new", "promptId": 2, "conversationId": conversation, "turns": [TURN | turn for turn in turns]}
+
+
+@dataclass
+class Instance:
+    """An instance with the newest session, and the rejected spans, of each second."""
+
+    newest: list[dict[str, Any] | None]
+    rejected: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
+    now: float = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        second, path = int(self.now), request.url.path
+        if path == "/api/v1/prompts/2":
+            return httpx.Response(200, json={"id": 2})
+        if path == "/api/v1/sessions":
+            newest = self.newest[min(second, len(self.newest) - 1)]
+            return httpx.Response(200, json={"sessions": [newest] if newest else []})
+        if path == "/api/v1/rejected-spans":
+            return httpx.Response(200, json={"rejectedSpans": self.rejected[min(second, len(self.rejected) - 1)]})
+        if path.startswith("/api/v1/sessions/"):
+            return httpx.Response(200, json=opened({}) | {"id": path.rpartition("/")[2]})
+        return httpx.Response(404, json={"error": "There is no such prompt."})
+
+    def wait(self, prompt_id: int = 2, *, another: bool = False, timeout_s: float = 30) -> Any:
+        remote = Remote("http://reprise", "rp_key", transport=httpx.MockTransport(self.answer), sleep=self.sleep)
+        waiting = TraceWait(remote, prompt_id, timeout_s, sleep=self.sleep, monotonic=lambda: self.now)
+        return waiting.session(another=another)
+
+
+def test_the_first_trace_is_waited_for() -> None:
+    instance = Instance([None, None, None, listed("new")])
+    assert instance.wait()["id"] == "new"
+    assert instance.now == 3 + UNCHANGED_S
+
+
+def test_the_newest_trace_is_shown_without_waiting_for_another() -> None:
+    assert Instance([listed("old")]).wait()["id"] == "old"
+
+
+@pytest.mark.parametrize("later", [listed("new"), listed("old", turns=2)])
+def test_another_trace_is_one_that_was_not_there_before(later: dict[str, Any]) -> None:
+    instance = Instance([listed("old")] * 20 + [later])
+    assert instance.wait(another=True)["id"] == later["id"]
+    assert instance.now == 20 + UNCHANGED_S
+
+
+def test_a_trace_is_shown_once_it_no_longer_changes() -> None:
+    growing: list[dict[str, Any] | None] = [listed("new", turns) for turns in range(10)]
+    instance = Instance(growing)
+    instance.wait()
+    assert instance.now == 9 + UNCHANGED_S
+
+
+def test_a_trace_that_never_ends_is_shown_all_the_same() -> None:
+    instance = Instance([listed("new", turns) for turns in range(1000)])
+    instance.wait()
+    assert instance.now == SETTLING_S
+
+
+def test_no_trace_within_the_time_could_not_run() -> None:
+    with pytest.raises(CouldNotRun, match="No trace of prompt 2 came within 5 s"):
+        Instance([None]).wait(timeout_s=5)
+
+
+def test_an_unknown_prompt_could_not_run_at_once() -> None:
+    instance = Instance([None])
+    with pytest.raises(CouldNotRun, match="There is no such prompt"):
+        instance.wait(prompt_id=3)
+    assert instance.now == 0
+
+
+def test_what_is_refused_meanwhile_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    old, wrong, other = ({"id": number, "reason": f"reason {number}\x1b[2J"} for number in (7, 8, 10))
+    again = wrong | {"id": 9}
+    instance = Instance(
+        [None] * 4 + [listed("new")], [[old], [again, wrong, old], [again, wrong, old], [other, again, wrong, old]]
+    )
+    instance.wait()
+    shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Refused")]
+    assert shown == [r"Refused: reason 8\u001b[2J", r"Refused: reason 10\u001b[2J"]
+
+
+def lines(session: dict[str, Any]) -> list[str]:
+    instance = Remote("http://x", "k", transport=httpx.MockTransport(lambda _: httpx.Response(200, json=session)))
+    return list(report(instance.get("/")))
+
+
+def test_a_whole_trace_lacks_nothing() -> None:
+    assert lines(opened({})) == [
+        "Session new of prompt 2, turns: 1.",
+        "Words: recorded.",
+        "Conversation: c.",
+        "Tools: 1 call (find).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("session", "words"),
+    [
+        (opened({"user": None}), "Words: missing: the question. "),
+        (opened({"steps": TURN["steps"][:1]}), "Words: missing: the answer. "),
+        (opened({"user": None, "steps": []}), "Words: missing: the question and the answer. "),
+        (opened(), "Words: missing: "),
+        (opened({}, conversation=None), "Conversation: missing. "),
+        (opened({"steps": TURN["steps"][1:]}), "Tools: missing. "),
+        (opened({"warnings": ["Set the switch."]}, {"warnings": ["Set the switch."]}), "Warning: Set the switch."),
+    ],
+)
+def test_what_a_trace_lacks_is_named(session: dict[str, Any], words: str) -> None:
+    assert len([line for line in lines(session) if line.startswith(words)]) == 1

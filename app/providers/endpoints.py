@@ -11,9 +11,13 @@ from app.providers.vendors import VENDORS
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A base URL without a slash at its end, the key, and the headers that it is sent in (none without a key)."""
+    """A base URL without a slash at its end, the key, and the headers that it is sent in (none without a key).
+
+    `query` has the version of Azure's API, "" for other addresses.
+    """
 
     base_url: str
+    query: str
     api_key: str | None = field(repr=False)
     headers: dict[str, str] = field(repr=False)
 
@@ -27,4 +31,6 @@ def endpoint_of(request: ModelRequest) -> Endpoint:
         raise ProviderError(f"There is no base URL for {model.vendor}; set one with its credential.")
     if not api_key and vendor.base_url:
         raise ProviderError(f"There is no credential for {model.vendor}.")
-    return Endpoint(base_url.rstrip("/"), api_key, vendor.headers(api_key) if api_key else {})
+    base_url, _, query = base_url.partition("?")
+    headers = {"api-key": api_key} if query and api_key else vendor.headers(api_key) if api_key else {}
+    return Endpoint(base_url.rstrip("/"), query, api_key, headers)

@@ -95,6 +95,7 @@ class VendorModels:
         """
         vendor, endpoint = request.model.vendor, endpoint_of(request)
         url = endpoint.base_url + wire.path(request, streamed=streamed)
+        url += f"?{endpoint.query}" if endpoint.query else ""
         body = _encoded(wire.body(request, streamed=streamed))
         deadline = time.monotonic() + request.timeout_s
         try:

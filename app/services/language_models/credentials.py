@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,7 @@ CHECK_TIMEOUT_S = 20.0
 # Time for the work before and after the call.
 AROUND_CHECK_S = 5.0
 BASE_URL_MAX = 512
+AZURE_VERSION = re.compile(r"api-version=[\w.-]{1,64}", re.ASCII)
 # The encrypted key and the base URL; either may be "".
 StoredKey = tuple[str, str]
 # The last four characters of a shorter key would reveal too much of it.
@@ -170,8 +172,9 @@ def check_base_url(base_url: str) -> None:
     if not base_url:
         return
     check_address("baseUrl", base_url, longest=BASE_URL_MAX)
-    if "?" in base_url or "#" in base_url:
-        raise Invalid("baseUrl: Must have no query and no fragment: paths of requests are appended to it.")
+    address, _, query = base_url.partition("?")
+    if "#" in base_url or (address != base_url and not AZURE_VERSION.fullmatch(query)):
+        raise Invalid("baseUrl: Must have no fragment, and no query but Azure's api-version.")
 
 
 def _nothing_set(vendor: str) -> str:

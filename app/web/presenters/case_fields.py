@@ -12,6 +12,7 @@ from app.replay.effects import Tool
 from app.replay.types import CaseStep, TestCase
 from app.web.filters import indented, pretty
 from app.web.forms import Form
+from app.web.presenters.case_faults import FaultFields, faults_of, faults_sent
 
 _TOOL = re.compile(r"tool\.(\d{1,5})\.name")
 Place = tuple[int, int]
@@ -39,6 +40,7 @@ class ToolFields:
     extra: str = ""
     max_calls: str = ""
     never: bool = False
+    idempotent: str = ""
     lost: str = "fail"
     on_missing: str = ""
     result: str = ""
@@ -69,6 +71,7 @@ class CaseFields:
     assertion_value: str
     accept_partial: bool = False
     tools: tuple[ToolFields, ...] = ()
+    faults: tuple[FaultFields, ...] = ()
     steps: Mapping[Place, StepFields] = field(default_factory=dict)
 
 
@@ -85,6 +88,7 @@ def fields_of(name: str, case: TestCase, tools: Mapping[str, Tool]) -> CaseField
         assertion_value=_lines(case.assertion_value or ""),
         accept_partial=bool(case.accept_partial),
         tools=tuple(_tool_of(case, tool) for tool in tools.values()),
+        faults=faults_of(case),
         steps={
             (turn_index, index): _step_of(step)
             for turn_index, turn in enumerate(case.turns)
@@ -112,6 +116,7 @@ def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
         assertion_value=_lines(form.text("assertion_value", shown.assertion_value)),
         accept_partial=form.text("partial", "yes" if shown.accept_partial else "") == "yes",
         tools=(*(known | first).values(), *(tool for tool in sent if first[tool.name] is not tool)),
+        faults=faults_sent(form, shown.faults),
         steps={
             (turn, index): _step_sent(form, f"step.{turn}.{index}", step) for (turn, index), step in shown.steps.items()
         },
@@ -128,6 +133,7 @@ def _tool_of(case: TestCase, tool: Tool) -> ToolFields:
         extra=rules.extra or "",
         max_calls="" if rules.max_calls is None else str(rules.max_calls),
         never=rules.never,
+        idempotent="" if rules.idempotent is None else "yes" if rules.idempotent else "no",
         lost=rules.lost,
         on_missing=rules.on_missing or "",
         result="" if rules.result is None else indented(rules.result),
@@ -161,6 +167,7 @@ def _tool_sent(form: Form, prefix: str) -> ToolFields:
         extra=form.text(f"{prefix}.extra"),
         max_calls=form.text(f"{prefix}.max_calls").strip(),
         never=form.flag(f"{prefix}.never"),
+        idempotent=form.text(f"{prefix}.idempotent"),
         lost=form.text(f"{prefix}.lost", "fail"),
         on_missing=form.text(f"{prefix}.on_missing"),
         result=_lines(form.text(f"{prefix}.result")),

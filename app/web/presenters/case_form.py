@@ -15,6 +15,7 @@ from app.replay.types import TestCase, ToolRules
 from app.values.storable import decode_json
 from app.web import labels
 from app.web.forms import Form
+from app.web.presenters.case_faults import variants_body
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
 
 TOOLS_SHOWN = 200  # Rules of further tools can be set by entering their names.
@@ -63,6 +64,12 @@ CHOICES = {
     ],
     "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
+    "faults": [*labels.FAULTS.items()],
+    "idempotent": [
+        ("", "Default: as its definition has it"),
+        ("yes", "May be repeated"),
+        ("no", "Must not be repeated"),
+    ],
     "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
     "tool_missing": [("", "Default: the test case's setting"), *MISSING],
     "matchers": [
@@ -159,6 +166,8 @@ def case_body(sent: CaseFields, shown: CaseFields) -> dict[str, Any]:
     steps = [(position, _check(step, shown.steps[position], position)) for position, step in sent.steps.items()]
     if changed := [{"turn": turn, "step": index, "check": check} for (turn, index), check in steps if check]:
         body["steps"] = changed
+    if sent.faults != shown.faults:
+        body["variants"] = variants_body(sent.faults)
     if rules := _changed_rules(sent.tools, {tool.name: tool for tool in shown.tools}):
         body["tools"] = rules
     return body
@@ -206,6 +215,8 @@ def _rules(sent: ToolFields, shown: ToolFields) -> dict[str, Any]:
     }
     if sent.max_calls != shown.max_calls:
         rules["maxCalls"] = _integer(f"{where}.maxCalls", sent.max_calls)
+    if sent.idempotent != shown.idempotent:
+        rules["idempotent"] = {"yes": True, "no": False}.get(sent.idempotent)
     if sent.result != shown.result:
         rules["result"] = _json(f"{where}.result", sent.result) if sent.result.strip() else None
     (matchers, kinds), (known, known_kinds) = map(_split, (sent.matchers, shown.matchers))

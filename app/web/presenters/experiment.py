@@ -111,7 +111,7 @@ class ShownExperiment:
     @property
     def broken(self) -> set[tuple[int, str | None]]:
         """The test cases, with their variants, in which the candidate broke a rule."""
-        return {(violation["testCaseId"], violation["variant"]) for violation in self.found["violations"]}
+        return {(violation["testCaseId"], violation.get("variant")) for violation in self.found["violations"]}
 
     @property
     def telling(self) -> list[Json]:
@@ -194,12 +194,13 @@ class ExperimentFields:
     fresh: bool
     judge: str
     others: Sequence[str] = ()
+    min_judge_caught: str = ""
 
     @property
     def more(self) -> bool:
         """Whether a rarely used field is filled in."""
-        filled = self.min or self.max or self.min_pass_rate or self.max_slowdown or self.fresh
-        return bool(filled) or self.judge != "auto"
+        filled = (self.min, self.max, self.min_pass_rate, self.max_slowdown, self.min_judge_caught, self.fresh)
+        return any(filled) or self.judge != "auto"
 
     def body(self) -> dict[str, Any]:
         """Return the API's body for the experiment. Raises `Invalid` for a field that is not a number."""
@@ -208,6 +209,7 @@ class ExperimentFields:
             "maxCost": _number("maxCost", self.max_cost),
             "minPassRate": _number("minPassRate", self.min_pass_rate, of=100),
             "maxSlowdown": _number("maxSlowdown", self.max_slowdown),
+            "minJudgeCaught": _number("minJudgeCaught", self.min_judge_caught, of=100),
         }
         repeats = {name: _integer(f"repeats.{name}", text) for name, text in (("min", self.min), ("max", self.max))}
         return {
@@ -248,6 +250,7 @@ def fields_of(form: Form) -> ExperimentFields:
         fresh=form.flag("fresh"),
         judge=form.text("judge", "auto"),
         others=form.texts("other"),
+        min_judge_caught=form.text("minJudgeCaught").strip(),
     )
 
 

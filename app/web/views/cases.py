@@ -23,15 +23,17 @@ from app.replay.effects import tools_of
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
-from app.schemas.replays import StartAllSchema
+from app.schemas.replays import StartAllSchema, StartOneSchema
 from app.services.replays.proposals import CaseProposal
 from app.web.forms import Form
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, ShownPage, confirm, show
 from app.web.presenters.case_corrections import corrections_sent, demands
+from app.web.presenters.case_faults import FaultFields
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
 from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
+from app.web.presenters.experiment import JUDGES
 from app.web.presenters.replay import batch_progress
 from app.web.presenters.session import conversation
 from app.web.visit import Visit
@@ -63,6 +65,7 @@ class TestCasesPage(PromptPage):
             count=self.services.overview.count_test_cases(prompt_id=prompt_id, search=search or None),
             search=search,
             order=order,
+            judges=JUDGES,
             twins=_twins(found.entries),
             batch=batch_progress(batch),
             batch_id=batch[0].id if batch else None,
@@ -80,7 +83,8 @@ class TestCasesPage(PromptPage):
         ticked = None if visit.form.text("do") == "all" else visit.form.texts("case")
         if ticked == []:
             return self.refuse(visit, Invalid("Tick the test cases to run, or run all."), prompt_id=prompt_id)
-        options = load(StartAllSchema(), {} if ticked is None else {"testCaseIds": ticked})
+        body = _judge_of(visit.form) | ({} if ticked is None else {"testCaseIds": ticked})
+        options = load(StartAllSchema(), body)
         rows = self.services.replays.start_all(project_id=visit.project_id, prompt_id=prompt_id, **options)
         self.container.replay_delivery.send(row.id for row in rows)
         if not rows:
@@ -180,6 +184,11 @@ class SessionTestCase(PromptPage):
         return Redirect(f"{visit.base}/test-cases/{row.id}", _made(body))
 
 
+def _judge_of(form: Form) -> dict[str, str]:
+    """Return the field of a request that chooses whether a model judges."""
+    return {"judge": form.text("judging", "auto")}
+
+
 def _body(form: Form, shown: CaseFields, case: TestCase) -> dict[str, Any]:
     """Return the API's body for a sent form."""
     body, corrections = case_body(fields_sent(form, shown), shown), corrections_sent(form, case)
@@ -203,6 +212,9 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
         "other": OTHER_TOOL,
         "cuts": cuts(case),
         "choices": CHOICES,
+        "judges": JUDGES,
+        "new_fault": FaultFields(),
+        "variants": [("", "The recording"), *((each.name, each.name) for each in case.variants or ())],
         "unfolded": unfolded,
         "chunks": shown_chunks(case, unfolded, opened),
         "editing": "correct" in visit.query or visit.form.flag("correct"),
@@ -267,9 +279,9 @@ class ReplayTestCase(PromptPage):
     access = ByRole({"POST": Role.MEMBER})
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
-        row = self.services.replays.start(
-            project_id=visit.project_id, test_case_id=test_case_id, variant=visit.form.text("variant") or None
-        )
+        variant = visit.form.text("variant")
+        options = load(StartOneSchema(), _judge_of(visit.form) | ({"variant": variant} if variant else {}))
+        row = self.services.replays.start(project_id=visit.project_id, test_case_id=test_case_id, **options)
         self.container.replay_delivery.send([row.id])
         return Redirect(f"{visit.base}/replays/{row.id}")
 

@@ -127,3 +127,28 @@ def test_a_gate_is_waited_for_later_and_not_cancelled_once_it_ended(
     assert f"Gate {experiment_id} of prompt {prompt_id}: finished" in tools.read_gate(experiment_id, wait_s=50)
     with pytest.raises(CouldNotRun, match="409"):
         tools.cancel_gate(experiment_id)
+
+
+def test_a_gate_plays_a_text_on_another_version_than_the_draft(tools: Tools, prompt_id: int, test_case_id: int) -> None:
+    commit = tools.list_versions(prompt_id)[:8]
+
+    for version, baseline in (("latest", "latest"), (commit, "none"), (commit[:5], commit)):
+        assert "**Passed.**" in tools.run_gate(prompt_id, "Help everyone.", version, baseline)
+
+
+def test_a_gate_ranks_several_texts(tools: Tools, prompt_id: int, test_case_id: int) -> None:
+    ranked = tools.run_gate(prompt_id, candidates={"short": "Help.", "long": "Help everyone."}, version="latest")
+
+    assert "short" in ranked
+    assert "long" in ranked
+    with pytest.raises(CouldNotRun, match="Send text or candidates"):
+        tools.run_gate(prompt_id, "Help.", candidates={"short": "Help."})
+
+
+def test_a_replay_with_a_fault_shows_what_failed_and_what_the_draft_did(tools: Tools, test_case_id: int) -> None:
+    shown = tools.run_replay(test_case_id, faults=[{"tool": "find", "call": 0, "kind": "refused"}])
+
+    assert shown.startswith("Replay ")
+    assert "Failed on purpose: call 0 of find, refused" in shown
+    with pytest.raises(CouldNotRun, match=r"faults\.0\.call: there are 1"):
+        tools.run_replay(test_case_id, faults=[{"tool": "find", "call": 1, "kind": "refused"}])

@@ -254,3 +254,49 @@ def test_a_folded_turn_is_shown_with_what_was_sent_and_nothing_is_saved_yet(
 @pytest.mark.parametrize("turn", ["0", "x", "9" * 30])
 def test_a_turn_that_is_no_number_is_refused(world: World, admin: Browser, long: str, turn: str) -> None:
     assert admin.open(f"{admin.base}/sessions/{long}/test-case?turn={turn}").status_code == 400
+
+
+def test_variants_are_added_run_and_removed(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    path = f"/api/v1/test-cases/{case['id']}"
+    row = {"variant": "mail fails", "tool": "send_mail", "call": "1", "kind": "refused", "message": "full"}
+    fault = {"tool": "send_mail", "call": 0, "kind": "refused", "message": "full"}
+
+    sent(admin, case, **{f"fault.{name}": [value] for name, value in row.items()})
+    assert world.get(path).json["variants"] == [{"name": "mail fails", "faults": [fault]}]
+    before = stored(world, case)
+    sent(admin, case)
+    assert stored(world, case) == before
+
+    started = admin.send(f"{admin.base}/test-cases/{case['id']}/replay", variant="mail fails", judging="never")
+    assert started.status_code == 303
+    admin.open(started.headers["Location"])
+    assert "· mail fails" in admin.page
+    assert "call 1 of <code>send_mail</code> (refuses the call)" in admin.page
+
+    sent(admin, case, **{"fault.variant": ["", ""]})
+    assert world.get(path).json["variants"] == []
+
+
+def test_a_fault_of_a_call_that_is_not_recorded_is_shown_again_with_its_path(
+    world: World, admin: Browser, case: dict[str, Any]
+) -> None:
+    path = f"{admin.base}/test-cases/{case['id']}"
+    admin.open(path)
+    row = {"variant": "wrong", "tool": "send_mail", "call": "2", "kind": "empty", "message": ""}
+
+    refused = admin.send(path, **(fields(admin) | {f"fault.{name}": [value] for name, value in row.items()}))
+
+    assert refused.status_code == 400
+    assert "variants.0.faults.0.call: there are 1, counted from 0" in admin.text
+    assert 'value="wrong"' in admin.page
+
+
+def test_a_run_may_require_a_judge_or_ask_none(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    run_all = f"{admin.base}/prompts/{case['promptId']}/test-cases"
+    admin.open(run_all)
+
+    refused = admin.send(run_all, do="all", judging="always")
+    accepted = admin.send(run_all, do="all", judging="never")
+
+    assert (refused.status_code, accepted.status_code) == (400, 303)
+    assert "judge: " in html.unescape(refused.text)

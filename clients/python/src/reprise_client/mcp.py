@@ -34,6 +34,7 @@ def build(instance: Remote) -> Any:
     server = MCPServer("reprise", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     for tool in _reading(tools):
         _add(server, tool, reads=True)
+    _add(server, tools.run_replay, reads=False)
     _add(server, tools.run_gate, reads=False)
     _add(server, tools.cancel_gate, reads=False)
     _add_resources(server, tools)

@@ -124,7 +124,11 @@ def _step(step: Json) -> str:
 def replay(found: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
     head = f"Replay {found['id']} of test case {found['testCaseId']} ({found['testCaseName']}): {found['status']}"
-    text = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason") if found[name])]
+    text = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason", "void") if found.get(name))]
+    text += [
+        f"Failed on purpose: call {each['call']} of {each['tool']}, {each['kind']}" for each in found.get("faults", ())
+    ]
+    text += [f"Violation, {violation['kind']}: {violation['message']}" for violation in found.get("violations", ())]
     for number, turn in enumerate(found["turns"] or (), 1):
         text += [f"\n# Turn {number}\nUser: {turn['user']}", *map(_verdict, turn["steps"])]
         text += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from reprise_formats.experiment_summary import cases_of
 
 from reprise_client import mcp_texts as texts
 from reprise_client.cli.gate_run import ExperimentWatch
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.remote import LOOK_S, UNFINISHED, CouldNotRun, Remote
 from reprise_client.cli.versions import full_hash
 
 PAGE = 20
@@ -122,6 +123,27 @@ class Tools:
         """
         return texts.page(texts.replay(self.instance.get(f"/api/v1/replays/{replay_id}")), offset)
 
+    def run_replay(
+        self,
+        test_case_id: int,
+        variant: str = "",
+        faults: list[dict[str, Any]] | None = None,
+        wait_s: float = WAIT_MAX_S,
+    ) -> str:
+        """Replay a test case with the draft, and read the result; it calls models, which costs money.
+
+        When it goes on after wait_s seconds (50 at most), read_replay returns how it ended.
+        variant: the name of a variant of the test case. faults: recorded calls that fail on purpose, as
+        [{"tool": "refund", "call": 0, "kind": "timeout"}]; call counts from 0, kind is timeout, error, refused, empty
+        or garbage.
+        """
+        body = _given(variant=variant, faults=faults)
+        path = f"/api/v1/replays/{self.instance.post(f'/api/v1/test-cases/{test_case_id}/replays', body)['id']}"
+        until = time.monotonic() + min(max(wait_s, 0), WAIT_MAX_S)
+        while (found := self.instance.get(path))["status"] in UNFINISHED and time.monotonic() < until:
+            time.sleep(LOOK_S)
+        return texts.page(texts.replay(found))
+
     def run_gate(
         self,
         prompt_id: int,
@@ -130,6 +152,7 @@ class Tools:
         baseline: str = "latest",
         detect: float | None = None,
         max_cost: float | None = None,
+        candidates: dict[str, str] | None = None,
         wait_s: float = WAIT_MAX_S,
     ) -> str:
         """Replay the prompt's test cases with a candidate and with a baseline, and report in Markdown if it is worse.
@@ -138,11 +161,11 @@ class Tools:
         seconds (50 at most), read_gate returns how it ended.
         text: the candidate's text; without it the version is played unchanged. version: "draft", "latest", or the first
         digits of a commit hash. baseline: "latest", such digits, or "none". detect: the share of failures that must not
-        slip through (0.5). max_cost: US dollars.
+        slip through (0.25). max_cost: US dollars. candidates: up to 8 texts by name, instead of text; they are ranked.
         """
         path = f"/api/v1/prompts/{prompt_id}/experiments"
         body = {
-            "candidate": self._candidate(prompt_id, text, version),
+            **self._compared(prompt_id, text, version, candidates or {}),
             "baseline": self._baseline(prompt_id, baseline),
             **_given(detect=detect, maxCost=max_cost),
         }
@@ -170,11 +193,16 @@ class Tools:
             return self.instance.draft(prompt_id)[0]
         return self.instance.get(f"/api/v1/prompts/{prompt_id}/versions/{full_hash(self.instance, prompt_id, version)}")
 
-    def _candidate(self, prompt_id: int, text: str, version: str) -> Any:
-        base: Any = "draft"
-        if version != "draft":
-            base = {"commitHash": full_hash(self.instance, prompt_id, version)}
-        return {"base": base, "value": text} if text else base
+    def _compared(self, prompt_id: int, text: str, version: str, candidates: Mapping[str, str]) -> dict[str, Any]:
+        """Return the fields of an experiment that name what is compared with the baseline."""
+        base = version if version == "draft" else full_hash(self.instance, prompt_id, version)
+        if candidates:
+            if text:
+                raise CouldNotRun("Send text or candidates, not both.")
+            return {"candidates": [{"name": name, "base": base, "value": each} for name, each in candidates.items()]}
+        if text:
+            return {"candidate": {"base": base, "value": text}}
+        return {"candidate": base if base == "draft" else {"commitHash": base}}
 
     def _baseline(self, prompt_id: int, name: str) -> Any:
         if name in ("latest", "none"):

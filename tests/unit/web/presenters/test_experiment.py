@@ -64,7 +64,7 @@ def test_without_other_models_nothing_is_compared() -> None:
 
 def test_a_test_case_that_broke_a_rule_is_marked() -> None:
     violation = {"testCaseId": 2, "replayId": 9, "message": ""}
-    assert ShownExperiment(experiment([PASSING, WORSE], violations=[violation])).broken == {2}
+    assert ShownExperiment(experiment([PASSING, WORSE], violations=[violation])).broken == {(2, None)}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_several_candidates_are_compared_test_by_test() -> None:
 
 def test_every_field_of_the_form_reaches_the_api() -> None:
     values = {"candidate": HASH, "baseline": "none", "detect": "0.2", "maxCost": " 1.5 ", "min": "3", "max": "9"}
-    values |= {"minPassRate": "90", "maxSlowdown": "2", "fresh": "1", "judge": "never"}
+    values |= {"minPassRate": "90", "minJudgeCaught": "70", "maxSlowdown": "2", "fresh": "1", "judge": "never"}
     form = Form({**{name: [value] for name, value in values.items()}, "case": ["7", "8"], "model": ["a", "b"]})
 
     assert fields_of(form).more
@@ -147,6 +147,7 @@ def test_every_field_of_the_form_reaches_the_api() -> None:
         "detect": 0.2,
         "maxCost": 1.5,
         "minPassRate": 0.9,
+        "minJudgeCaught": 0.7,
         "maxSlowdown": 2.0,
         "repeats": {"min": 3, "max": 9},
         "reuse": False,

@@ -58,6 +58,8 @@ def _of_model(model: ModelRef, details: Mapping[str, Any], config: ModelConfig) 
     if "temperature with top_p" in refused and None not in (config.temperature, config.top_p):
         yield "top_p", f"{model.name} accepts either temperature or top_p."
     effort = config.reasoning_effort
+    if "top_p with reasoning" in refused and config.top_p is not None and effort != "none":
+        yield "top_p", f"{model.name} accepts it only with reasoning_effort none."
     if effort is None:
         return
     capabilities = details.get("capabilities")

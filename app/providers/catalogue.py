@@ -22,7 +22,7 @@ SHIPPED = Path(__file__).with_name("catalogue.toml")
 
 Capability = Literal["image", "pdf", "tools", "json", "json_schema", "reasoning"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
-Refused = Literal["temperature with top_p", "top_p", "stop", "seed"]
+Refused = Literal["temperature with top_p", "top_p with reasoning", "top_p", "stop", "seed"]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 

@@ -126,8 +126,8 @@ def _state(vendor: Vendor, config: ModelConfig, message: Message) -> dict[str, A
 
     Source: https://api-docs.deepseek.com/guides/thinking_mode#tool-calls.
     """
-    state = encoding.own_state(vendor, message.vendor_state)
-    return {"reasoning_content": state.get("reasoning_content")} if state and config.tools else {}
+    thoughts = encoding.own_state(vendor, message.vendor_state).get("reasoning_content")
+    return {"reasoning_content": thoughts} if thoughts and config.tools else {}
 
 
 def _part(vendor: Vendor, file: File) -> dict[str, Any]:

@@ -56,6 +56,7 @@ VENDORS: dict[str, VendorProfile] = {
         title="OpenAI",
         base_url="https://api.openai.com/v1",
         images=_PNG_JPEG_WEBP | {"image/gif"},
+        state_key="openai",
         knows_max_tokens=True,
         stops_max=4,
         tool_name="[a-zA-Z0-9_-]{1,64}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from app.providers import anthropic_wire, google_wire, openai_wire
+from app.providers import anthropic_wire, google_wire, openai_wire, responses_wire
 from app.providers.decoding import Decoder
 from app.providers.types import ModelRequest
 from app.providers.vendors import VENDORS, WireFormat
@@ -36,6 +36,11 @@ WIRES: Mapping[WireFormat, Wire] = {
 }
 
 
+RESPONSES = responses_wire.ResponsesWire()
+
+
 def wire_of(request: ModelRequest) -> Wire:
-    """Return the format of the request's vendor."""
+    """Return the format of the request's vendor, or the other one of OpenAI's where the request needs it."""
+    if responses_wire.needs_responses(request):
+        return RESPONSES
     return WIRES[VENDORS[request.model.vendor].wire]

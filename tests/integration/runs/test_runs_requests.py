@@ -78,3 +78,18 @@ def test_strict_tools_are_sent_as_such(world, upstream, model, sent):
         tools = [{"name": "look", "parameters": {"type": "object"}, "strict": strict}]
         run(world, prompt(world, model=model, languageModelConfig={"tools": tools}))
         assert (sent in json.dumps(upstream.requests[-1].body)) is strict
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_tools_reach_models_that_reason(world, upstream, ask):
+    tools = [{"name": "look", "parameters": {"type": "object"}}]
+    prompt_id = prompt(world, model="gpt-6.1-sol", languageModelConfig={"tools": tools, "reasoning_effort": "high"})
+    upstream.script(Reply(text="Let me see.", tool_calls=[("look", {"n": 1})], reasoning_tokens=3))
+
+    answer = ask(world, prompt_id)
+
+    sent = upstream.requests[-1]
+    assert sent.path.endswith("/responses")
+    assert (sent.body["reasoning"], sent.body["tools"][0]["name"]) == ({"effort": "high"}, "look")
+    kept = world.get(f"/api/v1/runs/{answer.headers['X-Run-Id']}").json
+    assert (kept["answer"], [call["name"] for call in kept["toolCalls"]]) == ("Let me see.", ["look"])

@@ -77,6 +77,7 @@ def test_what_the_vendor_documents_is_accepted(vendor: str, config: dict[str, An
         ({"refuses": ["stop"]}, {"stop": ("a",)}, "stop"),
         ({"refuses": ["seed"]}, {"seed": 0}, "seed"),
         ({"refuses": ["temperature with top_p"]}, {"temperature": 0.2, "top_p": 0.9}, "top_p"),
+        ({"refuses": ["top_p with reasoning"]}, {"top_p": 0.9}, "top_p"),
         ({"capabilities": ["tools"]}, {"reasoning_effort": "low"}, "reasoning_effort"),
         ({"efforts": ["low", "high"]}, {"reasoning_effort": "none"}, "reasoning_effort"),
     ],
@@ -92,6 +93,10 @@ def test_what_the_model_refuses_is_refused_by_its_key(
 @pytest.mark.parametrize("config", [{"temperature": 0.2}, {"top_p": 0.9}, {}])
 def test_one_of_temperature_and_top_p_is_accepted(config: dict[str, Any]) -> None:
     check("ANTHROPIC", details={"refuses": ["temperature with top_p"]}, **config)
+
+
+def test_top_p_is_accepted_by_a_model_that_does_not_reason() -> None:
+    check("OPENAI", details={"refuses": ["top_p with reasoning"]}, top_p=0.9, reasoning_effort="none")
 
 
 def test_builtin_models_accept_any_configuration() -> None:

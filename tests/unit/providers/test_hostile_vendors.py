@@ -16,6 +16,7 @@ from app.providers.anthropic_wire import AnthropicDecoder
 from app.providers.decoding import Decoder
 from app.providers.google_wire import GoogleDecoder
 from app.providers.openai_wire import OpenAIDecoder
+from app.providers.responses_wire import ResponsesDecoder
 from app.providers.types import ModelConfig, ModelRef, ModelRequest
 from app.providers.vendors import VENDORS
 from app.providers.wires import wire_of
@@ -265,3 +266,49 @@ def test_googles_format(intended: Intended) -> None:
     events.append(google_response(intended, [], "STOP"))
     answer = whole(GoogleDecoder(), google_response(intended, parts, "STOP"))
     check_both(intended, answer, streamed(GoogleDecoder(), iter(events)), intended.tokens)
+
+
+def responses_items(intended: Intended) -> list[dict[str, Any]]:
+    summary = [{"type": "summary_text", "text": piece} for piece in intended.reasoning]
+    content = [{"type": "output_text", "text": piece} for piece in intended.text]
+    return [
+        {"type": "reasoning", "summary": summary, "encrypted_content": "x"},
+        *({"type": "message", "content": [part], **intended.more} for part in content),
+        *(
+            {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments if intended.as_objects else json.dumps(call.arguments),
+            }
+            for call in intended.calls
+        ),
+    ]
+
+
+def responses_events(intended: Intended, response: dict[str, Any]) -> Iterator[Any]:
+    yield {"type": "response.created", "response": {"status": "in_progress", "output": []}}
+    if intended.in_parts:
+        for piece in intended.reasoning:
+            yield {"type": "response.reasoning_summary_text.delta", "delta": piece}
+        for piece in intended.text:
+            yield {"type": "response.output_text.delta", "delta": piece}
+    if intended.repeats or intended.in_parts:
+        for item in response["output"]:
+            yield {"type": "response.output_item.done", "item": item}
+    yield {"type": "response.completed", "response": response}
+
+
+@settings(max_examples=150)
+@given(answers())
+def test_the_format_of_responses(intended: Intended) -> None:
+    tokens = intended.tokens
+    usage = {
+        "input_tokens": tokens.prompt,
+        "input_tokens_details": {"cached_tokens": tokens.cache_read},
+        "output_tokens": tokens.completion,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }
+    response = {"status": "completed", "output": responses_items(intended), "usage": usage, "error": None}
+    answer = whole(ResponsesDecoder(), response)
+    check_both(intended, answer, streamed(ResponsesDecoder(), responses_events(intended, response)), tokens)

@@ -28,6 +28,8 @@ TOKENS_MAX = 2**31 - 1
 ANSWER_MAX = 6_000_000
 """Bytes of an answer's JSON, escapes included: less than a database accepts in one packet."""
 CALLS_MAX = 1000
+CALL_ID_MAX = 255
+"""Characters of a call's id, as in the history of a run. A longer one is replaced."""
 
 Finish = Literal["stop", "length", "refused"]
 
@@ -91,11 +93,11 @@ class AnswerBuilder:
         return answer
 
     def _decoded_calls(self) -> Iterator[ToolCall]:
-        """Yield the calls in order. A call without an id, or with the id of an earlier one, gets another id."""
+        """Yield the calls in order. A call without an id, with the id of an earlier one or a long one gets another."""
         sent, given = {storable_text(call.id) for call in self.calls.values()}, {""}
         for number, (_, call) in enumerate(sorted(self.calls.items()), 1):
             call_id = storable_text(call.id)
-            if call_id in given:
+            if call_id in given or len(call_id) > CALL_ID_MAX:
                 free = (made for made in _numbered(f"call_{number}") if made not in sent and made not in given)
                 call_id = next(free)
             given.add(call_id)

@@ -23,7 +23,8 @@ class SentToolCallSchema(StrictSchema):
     command: ClassVar = ToolCall
 
     id = Text(required=True, minimum=1, maximum=ID_MAX)
-    name = Text(required=True, minimum=1, maximum=ID_MAX)
+    # Empty for a call that a model made without a name.
+    name = Text(required=True, maximum=ID_MAX)
     arguments = fields.Raw(required=True, allow_none=True, validate=check_values)
 
 

@@ -93,3 +93,35 @@ def test_tools_reach_models_that_reason(world, upstream, ask):
     assert (sent.body["reasoning"], sent.body["tools"][0]["name"]) == ({"effort": "high"}, "look")
     kept = world.get(f"/api/v1/runs/{answer.headers['X-Run-Id']}").json
     assert (kept["answer"], [call["name"] for call in kept["toolCalls"]]) == ("Let me see.", ["look"])
+
+
+CALLS = [
+    {"id": "a", "function": {"name": "look", "arguments": '{"n": 1}'}},
+    {"id": "a", "function": {"name": "look", "arguments": {"n": 18446744073709551616}}},
+    {"id": "", "function": {"name": "look", "arguments": '{"n": '}},
+    {"function": {"name": "", "arguments": "[1]"}},
+    {"id": "x" * 300, "function": {"name": "a.b/c", "arguments": None}},
+]
+NEXT = ["gpt-4o-mini", "claude-haiku-4-5", "gemini-2.5-flash", "gpt-6-luna", "local"]
+
+
+@pytest.mark.parametrize("model", NEXT)
+def test_any_calls_are_stored_shown_and_sent_again_to_any_vendor(world, upstream, model):
+    add_model(world, upstream)
+    message = {"choices": [{"message": {"content": None, "tool_calls": CALLS}, "finish_reason": "tool_calls"}]}
+    upstream.script(Reply(raw=json.dumps(message).encode()))
+    answer = run(world, prompt(world, model="gpt-4o-mini"))
+    calls = world.get(f"/api/v1/runs/{answer.headers['X-Run-Id']}").json["toolCalls"]
+    assert [call["arguments"] for call in calls] == [{"n": 1}, {"n": "18446744073709551616"}, '{"n": ', [1], {}]
+    assert len({call["id"] for call in calls}) == len(CALLS)
+
+    history = [
+        {"role": "user", "text": "Where?"},
+        {"role": "assistant", "text": "", "toolCalls": calls},
+        *({"role": "tool", "text": f"result {n}", "toolCallId": call["id"]} for n, call in enumerate(calls)),
+    ]
+    again = run(world, prompt(world, model=model), history=history)
+
+    assert again.status_code == 200, again.text
+    sent = json.dumps(upstream.requests[-1].body)
+    assert all(f"result {number}" in sent for number in range(len(CALLS)))

@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --no-compile $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-unit test-mysql test-js image-test check check-js clients clients-python clients-js audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -28,6 +28,9 @@ test: $(VENV)/test.stamp test-mysql test-js ## Run all tests; ARGS="-k name" to 
 test-unit: $(VENV)/test.stamp ## Run the fast unit tests, which need no server and no browser
 	@exec $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --hypothesis-profile dev \
 		-m "not slow and not services and not browser and not program" tests/unit $(ARGS)
+
+test-weekly: $(VENV)/test.stamp ## Run agents on libraries that are too large to install for each test run
+	@WEEKLY=1 $(BIN)/python -m pytest -m weekly $(ARGS)
 
 # The driver compiles only with the headers. Without them, the test run's summary lists the skipped tests.
 test-mysql: $(VENV)/test.stamp

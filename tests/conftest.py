@@ -137,10 +137,12 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that ask for a server: `-m "not services"` leaves them out.
+    """Marks tests that ask for a server: `-m "not services"` leaves them out. Leaves weekly tests out by default.
 
     Unit tests come first, while no server or worker of other tests is idle beside them: that costs processor time too.
     """
+    if not os.environ.get("WEEKLY"):
+        items[:] = [item for item in items if not item.get_closest_marker("weekly")]
     items.sort(key=lambda item: ("tests/unit/" not in item.path.as_posix(), item.path.name not in WAITING))
     for item in items:
         if NEEDS & set(getattr(item, "fixturenames", ())):

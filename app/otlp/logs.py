@@ -23,7 +23,8 @@ from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
-from app.otlp.normalise.genai import CONTENTS, DETAILS
+from app.otlp.normalise.frameworks import CODE_EVENTS
+from app.otlp.normalise.genai import CONTENTS, DETAILS, EXCEPTION
 from app.otlp.normalise.messages import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
@@ -163,7 +164,9 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
         raise BadRecord("attributes must be a list of {key, value} objects")
     listed = listed or []
     named = attributes(listed)
-    name = fields.get("eventName") or named.get("event.name") or named.get("event_name")
+    body = any_value(fields.get("body"))
+    named_so = fields.get("eventName") or named.get("event.name") or named.get("event_name")
+    name = body if isinstance(body, str) and body in CODE_EVENTS else named_so
     if trace_id is None or span_id is None or not isinstance(name, str) or not _is_kept(name):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
@@ -176,12 +179,12 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
 
 
 def _is_kept(name: str) -> bool:
-    return name == EVALUATION or is_content(name)
+    return name in (EVALUATION, EXCEPTION) or is_content(name)
 
 
 def is_content(name: str) -> bool:
     """Return whether an event of this name has content of a model call."""
-    return name in DETAILS or name in CONTENTS or role_of_event(name) is not None
+    return name in DETAILS or name in CONTENTS or name in CODE_EVENTS or role_of_event(name) is not None
 
 
 def _named_prompt(named: Mapping[str, Any]) -> int | None:

@@ -39,7 +39,11 @@ SWITCHES: tuple[tuple[str, str], ...] = (
         "Experimental.Microsoft.",
         "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, or EnableSensitiveData in UseOpenTelemetry",
     ),
-    ("com.anthropic.claude_code", "set OTEL_LOG_USER_PROMPTS=1, OTEL_LOG_TOOL_DETAILS=1 and OTEL_LOG_TOOL_CONTENT=1"),
+    (
+        "com.anthropic.claude_code",
+        "set OTEL_LOG_USER_PROMPTS=1, OTEL_LOG_TOOL_DETAILS=1, OTEL_LOG_TOOL_CONTENT=1, OTEL_LOG_ASSISTANT_RESPONSES=1 "
+        "and OTEL_LOGS_EXPORTER=otlp",
+    ),
     ("com.anthropic.sdk.", "set ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
     ("agent_framework", "set ENABLE_SENSITIVE_DATA=true"),
     ("pydantic-ai", "use InstrumentationSettings(include_content=True)"),

@@ -158,8 +158,10 @@ def read_turn(
 
 def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> TurnSpan:
     full = read_span(bytes(stored.raw))
-    if recorded and not any(is_content(name) for name, _ in full.events):
-        full = replace(full, events=[*full.events, *recorded])
+    if recorded:
+        has_content = any(is_content(name) for name, _ in full.events)
+        more = [event for event in recorded if not (has_content and is_content(event[0]))]
+        full = replace(full, events=[*full.events, *more])
     normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo))
     span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
     if normal.is_chat:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from app.otlp.normalise import Messages, ToolResponse, ToolUse
+from app.otlp.normalise.genai import EXCEPTION
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, CalledModel
@@ -152,7 +153,7 @@ def span_error(span: TurnSpan) -> str:
 def exception(span: TurnSpan) -> str | None:
     """Return the message of the last exception event, else its type."""
     for name, attributes in reversed(span.full.events):
-        if name == "exception":
+        if name in ("exception", EXCEPTION):
             message: Any = attributes.get("exception.message") or attributes.get("exception.type")
             return str(message) if message else None
     return None

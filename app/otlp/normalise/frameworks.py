@@ -43,6 +43,9 @@ class SpringAI(Convention):
 _SCOPE = "claude_code."
 _CODE_TYPES = {"llm_request": CHAT, "tool": TOOL, "interaction": AGENT}
 _REDACTED = "<REDACTED>"
+_QUESTION, _ANSWER = "claude_code.user_prompt", "claude_code.assistant_response"
+CODE_EVENTS = frozenset({_QUESTION, _ANSWER})
+"""The log records with words. The body of a record is its full name; its attribute `event.name` lacks the prefix."""
 # What the details of a tool's call are named in its span, and in the call.
 _DETAILS = {
     "full_command": "command",
@@ -72,10 +75,14 @@ class ClaudeCode(Convention):
         return None if counts == [None] * 3 else sum(count or 0 for count in counts)
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        return _said(span, "user_prompt", "user")
+        return _said(span.text("user_prompt"), "user") or _said(_logged(span, _QUESTION, "prompt"), "user")
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return _said(span, "response.model_output", "assistant")
+        recorded = _said(span.text("response.model_output"), "assistant")
+        # The span has no calls. Text before a tool is no answer.
+        if recorded or span.text("stop_reason") == "tool_use":
+            return recorded
+        return _said(_logged(span, _ANSWER, "response"), "assistant")
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
@@ -94,9 +101,14 @@ def _tool_output(span: SpanView) -> Any:
     return next((found[key] for found in recorded for key in _OUTPUTS if found.get(key) is not None), None)
 
 
-def _said(span: SpanView, key: str, role: str) -> Messages | None:
-    text = span.text(key)
+def _said(text: str | None, role: str) -> Messages | None:
     return None if text is None or text == _REDACTED else (NormalisedMessage(role, text),)
+
+
+def _logged(span: SpanView, name: str, key: str) -> str | None:
+    """Return the text of the last log record of this name that has one."""
+    texts = (attributes.get(key) for event, attributes in reversed(span.events) if event == name)
+    return next((text for text in texts if isinstance(text, str) and text), None)
 
 
 class SpanKind(OpenInference):

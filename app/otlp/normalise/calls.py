@@ -7,6 +7,14 @@ from typing import Any
 from app.chat import ToolCall
 from app.values.json import json_or_text
 
+# Items of OpenAI's Responses for tools that OpenAI runs. Each has the call and its result; only `mcp_call` has a name.
+HOSTED_ITEMS = {
+    "web_search_call": "web_search",
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "mcp_call": "mcp",
+}
+HOSTED_KINDS = tuple(HOSTED_ITEMS)
 CALL_KINDS = (
     "tool_call",
     "tool-call",
@@ -17,8 +25,10 @@ CALL_KINDS = (
     "toolUse",
     "server_tool_call",
     "server_tool_use",
+    *HOSTED_ITEMS,
 )
-_HOSTED = ("server_tool_call", "server_tool_use")
+_HOSTED = ("server_tool_call", "server_tool_use", *HOSTED_ITEMS)
+_ABOUT_ITEMS = ("action", "queries", "code")  # the arguments of an item without `arguments`
 _NAME = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
 _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
@@ -37,11 +47,15 @@ def read_call(part: Any) -> ToolCall | None:
 
 
 def _call(fields: dict[str, Any]) -> ToolCall | None:
-    name = _first(fields, _NAME)
+    kind = fields.get("type")
+    item = HOSTED_ITEMS.get(kind) if isinstance(kind, str) else None
+    name = _first(fields, _NAME) or item
     if not isinstance(name, str) or not name:
         return None
-    hosted = fields.get("type") in _HOSTED
-    return ToolCall(_id(fields), name, json_or_text(_first(fields, _ARGUMENTS)), hosted=hosted)
+    arguments = json_or_text(_first(fields, _ARGUMENTS))
+    if item and arguments is None:
+        arguments = {key: fields[key] for key in _ABOUT_ITEMS if fields.get(key) is not None}
+    return ToolCall(_id(fields), name, arguments, hosted=kind in _HOSTED)
 
 
 def _id(fields: dict[str, Any]) -> str:

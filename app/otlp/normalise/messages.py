@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from app.chat import ToolCall
-from app.otlp.normalise.calls import CALL_KINDS, read_call
+from app.otlp.normalise.calls import CALL_KINDS, HOSTED_KINDS, read_call
 from app.otlp.normalise.media import Media, read_media, unknown_part
 from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
 from app.values.json import json_container, json_or_text
@@ -142,7 +142,7 @@ def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
             if call
             else NormalisedMessage("tool", responses=_those(response))
         ]
-    return [_read_message(item, role)]
+    return [_read_message(item, "assistant" if item.get("type") in HOSTED_KINDS else role)]
 
 
 def _those(response: ToolResponse | None) -> tuple[ToolResponse, ...]:
@@ -272,6 +272,8 @@ def _read_part(part: Any, parts: ContentParts) -> None:
     elif (response := read_response(part)) is not None:
         parts.responses.append(response)
         parts.media += _media_in(response.result)
+        if kind in HOSTED_KINDS and (call := read_call(part)) is not None:
+            parts.calls.append(call)
     elif (call := read_call(part)) is not None:
         parts.calls.append(call)
     elif (media := read_media(part) or unknown_part(part)) is not None:

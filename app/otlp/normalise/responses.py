@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from app.otlp.normalise.calls import HOSTED_KINDS
 from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, unwrapped_json
 
@@ -18,12 +19,13 @@ _KINDS = (
     "function_call_output",
     "function_response",
     "server_tool_call_response",
+    *HOSTED_KINDS,
 )
 _WRAPPERS = ("functionResponse", "function_response", "toolResponse", "toolResult", "server_tool_call_response")
 _OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _IDS = (*_OWN_IDS, "id", "ref")
 _NAMES = ("name", "toolName", "tool_name")
-_VALUES = ("response", "result", "output", "content", "structuredContent")
+_VALUES = ("response", "result", "output", "content", "structuredContent", "outputs", "results")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", None)
 # The AI SDK writes the kind of a result with it.
 _TYPED = {"text": False, "json": False, "content": False, "error-text": True, "error-json": True}

@@ -99,10 +99,15 @@ def _twins(rows: Sequence[TestCaseRow]) -> set[int]:
 
 
 def _extent(row: TestCaseRow) -> str:
-    """Return the numbers of played turns and checked steps in words."""
+    """Return the numbers of played turns, checked steps and variants in words, and whether it is played in part."""
     case = load_case(row.document)
     checked = sum(step.checked for turn in case.played for step in turn.steps)
-    return f"{plural(len(case.played), 'turn')}, {plural(checked, 'checked step')}"
+    parts = [plural(len(case.played), "turn"), plural(checked, "checked step")]
+    if case.variants:
+        parts.append(plural(len(case.variants), "variant"))
+    if case.accept_partial:
+        parts.append("played without all that the recorded model saw")
+    return ", ".join(parts)
 
 
 class WriteTestCase(PromptPage):

@@ -300,3 +300,12 @@ def test_a_run_may_require_a_judge_or_ask_none(world: World, admin: Browser, cas
 
     assert (refused.status_code, accepted.status_code) == (400, 303)
     assert "judge: " in html.unescape(refused.text)
+
+
+def test_the_list_shows_variants_and_what_is_played_in_part(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    variant = {"name": "mail fails", "faults": [{"tool": "send_mail", "call": 0, "kind": "error"}]}
+    world.patch(f"/api/v1/test-cases/{case['id']}", json={"variants": [variant], "acceptPartial": True})
+
+    admin.open(f"{admin.base}/prompts/{case['promptId']}/test-cases")
+
+    assert "1 variant, played without all that the recorded model saw" in admin.page

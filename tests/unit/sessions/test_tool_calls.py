@@ -360,3 +360,67 @@ def test_the_text_beside_a_call_that_the_vendor_ran_is_the_answer(kind: str) -> 
 
     assert (call_step.name, call_step.hosted) == ("web_search", True)
     assert (answer.kind, answer.text, answer.hosted) == ("answer", "Open from 9 to 5.", False)
+
+
+SEARCHED = {"type": "search", "query": "hours"}
+ITEMS: list[tuple[dict[str, Any], str, Any, Any, str | None]] = [
+    (
+        {"type": "web_search_call", "id": "w1", "status": "completed", "action": SEARCHED},
+        "web_search",
+        {"action": SEARCHED},
+        None,
+        None,
+    ),
+    (
+        {"type": "file_search_call", "id": "f1", "queries": ["hours"], "results": [{"file_id": "x", "text": "9 to 5"}]},
+        "file_search",
+        {"queries": ["hours"]},
+        [{"file_id": "x", "text": "9 to 5"}],
+        None,
+    ),
+    (
+        {"type": "code_interpreter_call", "id": "c1", "code": "1+1", "outputs": [{"type": "logs", "logs": "2"}]},
+        "code_interpreter",
+        {"code": "1+1"},
+        [{"type": "logs", "logs": "2"}],
+        None,
+    ),
+    (
+        {
+            "type": "mcp_call",
+            "id": "m1",
+            "name": "find",
+            "arguments": '{"id": 1}',
+            "output": "open",
+            "server_label": "shop",
+        },
+        "find",
+        {"id": 1},
+        "open",
+        None,
+    ),
+    (
+        {"type": "mcp_call", "id": "m1", "name": "find", "arguments": "{}", "error": "denied"},
+        "find",
+        {},
+        None,
+        "denied",
+    ),
+]
+
+
+@pytest.mark.parametrize(("item", "name", "arguments", "result", "error"), ITEMS)
+@pytest.mark.parametrize("as_part", [False, True])
+def test_tools_that_openai_runs_are_hosted_calls_with_their_results(
+    item: dict[str, Any], name: str, arguments: Any, result: Any, error: str | None, as_part: bool
+) -> None:
+    text = {"type": "output_text", "text": "Open from 9 to 5."}
+    outputs = [{"role": "assistant", "content": [item, text]}]
+    if not as_part:
+        outputs = [item, {"type": "message", "role": "assistant", "content": [text]}]
+
+    call_step, answer = steps_of(chat(1, [Q], outputs))
+
+    assert (call_step.name, call_step.arguments, call_step.hosted) == (name, arguments, True)
+    assert (call_step.result, call_step.error) == (result, error)
+    assert (answer.kind, answer.text) == ("answer", "Open from 9 to 5.")

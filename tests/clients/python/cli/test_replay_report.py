@@ -245,3 +245,13 @@ def test_a_replay_with_faults_names_the_calls_that_failed_on_purpose() -> None:
     failed = ReplayOutcome(1, "Refund", {**(FAILED.replay or {}), "faults": [fault]})
 
     assert next(details(failed)) == "  failed on purpose: call 2 of refund, timeout"
+
+
+def test_a_replay_that_passed_without_all_that_the_recorded_model_saw_shows_that_in_junit() -> None:
+    fidelity = {"complete": False, "missing": [{"kind": "image", "turn": 1, "message": "an image is lacking"}]}
+    passed = outcome("passed", acceptedPartial=True, fidelity=fidelity)
+
+    shown = ElementTree.fromstring(junit(3, [passed])).findtext(".//system-out")
+
+    assert shown == "  played without all that the recorded model saw: turn 2: an image is lacking"
+    assert ElementTree.fromstring(junit(3, [outcome("passed")])).find(".//system-out") is None

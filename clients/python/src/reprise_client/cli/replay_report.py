@@ -69,6 +69,11 @@ def _endings(outcome: ReplayOutcome, replay: dict[str, Any]) -> Iterator[str]:
         yield f"  stopped: {replay['stopReason']}"
     if void := replay.get("void"):
         yield f"  void: {void}"
+    yield from _lacking(replay)
+
+
+def _lacking(replay: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a replay could not show the model, if it was played nevertheless."""
     if replay.get("acceptedPartial"):
         lacking = [f"turn {gap['turn'] + 1}: {gap['message']}" for gap in replay["fidelity"]["missing"]]
         yield f"  played without all that the recorded model saw: {visible('; '.join(lacking[:5]))}"
@@ -107,6 +112,8 @@ def junit(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
             message = "; ".join([*(each["message"] for each in _violations(outcome)), headline(outcome)])
             problem = ElementTree.SubElement(case, kind, message=legal(message), type=outcome.status)
             problem.text = legal("\n".join(details(outcome)))
+        elif lacking := list(_lacking(outcome.replay or {})):
+            ElementTree.SubElement(case, "system-out").text = legal("\n".join(lacking))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)

@@ -20,6 +20,7 @@ from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, SESSION_COO
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 from app.web.visit import Visit
+from app.web.zones import read_zone
 
 # The largest form for visitors who are not signed in: an e-mail address, a password, a name.
 PUBLIC_FORM_BYTES = 8 * 1024
@@ -57,6 +58,7 @@ class Admission:
         visit = Visit(
             csrf=csrf_token(secret),
             path=req.path,
+            zone=read_zone(req),
             query={name: value if isinstance(value, str) else value[-1] for name, value in req.params.items()},
             session=session,
             origin=SignInOrigin(req.remote_addr, req.cookies.get(DEVICE_COOKIE, "")),

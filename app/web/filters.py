@@ -15,6 +15,7 @@ from reprise_formats.formats import duration, number, percent, plural, short, us
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
 from app.web import labels
+from app.web.zones import local
 
 _BYTES = ("bytes", "kB", "MB", "GB", "TB")
 _AGES = (("day", 86_400), ("hour", 3_600), ("minute", 60))
@@ -29,7 +30,14 @@ def size(count: int) -> str:
 
 
 def exact(when: datetime) -> str:
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    """Format a time to the second, with the abbreviation of its zone, or its distance from UTC."""
+    return f"{local(when):%Y-%m-%d %H:%M:%S} {zone_name(when)}"
+
+
+def zone_name(when: datetime) -> str:
+    """Return the abbreviation of the shown zone at a time: CET; UTC+03 for zones that have none."""
+    name = local(when).tzname() or "UTC"
+    return f"UTC{name}" if name[0] in "+-" else name
 
 
 def from_ns(ns: int) -> datetime:
@@ -37,16 +45,30 @@ def from_ns(ns: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ns // 1_000_000)
 
 
-def relative_to(now: Callable[[], datetime]) -> Callable[[datetime], str]:
-    """Return a filter that formats a time relative to now: 5 minutes ago, in 2 days."""
+def clock_of(now: Callable[[], datetime]) -> Callable[[datetime], str]:
+    """Return a filter that formats a time as day and minute: 9 Mar, 14:05. Times of other years have the year."""
 
-    def relative(when: datetime) -> str:
+    def clock(when: datetime) -> str:
+        shown = local(when)
+        year = "" if shown.year == local(now()).year else f" {shown.year}"
+        return f"{shown.day} {shown:%b}{year}, {shown:%H:%M}"
+
+    return clock
+
+
+def relative_to(now: Callable[[], datetime]) -> Callable[..., str]:
+    """Return a filter that formats a time relative to now: 5 minutes ago, in 2 days.
+
+    After 30 days it returns the date, unless `dated` is False.
+    """
+
+    def relative(when: datetime, *, dated: bool = True) -> str:
         seconds = (now() - when).total_seconds()
         count = abs(seconds)
         if count < 45:
             return "just now" if seconds >= 0 else "in a moment"
-        if count >= 30 * 86_400:
-            return f"{when.day} {when:%b %Y}"
+        if dated and count >= 30 * 86_400:
+            return f"{local(when).day} {local(when):%b %Y}"
         for noun, length in _AGES:
             if count >= length * 0.95:
                 distance = plural(max(1, round(count / length)), noun)
@@ -85,5 +107,5 @@ def host(url: str) -> str:
 
 
 _NUMBERS = (duration, number, percent, plural, size, usd)
-_ALL = (*_NUMBERS, cost, exact, failing, from_ns, host, iso, model, pretty, short, tool_name)
+_ALL = (*_NUMBERS, cost, exact, failing, from_ns, host, iso, model, pretty, short, tool_name, zone_name)
 FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from marshmallow import Schema
 
@@ -18,6 +18,7 @@ Query = Mapping[str, str]
 PAGES_REMEMBERED = 30
 """Previous pages that an address remembers. A cursor leads only forward, so going back needs earlier cursors."""
 _BETWEEN_CURSORS = "~"
+_SESSIONS = "sessions?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,39 @@ def _page(filters: Mapping[str, str], cursor: str, before: Sequence[str]) -> str
     return "?" + urlencode({**filters, "cursor": cursor, **back})
 
 
-def list_query(query: Query) -> str:
-    """Return the query that leads from an entry's page back to the list; "" for the unfiltered first page."""
-    return urlencode({"list": urlencode(query)}) if query else ""
+@dataclass(frozen=True, slots=True)
+class ListOrigin:
+    """The list that led to an entry, with its query: the sessions of a project, or the log of the entry's prompt.
+
+    Addresses of entries have it as `list`: `sessions?errors=true` for sessions, `status=ok` for a log.
+    """
+
+    query: str = ""
+    of_sessions: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> ListOrigin:
+        query = text.removeprefix(_SESSIONS)
+        return cls(query, of_sessions=query != text)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return dict(parse_qsl(self.query))
+
+    @property
+    def address(self) -> str:
+        """The end of the list's address; "" for the unfiltered first page."""
+        return f"?{self.query}" if self.query else ""
+
+    @property
+    def to_entry(self) -> str:
+        """The end of an entry's address that leads back to the list; "" for the unfiltered first page of the log."""
+        text = f"{_SESSIONS if self.of_sessions else ''}{self.query}"
+        return "?" + urlencode({"list": text}) if text else ""
+
+    def at(self, href: str) -> ListOrigin:
+        """Return another page of the list."""
+        return replace(self, query=href.removeprefix("?"))
 
 
 @dataclass(frozen=True, slots=True)

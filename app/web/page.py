@@ -18,6 +18,7 @@ from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import StartedSession
 from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
 from app.web.visit import Visit
+from app.web.zones import shown_in
 from app.wiring.container import Container
 
 # In elements with `data-base-url` the browser's script replaces this text by the address of the site.
@@ -143,7 +144,9 @@ class Page:
         resp.status = status_of(reply.problem) if reply.problem else falcon.HTTP_200
         resp.content_type = falcon.MEDIA_HTML
         template = self.site.templates.get_template(reply.template)
-        resp.text = template.render(visit=visit, section=self.section, page=SimpleNamespace(**reply.values))
+        with shown_in(visit.zone):
+            values = {"section": self.section} | reply.values
+            resp.text = template.render(visit=visit, section=values["section"], page=SimpleNamespace(**reply.values))
         return None
 
     def _redirect(self, req: falcon.Request, resp: falcon.Response, reply: Redirect) -> None:

@@ -52,7 +52,7 @@ def environment(*, assets: Assets, now: Now) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters.update(filters.FILTERS, relative=filters.relative_to(now))
+    templates.filters.update(filters.FILTERS, relative=filters.relative_to(now), clock=filters.clock_of(now))
     templates.globals.update(asset=assets.url, KEYS=KEYS, bars=bars, draw_chart=chart, share=share, block=block)
     templates.globals.update(labels=labels, navigation=navigation)
     return templates

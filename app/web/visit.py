@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from urllib.parse import urlencode
 
 from app.errors import Forbidden, Invalid, ServiceError, require
 from app.models.audit_log import Actor
@@ -12,21 +14,23 @@ from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import Viewer
 from app.web.cookies import Flash
 from app.web.forms import Form
-from app.web.lists import Pages, list_query, pages_of
+from app.web.lists import ListOrigin, Pages, pages_of
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
     """What the middleware knows about a request. Templates see it as `visit`.
 
-    `csrf` is the token that forms must contain. `viewer` is None without a sign-in. `project` is the project in the
-    address; on pages without one it is the viewer's first project, or None. Admins of the organization `operators`
-    operate the instance. `query` has the last value of each field. `session` is the browser's session token. `once`
-    is a secret that the previous form made. `problem` is the reason why a sent form is shown again.
+    `csrf` is the token that forms must contain. `zone` is the time zone of the browser. `viewer` is None without a
+    sign-in. `project` is the project in the address; on pages without one it is the viewer's first project, or None.
+    Admins of the organization `operators` operate the instance. `query` has the last value of each field. `session`
+    is the browser's session token. `once` is a secret that the previous form made. `problem` is the reason why a sent
+    form is shown again.
     """
 
     csrf: str
     path: str = "/"
+    zone: tzinfo = UTC
     query: Mapping[str, str] = field(default_factory=dict)
     session: str = ""
     origin: SignInOrigin = SignInOrigin("")
@@ -101,17 +105,14 @@ class Visit:
         """Return the links below a list, with this page's filters. `next_cursor` is None on the last page."""
         return pages_of(self.query, next_cursor)
 
-    @property
-    def to_entry(self) -> str:
-        """Return the query for links to entries. With it the entries' pages lead back to this page of the list."""
-        chosen = list_query(self.query)
-        return f"?{chosen}" if chosen else ""
+    def to_entry(self, *, of_sessions: bool = False) -> str:
+        """Return the end of the address of an entry of the list on this page: the entry's page leads back here."""
+        return ListOrigin(urlencode(self.query), of_sessions).to_entry
 
     @property
-    def to_list(self) -> str:
-        """Return the query that leads from an entry's page back to its list; "" if no list led to the entry."""
-        chosen = self.query.get("list")
-        return f"?{chosen}" if chosen else ""
+    def came_from(self) -> ListOrigin:
+        """The list that led to the entry on this page; without one the unfiltered log."""
+        return ListOrigin.read(self.query.get("list", ""))
 
 
 def project_path(project_id: int) -> str:

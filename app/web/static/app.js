@@ -96,9 +96,12 @@ function enhance(root) {
   for (const code of root.querySelectorAll("[data-base-url]")) {
     code.textContent = code.textContent.replaceAll("$BASE_URL", location.origin);
   }
-  for (const time of root.querySelectorAll("time[datetime]")) time.title = new Date(time.dateTime).toLocaleString();
   for (const element of root.querySelectorAll("[data-live]")) live(element);
 }
+
+// Pages show times in the zone of the browser, which the server learns from this cookie.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `reprise_zone=${zone}; path=/; max-age=31536000; SameSite=Lax`;
 
 // Ctrl, Alt and ⌘ give a click or a key a meaning in the browser; so does Shift, to a click.
 const unmodified = (event) => !(event.ctrlKey || event.metaKey || event.altKey);

@@ -14,11 +14,11 @@ from app.web.page import PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import marks_of
 from app.web.presenters.session import low_scores, shown_turns, text_of, timeline
 from app.web.presenters.texts import WHOLE, block
-from app.web.views.logs import LogEntryPage
+from app.web.views.neighbours import EntryPage
 from app.web.visit import Visit
 
 
-class SessionView(LogEntryPage):
+class SessionView(EntryPage):
     """A session as a conversation with a timeline of turns. It shows the part with the query's turn."""
 
     def get(self, visit: Visit, session_id: str) -> Reply:
@@ -27,12 +27,15 @@ class SessionView(LogEntryPage):
             project_id=visit.project_id, session_id=session_id, turn=turn, piece=piece
         )
         if "go" in visit.query:
-            return self.beside(visit, part.session.prompt_id, session_id)
+            return self.neighbour(visit, part.session.prompt_id, session_id)
+        head = self.head(visit, part.session.prompt_id)
         return show(
             "session.html",
+            section="sessions" if visit.came_from.of_sessions else self.section,
             part=part,
             summary=part.summary,
-            head=self.head(visit, part.session.prompt_id),
+            head=head,
+            crumbs=self.crumbs(visit, head),
             turns=shown_turns(part.session, part.start),
             versions=self._versions(part.session),
             timeline=timeline(part),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,9 +16,9 @@ from app.http.exports import send_sessions
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.session_filters import FilterQuerySchema, SavedFilterSchema
-from app.schemas.sessions import Filters, SessionExportSchema, SessionQuerySchema
-from app.services.sessions.filters import YESTERDAY, SessionFilter
-from app.web.lists import chosen_of, names_of
+from app.schemas.sessions import SessionExportSchema
+from app.services.sessions.filters import YESTERDAY
+from app.web.list_queries import chosen_sessions, session_query
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import SAID, pieces, place_of
 from app.web.views.logs import TIMES
@@ -33,7 +32,7 @@ ORDERS = [
     ("errors", "Most errors first"),
     ("cost", "Highest cost first"),
 ]
-SESSION_TIMES = [*TIMES, (YESTERDAY, "Yesterday, in UTC")]
+SESSION_TIMES = [*TIMES, (YESTERDAY, "Yesterday")]
 STATUSES = [("", "Any status"), ("false", "OK"), ("true", "Not OK")]
 PROMPTS_NAMED = 500
 # Field, label, and kind of value: a text, a whole number or a number.
@@ -57,29 +56,13 @@ RANGES = (
 FOLDED = (
     {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)} | {"from", "to"}
 )
-NAMES = names_of(Filters())
 
 
-def asked(visit: Visit, schema: type[Filters] = SessionQuerySchema) -> dict[str, Any]:
-    """Return the keyword arguments of `SessionListService.page` for an address; `Invalid` for a wrong filter."""
-    query: dict[str, Any] = load(schema(), chosen_in(visit))
-    return query | {"project_id": visit.project_id}
-
-
-def chosen_in(visit: Visit) -> dict[str, str]:
-    """Return the values chosen in the form, with times instead of days. Both days are included."""
-    chosen = chosen_of(visit.query, NAMES)
-    for name, later in (("from", 0), ("to", 1)):
-        with suppress(KeyError, ValueError, OverflowError):
-            day = date.fromisoformat(chosen[name]) + timedelta(days=later)
-            chosen[name] = f"{day}T00:00:00Z"
-    return chosen
-
-
-def days_of(filters: SessionFilter) -> dict[str, date]:
-    """Return the days in UTC that the form shows for the chosen times."""
-    moments = {"from": filters.from_at, "to": filters.to_at and filters.to_at - timedelta(milliseconds=1)}
-    return {name: when.date() for name, when in moments.items() if when}
+def days_of(chosen: Mapping[str, str], zone: tzinfo) -> dict[str, date]:
+    """Return the days that the form shows for the chosen times."""
+    times = {name: datetime.fromisoformat(chosen[name]) for name in ("from", "to") if name in chosen}
+    shown = {name: when - timedelta(milliseconds=1 if name == "to" else 0) for name, when in times.items()}
+    return {name: when.astimezone(zone).date() for name, when in shown.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +82,10 @@ class SessionsPage(Page):
     refusals = (Conflict, Invalid, NotFound)
 
     def get(self, visit: Visit) -> Reply:
-        query = asked(visit)
+        query = session_query(visit.query, self.container.now(), visit.zone)
         listing = self.services.session_list
-        found = listing.page(**query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        chosen = chosen_in(visit)
+        found = listing.page(**query, project_id=visit.project_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        chosen = chosen_sessions(visit.query, visit.zone)
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         return show(
             "sessions.html",
@@ -113,7 +96,7 @@ class SessionsPage(Page):
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort"}),
             refined=bool(chosen.keys() & FOLDED),
-            days=days_of(query["filters"]),
+            days=days_of(chosen, visit.zone),
             listed_prompts={entry.row.prompt_id: entry.prompt_name for entry in found.entries},
             sorted=found.sorted,
             address=_query_of(chosen),
@@ -127,7 +110,7 @@ class SessionsPage(Page):
         )
 
     def post(self, visit: Visit) -> Reply:
-        chosen = chosen_in(visit)
+        chosen = chosen_sessions(visit.query, visit.zone)
         new = {"name": visit.form.text("name"), "filters": load(FilterQuerySchema(), chosen)}
         saved = self.services.saved_filters.save(
             project_id=visit.project_id, new=load(SavedFilterSchema(), new), actor=visit.actor
@@ -183,8 +166,9 @@ class SessionsCsv(Page):
     as_csv = True
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
-        query = asked(req.context.visit, SessionExportSchema)
-        found = self.services.session_list.all(**query)
+        visit: Visit = req.context.visit
+        query = session_query(visit.query, self.container.now(), visit.zone, SessionExportSchema)
+        found = self.services.session_list.all(**query, project_id=visit.project_id)
         send_sessions(req, resp, found, as_csv=self.as_csv)
 
 

@@ -239,14 +239,14 @@ def test_the_entries_before_and_after_one_follow_the_log_as_it_was_filtered(worl
     assert admin.open(f"{admin.base}{failed}?go=previous").headers["location"] == admin.base + newest
     kept = "?list=status%3Dok"
     assert admin.open(f"{admin.base}{newest}{kept}&go=next").headers["location"] == admin.base + oldest + kept
-    back = f"{admin.base}/prompts/{prompt_id}/logs"
-    assert admin.open(f"{admin.base}{oldest}?go=next").headers["location"] == back
+    assert admin.open(f"{admin.base}{oldest}?go=next").headers["location"] == admin.base + oldest
+    assert "This is the last entry of the list." in admin.open(admin.base + oldest).text
 
 
 def test_the_next_entry_may_be_on_the_next_page_of_the_log(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.web.views.logs.PAGE_SIZE", 1)
+    monkeypatch.setattr("app.web.views.neighbours.PAGE_SIZE", 1)
     prompt_id = world.prompt()
     turns = [Turn(prompt_id, number, f"c{number}").chat([message("user", "Hi")]) for number in range(2)]
     assert world.send(export(*(turn.spans[0] for turn in turns))).status_code == 200

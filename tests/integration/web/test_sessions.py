@@ -195,3 +195,70 @@ def test_tokens_that_were_not_recorded_are_not_shown_as_none(world: World, admin
 
     admin.open(f"{admin.base}/sessions")
     assert '<span class="narrow-only"></span>' in admin.page
+
+
+def test_times_and_days_are_those_of_the_browsers_zone(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    # 1970-01-02 23:30 UTC is the 3rd in Berlin.
+    session(world, prompt_id, 2 * 86_400 - 1_800, **{"gen_ai.input.messages": said("Late at night")})
+    admin.cookies["reprise_zone"] = "Europe/Berlin"
+
+    admin.open(f"{admin.base}/sessions?from=1970-01-03&to=1970-01-03")
+
+    assert "Late at night" in admin.text
+    assert "3 Jan 1970, 00:30" in admin.text
+    assert 'name="from" type="date" value="1970-01-03"' in admin.page
+    assert 'name="to" type="date" value="1970-01-03"' in admin.page
+    admin.cookies["reprise_zone"] = "No/Where"
+    admin.open(f"{admin.base}/sessions?from=1970-01-03&to=1970-01-03")
+    assert "Late at night" not in admin.text
+
+
+def entries(admin: Browser) -> list[str]:
+    return [html.unescape(link) for link in re.findall(r'<th scope="row" class="clip"><a href="([^"]*)"', admin.page)]
+
+
+def test_the_sessions_before_and_after_one_follow_the_list_that_led_to_it(world: World, admin: Browser) -> None:
+    one, other = filled(world)
+    session(world, one, 300, **{"gen_ai.input.messages": said("Third")})
+    admin.open(f"{admin.base}/sessions?sort=oldest")
+    first, second, third = entries(admin)
+    assert "list=sessions" in first
+
+    admin.open(second)
+    assert f'href="{admin.base}/sessions?sort=oldest">Sessions</a>' in admin.page
+    assert admin.open(f"{second}&go=next").headers["Location"] == third
+    assert admin.open(f"{second}&go=previous").headers["Location"] == first
+    assert admin.open(f"{first}&go=previous").headers["Location"] == first
+    assert "This is the first entry of the list." in admin.open(first).text
+    # Filtered by the other prompt, the list has one entry.
+    admin.open(f"{admin.base}/sessions?promptId={other}")
+    (only,) = entries(admin)
+    assert admin.open(f"{only}&go=next").headers["Location"] == only
+
+
+def test_an_entry_is_found_after_newer_ones_moved_it_to_the_next_page(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = world.prompt()
+    for number in range(3):
+        session(world, prompt_id, 100 + number, **{"gen_ai.input.messages": said(f"Number {number}")})
+    admin.open(f"{admin.base}/sessions")
+    newest, middle, oldest = entries(admin)
+    monkeypatch.setattr("app.web.views.neighbours.PAGE_SIZE", 1)
+
+    there = admin.open(f"{middle}&go=next").headers["Location"]
+    assert there.partition("?")[0] == oldest.partition("?")[0]
+    session(world, prompt_id, 200, **{"gen_ai.input.messages": said("Newer")})
+    monkeypatch.setattr("app.web.views.neighbours.PAGE_SIZE", 2)
+    assert admin.open(f"{middle}&go=previous").headers["Location"].partition("?")[0] == newest.partition("?")[0]
+
+
+def test_an_entry_that_left_the_list_stays_open_with_a_message(world: World, admin: Browser) -> None:
+    filled(world)
+    admin.open(f"{admin.base}/sessions?errors=true")
+    (failed,) = entries(admin)
+    gone = failed.replace("errors%253Dtrue", "errors%253Dfalse").replace("errors%3Dtrue", "errors%3Dfalse")
+
+    assert admin.open(f"{gone}&go=next").headers["Location"] == gone
+    assert "does not have this entry any more" in admin.open(gone).text

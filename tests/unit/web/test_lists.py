@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.errors import Invalid
-from app.web.lists import PAGES_REMEMBERED, Pages, list_query, order_of, pages_of
+from app.web.lists import PAGES_REMEMBERED, ListOrigin, Pages, order_of, pages_of
 
 
 def query_of(href: str | None) -> dict[str, str]:
@@ -71,8 +71,11 @@ def test_a_column_that_a_list_does_not_have_is_refused() -> None:
         order_of({"sort": "-password"}, ("created",), default="-created")
 
 
-def test_an_entry_carries_the_list_with_its_filters_and_page() -> None:
-    chosen = {"status": "nok", "cursor": "c1"}
+@pytest.mark.parametrize("of_sessions", [False, True])
+def test_an_entry_carries_the_list_with_its_filters_and_page(of_sessions: bool) -> None:
+    origin = ListOrigin("status=nok&cursor=c1", of_sessions)
 
-    assert dict(parse_qsl(dict(parse_qsl(list_query(chosen)))["list"])) == chosen
-    assert list_query({}) == ""
+    (sent,) = query_of(origin.to_entry).values()
+    assert ListOrigin.read(sent) == origin
+    assert origin.parameters == {"status": "nok", "cursor": "c1"}
+    assert ListOrigin().to_entry == ""

@@ -126,6 +126,7 @@ Code = Literal[
     "bad_prompt_id",
     "unknown_prompt",
     "too_large",
+    "clock_ahead",
     "batch_400",
     "batch_403",
     "batch_404",
@@ -175,6 +176,14 @@ def too_large(span: Span, limit: int) -> Rejection:
         "(OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
     )
     return _rejection(span, "too_large", reason)
+
+
+def clock_ahead(span: Span, ahead_s: int) -> Rejection:
+    reason = (
+        f"the span is stored, but it begins {ahead_s} s in the future: set the clock of the computer that sends it; "
+        "until then its session is listed before newer ones"
+    )
+    return _rejection(span, "clock_ahead", reason)
 
 
 def _rejection(span: Span, code: Code, reason: str) -> Rejection:

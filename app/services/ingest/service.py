@@ -24,7 +24,7 @@ from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
 from app.otlp.inflate import inflate
 from app.otlp.names import version_hash
-from app.otlp.span import Rejection, Span, explain, reject_unknown_prompts, too_large
+from app.otlp.span import Rejection, Span, clock_ahead, explain, reject_unknown_prompts, too_large
 from app.redis_store.batches import Mailbox
 from app.services.ingest.batch import BatchForm, BatchLost, Outcome, Receipt
 from app.services.ingest.evaluations import scores_in
@@ -44,6 +44,7 @@ log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
 """Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
+AHEAD_MAX_S = 3600
 ELEMENTS_READ = 2_000_000
 """Brackets and commas of the spans of a batch that the conventions read: some seconds of work."""
 
@@ -149,13 +150,22 @@ class IngestService:
             budget = WorkBudget(ELEMENTS_READ)
             stored = sum(self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
-            self.rejections.keep(project_id, rejected)
+            self.rejections.keep(project_id, [*rejected, *self._from_the_future(project_id, kept)])
         except ServiceError as error:
             return Receipt("unavailable", message=str(error)), b""
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
         if rejected:
             return receipt if kept else replace(receipt, outcome="invalid"), b""
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
+
+    def _from_the_future(self, project_id: int, kept: Sequence[Span]) -> list[Rejection]:
+        """Return a row for the batch's latest span, if its clock is ahead by more than `AHEAD_MAX_S`."""
+        latest = max(kept, key=lambda span: span.start_ns, default=None)
+        ahead_s = int(latest.start_ns / 1e9 - self.now().timestamp()) if latest else 0
+        if latest is None or ahead_s <= AHEAD_MAX_S:
+            return []
+        log.warning("clock_ahead", project_id=project_id, seconds=ahead_s)
+        return [clock_ahead(latest, ahead_s)]
 
     def _reject_large(self, spans: list[Span]) -> tuple[list[Span], list[Rejection]]:
         large = [span for span in spans if len(span.raw) > self.span_bytes]

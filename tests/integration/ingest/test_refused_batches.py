@@ -198,3 +198,16 @@ def test_a_refusal_that_can_not_be_stored_changes_no_answer(
         "batch_refused",
         "refusal_not_stored",
     ]
+
+
+@pytest.mark.parametrize(("ahead_s", "codes"), [(7200, ["clock_ahead"]), (1800, [])])
+def test_a_span_from_the_future_is_stored_and_listed(world: World, ahead_s: int, codes: list[str]) -> None:
+    prompt_id = world.prompt()
+    start_ns = int((world.container.now().timestamp() + ahead_s) * 1e9)
+    times = {"startTimeUnixNano": str(start_ns), "endTimeUnixNano": str(start_ns + 1)}
+
+    answer = world.send(export(span({"service.prompt.id": prompt_id}, **times)))
+
+    assert (answer.status_code, answer.json) == (200, {"partialSuccess": {}})
+    assert world.count("spans") == 1
+    assert [code for code, _, _ in rows(world)] == codes

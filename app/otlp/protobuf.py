@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from app.errors import TooLarge
-from app.otlp.values import any_value
+from app.otlp.values import any_value, word_of
 from app.values.json import count_marks, parse_json
 
 ITEM_ELEMENTS_MAX = 200_000
@@ -155,7 +155,7 @@ def value_fields(value: Any, elements: Elements) -> dict[str, Any]:
             return {"boolValue": value.bool_value}
         case "double_value":
             number = value.double_value
-            return {"doubleValue": number if math.isfinite(number) else _word(number)}
+            return {"doubleValue": number if math.isfinite(number) else word_of(number)}
         case "array_value":
             listed = value.array_value.values
             elements.take(len(listed))
@@ -165,11 +165,6 @@ def value_fields(value: Any, elements: Elements) -> dict[str, Any]:
         case "bytes_value":
             return {"bytesValue": b64encode(value.bytes_value).decode()}
     return {}
-
-
-def _word(number: float) -> str:
-    """Return the string that OTLP's JSON has for a double which JSON has no number for."""
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def message_value(value: Any) -> Any:

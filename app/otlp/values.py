@@ -27,8 +27,8 @@ _decode_scalar = decoder(_Scalar)
 def any_value(value: Any, depth: int = 0) -> Any:
     """Return a decoded AnyValue object as text, number, bool, None, list or dict; bytes stay base64 text.
 
-    Nesting beyond MAX_DEPTH is None, and so is what is no AnyValue. Integers beyond int64 stay what JSON had,
-    doubles without a JSON number ("NaN", "Infinity") these words.
+    Nesting beyond MAX_DEPTH is None, and so is what is no AnyValue. Integers beyond int64 are the text of their digits
+    where these are known, doubles without a JSON number the words "NaN", "Infinity" and "-Infinity".
     """
     if not isinstance(value, dict):
         return None
@@ -104,13 +104,18 @@ def _text(value: Any, depth: int) -> Any:
 
 def _int(value: Any, depth: int) -> Any:
     whole = integer(value)
-    return value if whole is None or not MIN_INT64 <= whole <= MAX_INT64 else whole
+    if whole is None or not MIN_INT64 <= whole <= MAX_INT64:
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return whole
 
 
 def _double(value: Any, depth: int) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    return word_of(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def word_of(number: float) -> str:
+    """Return the word of a number that JSON does not have."""
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _array(value: Any, depth: int) -> Any:

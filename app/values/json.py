@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import json
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -20,6 +22,12 @@ _ESCAPE = re.compile(
     rb"|\\."
 )
 Body = bytes | bytearray
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
+_DIGITS_MAX = len(str(INTEGER_MAX))
+# The shortest integer beyond 64 bits has 19 digits, so each sixth byte has at least three of them.
+_LONG_NUMBER, _SAMPLED, _EACH = b"0" * 19, b"000", 6
+_DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
+_ENCODINGS_MAX = 3
 
 
 def without_bom(body: Body) -> Body:
@@ -62,16 +70,60 @@ def without_lone_surrogates(body: Body) -> Body:
     return repaired
 
 
+def integer_or_digits(digits: str) -> int | str:
+    """Return an integer within 64 bits, or the digits of another one: no column and no JSON writer accepts it."""
+    if len(digits) > _DIGITS_MAX:
+        return digits
+    number = int(digits)
+    return number if INTEGER_MIN <= number <= INTEGER_MAX else digits
+
+
+def number_or_digits(digits: str) -> float | str:
+    """Return a number with a fraction or an exponent, or its text if it is too large for a float."""
+    number = float(digits)
+    return number if math.isfinite(number) else digits
+
+
+# Python's JSON writer has words for what is no finite number. They stay words, as in attributes.
+_LENIENT = json.JSONDecoder(parse_int=integer_or_digits, parse_float=number_or_digits, parse_constant=str)
+
+
 def parse_json(text: str | bytes) -> Any:
-    """Return the JSON value in `text`, integers over 64 bits as floats; raises ValueError."""
+    """Return the JSON value in `text`, integers over 64 bits as floats; raises ValueError.
+
+    `NaN`, `Infinity` and numbers that are too large become texts.
+    """
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        body = text if isinstance(text, bytes) else text.encode(errors="replace")
-        repaired = without_lone_surrogates(valid_utf8(body))
-        if repaired == body:
-            raise
-        return orjson.loads(repaired)
+        return _parse_repaired(text if isinstance(text, bytes) else text.encode(errors="replace"))
+
+
+def _parse_repaired(body: bytes) -> Any:
+    """Return the value of JSON that only a lenient parser accepts, which is slower; raises ValueError."""
+    repaired = without_lone_surrogates(valid_utf8(body))
+    if repaired != body:
+        try:
+            return orjson.loads(repaired)
+        except orjson.JSONDecodeError:
+            pass
+    if not repaired.lstrip().startswith((b"[", b"{")):
+        raise ValueError("it is no JSON")
+    try:
+        return _LENIENT.decode(repaired.decode())
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def parse_exact_json(text: str) -> Any:
+    """Do as `parse_json`, but return the digits of integers over 64 bits as text."""
+    body = text.encode(errors="replace")
+    return _parse_repaired(body) if _has_long_number(body) else parse_json(body)
+
+
+def _has_long_number(body: bytes) -> bool:
+    """Return whether there are digits that may be an integer over 64 bits; most texts need only a sample."""
+    return _SAMPLED in body[::_EACH].translate(_DIGITS_AS_ZERO) and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
 
 
 def json_or_text(value: Any) -> Any:
@@ -79,25 +131,28 @@ def json_or_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        found = parse_json(value)
+        found = parse_exact_json(value)
     except ValueError:
         return value
     return value if value.count("[") + value.count("{") > MAX_DEPTH and too_deep(found) else found
 
 
 def json_container(value: Any) -> Any:
-    """Return a list or object, given as such or as JSON text; None for everything else (cut text too)."""
-    if isinstance(value, str) and not value.lstrip().startswith(("[", "{")):
-        return None
-    found = json_or_text(value)
-    return found if isinstance(found, list | dict) else None
+    """Return a list or object, given as such or as JSON text, which may be encoded several times.
+
+    Return None for everything else, such as text that was cut off.
+    """
+    for _ in range(_ENCODINGS_MAX):
+        if not isinstance(value, str) or not value.lstrip().startswith(("[", "{", '"')):
+            break
+        value = json_or_text(value)
+    return value if isinstance(value, list | dict) else None
 
 
 def unwrapped_json(value: Any) -> Any:
-    """Do as `json_or_text`, but also decode a list or object that was encoded twice."""
-    found = json_or_text(value)
-    inner = json_container(found) if isinstance(found, str) else None
-    return found if inner is None else inner
+    """Do as `json_or_text`, but also decode a list or object that was encoded several times."""
+    found = json_container(value)
+    return json_or_text(value) if found is None else found
 
 
 def too_deep(value: Any) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from app.values.json import too_deep
+from app.values.json import integer_or_digits, number_or_digits, too_deep
 
-INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
-_DIGITS_MAX = len(str(INTEGER_MAX))
 # Long texts are converted in pieces, because a text of only surrogates is slow and other threads must run in between.
 PIECE = 64 * 1024
 
@@ -54,24 +51,12 @@ def decode_json(text: str) -> Any:
     return _storable(value)
 
 
-def _integer(digits: str) -> int | str:
-    if len(digits) > _DIGITS_MAX:
-        return digits
-    number = int(digits)
-    return number if INTEGER_MIN <= number <= INTEGER_MAX else digits
-
-
-def _number(digits: str) -> float | str:
-    number = float(digits)
-    return number if math.isfinite(number) else digits
-
-
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
 # Made once: making a decoder is slower than decoding most texts.
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_int=integer_or_digits, parse_float=number_or_digits, parse_constant=_refuse)
 
 
 def _storable(value: Any) -> Any:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
-from app.values.json import json_container, json_or_text, too_deep, unwrapped_json
+from app.values.json import json_container, unwrapped_json
+from app.values.python_text import python_container, python_string
 
-# Python makes hundreds of bytes of each character of a literal, and lets no other thread run until it has read it.
-_LITERAL_MAX, _SEPARATORS_MAX = 50_000, 5_000
-_ESCAPE = r"\\[\\'\"abfnrtvxuU0-7]"
-_NUMBER = r"-?[0-9][0-9.]*+(?:e[+-]?[0-9]++)?"
-_SCALAR = rf"""'(?:[^'\\\n]++|{_ESCAPE})*+'|"(?:[^"\\\n]++|{_ESCAPE})*+"|{_NUMBER}|True|False|None"""
-_ITEM = rf"\s*+(?:[{{\[]\s*+)*+(?:{_SCALAR})?\s*+(?:[}}\]]\s*+)*+"
-# Lists, dicts and what is in them. Python needs up to ten times as long to refuse other code, such as `a<a<a`.
-_LITERAL = re.compile(rf"{_ITEM}(?:[,:]{_ITEM})*+")
 _MESSAGE_MAX = 500_000
 _MESSAGE = re.compile(r"""content=('[^'\\\n]*+(?:\\.[^'\\\n]*+)*'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*") \w+=""")
 
@@ -39,8 +31,9 @@ def recorded_arguments(value: Any) -> Any:
 
 def plain_arguments(value: Any) -> Any:
     """Arguments as JSON, or as the Python text of a dict that some libraries write instead."""
-    found = json_or_text(value)
-    return _python_dict(found) if isinstance(found, str) else found
+    found = unwrapped_json(value)
+    named = python_container(found)
+    return named if isinstance(named, dict) else found
 
 
 def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
@@ -48,29 +41,6 @@ def _called_with(args: Any, kwargs: Any, whole: dict[str, Any]) -> Any:
         return kwargs
     # A lone argument gets its name from the model's call.
     return args[0] if not kwargs and isinstance(args, list) and len(args) == 1 else whole
-
-
-def _python_dict(text: str) -> Any:
-    if len(text) > _LITERAL_MAX or not (text.startswith("{") and text.endswith("}")):
-        return text
-    if text.count(",") + text.count(":") > _SEPARATORS_MAX or not _LITERAL.fullmatch(text):
-        return text
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # TypeError: a set of lists, {{}}
-        return text
-    return found if json_container(found) is not None and _plain(found) else text
-
-
-def _plain(value: Any) -> bool:
-    """Return whether a Python literal is JSON (no sets, bytes, tuples, numbers as keys)."""
-    if too_deep(value):
-        return False
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _plain(inner) for key, inner in value.items())
-    if isinstance(value, list):
-        return all(map(_plain, value))
-    return value is None or isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def offered_in(request: Any) -> list[Any] | None:
@@ -122,7 +92,7 @@ def result_in_block(value: Any) -> Any:
     match json_container(value):
         case [{"text": content, **others}] | [{"json": content, **others}] if not others and content is not None:
             return unwrapped_json(content)
-    return _mcp_text(json_or_text(_message_content(value)))
+    return _mcp_text(unwrapped_json(_message_content(value)))
 
 
 def _message_content(value: Any) -> Any:
@@ -131,8 +101,8 @@ def _message_content(value: Any) -> Any:
         return value
     found = _MESSAGE.match(value)
     try:
-        return ast.literal_eval(found[1]) if found else value
-    except (ValueError, SyntaxError):
+        return python_string(found[1]) if found else value
+    except ValueError:
         return value
 
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.values.json import count_marks
+from app.values.json import INTEGER_MAX, INTEGER_MIN, count_marks, json_container, json_or_text, unwrapped_json
+from app.values.storable import decode_json
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -24,3 +26,59 @@ def test_json_has_at_most_one_element_more_than_brackets_and_commas(value: Any) 
 
     assert elements(value) <= count_marks(text) + 1
     assert count_marks(text.encode()) == count_marks(text)
+
+
+@given(st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner)))
+def test_integers_beyond_64_bits_keep_their_digits(value: Any) -> None:
+    def exact(inner: Any) -> Any:
+        if isinstance(inner, list):
+            return [*map(exact, inner)]
+        if isinstance(inner, dict):
+            return {key: exact(member) for key, member in inner.items()}
+        return inner if INTEGER_MIN <= inner <= INTEGER_MAX else str(inner)
+
+    assert json_or_text(json.dumps([value])) == exact([value])
+
+
+@pytest.mark.parametrize("digits", ["19876543210987654321", "19876543210987654322", "-9223372036854775809", "1" * 5000])
+@pytest.mark.parametrize("before", range(7))
+def test_a_long_number_is_exact_at_any_place_of_a_text(digits: str, before: int) -> None:
+    text = f'{{"{"k" * before}": {digits}}}'
+
+    assert json_or_text(text) == {"k" * before: digits}
+    assert json_or_text(text) == decode_json(text)
+
+
+def test_a_number_of_64_bits_and_the_digits_of_a_text_are_not_changed() -> None:
+    value = {"a": 2**64 - 1, "b": -(2**63), "c": "19876543210987654321", "d": 0.1}
+
+    assert json_or_text(json.dumps(value)) == value
+    assert json_or_text(json.dumps(value)[:-1] + ', "e": "\\ud83d"}') == value | {"e": "\N{REPLACEMENT CHARACTER}"}
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("text", ['{{"a": {}, "b": "NaN"}}', '[{{"a": {}, "b": "NaN"}}]', ' {{"b":"NaN","a":\n{}}} '])
+def test_numbers_that_json_does_not_have_become_words(word: str, text: str) -> None:
+    value = json_container(text.format(word))
+
+    assert (value[0] if isinstance(value, list) else value) == {"a": word, "b": "NaN"}
+
+
+@pytest.mark.parametrize("text", ["NaN", "[NaN", "{NaN: 1}", "[nan]", "[+Infinity]", "nothing", "[1", "[" * 100_000])
+def test_other_texts_with_such_words_stay_texts(text: str) -> None:
+    assert json_or_text(text) == text
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_lists_and_objects_are_decoded_as_often_as_they_were_encoded(times: int) -> None:
+    text: Any = {"role": "user"}
+    for _ in range(times):
+        text = json.dumps(text)
+
+    assert json_container(text) == unwrapped_json(text) == {"role": "user"}
+
+
+@pytest.mark.parametrize("text", ['"a" b', '"a', "a", '"[1"', "5", '"5"'])
+def test_texts_and_numbers_are_no_containers(text: str) -> None:
+    assert json_container(text) is None
+    assert unwrapped_json(text) == json_or_text(text)

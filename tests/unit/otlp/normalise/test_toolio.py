@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import pytest
@@ -24,16 +23,12 @@ def test_the_text_of_a_dict_is_read(arguments: dict[str, Any]) -> None:
         assert recorded_arguments(repr(arguments)) == arguments
 
 
-@pytest.mark.parametrize(
-    "code", ["a<a", "1+1", "()", "f(1)", "a.b", "[1][0]", "'a' 'b'", "{**{}}", "'\\d'", "lambda: 0"]
-)
-def test_code_that_is_no_literal_stays_a_text_without_being_parsed(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ast, "literal_eval", lambda text: pytest.fail(f"{text} was parsed"))
+@pytest.mark.parametrize("code", ["a<a", "1+1", "f(1)", "a.b", "[1][0]", "'a' 'b'", "{**{}}", "'\\d'", "lambda: 0"])
+def test_code_that_is_no_literal_stays_a_text(code: str) -> None:
     for text in (f"{{'a': {code}}}", f"{{{code}}}"):
         assert recorded_arguments(text) == text
 
 
-def test_the_text_of_a_dict_with_many_members_stays_a_text() -> None:
-    few, many = ({"a": list(range(count))} for count in (4_900, 5_100))
-    assert recorded_arguments(repr(few)) == few
-    assert recorded_arguments(repr(many)) == repr(many)
+def test_the_text_of_a_dict_with_many_members_is_read() -> None:
+    many = {"a": list(range(50_000))}
+    assert recorded_arguments(repr(many)) == many

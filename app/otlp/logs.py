@@ -25,7 +25,7 @@ from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.frameworks import CODE_EVENTS
 from app.otlp.normalise.genai import CONTENTS, DETAILS, EXCEPTION
-from app.otlp.normalise.messages import role_of_event
+from app.otlp.normalise.roles import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
 from app.otlp.values import MAX_INT64, any_value, attributes, id_bytes, integer_of, time_ns

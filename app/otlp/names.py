@@ -32,6 +32,7 @@ CONVERSATION_KEYS = (
     "ai.telemetry.metadata.sessionId",
     "ai.telemetry.metadata.threadId",
     "ai.telemetry.metadata.conversationId",
+    "mastra.metadata.threadId",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (
@@ -44,6 +45,7 @@ USER_KEYS = (
     "lmnr.association.properties.user_id",
     "ai.telemetry.metadata.userId",
     "llm.user",
+    "mastra.metadata.resourceId",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
 MAX_CONVERSATION_ID = 512

@@ -15,6 +15,7 @@ import orjson
 
 from app.chat import ToolCall
 from app.otlp.normalise import Messages, ToolResponse
+from app.otlp.normalise.roles import NO_MODEL
 from app.sessions.spans import TurnSpan
 
 
@@ -108,7 +109,7 @@ def calls_in(
     for message in messages:
         if message.role == "user" and message.text:
             waiting.forget_names()
-        for call in message.calls if message.role not in _NO_MODEL else ():
+        for call in message.calls if message.role not in NO_MODEL else ():
             batch = batch or f"{chat_id}/{next(numbers)}"
             calls.append(RequestedCall(call, chat_id, batch))
             waiting.add(calls[-1])
@@ -119,7 +120,3 @@ def calls_in(
             else:
                 requested.response = response
     return calls, strays
-
-
-# The roles of messages that no model wrote: they contain no calls, even if something looks like one.
-_NO_MODEL = ("user", "system", "developer", "tool")

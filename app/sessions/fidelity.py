@@ -8,7 +8,7 @@ from typing import Any
 from app.otlp.names import text_of
 from app.otlp.normalise import Messages
 from app.otlp.normalise.media import Media
-from app.otlp.normalise.messages import read_parts
+from app.otlp.normalise.parts import read_parts
 from app.otlp.span import span_count
 from app.sessions.spans import TurnSpan
 from app.sessions.types import Gap

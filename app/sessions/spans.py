@@ -62,7 +62,9 @@ def read_span(raw: bytes) -> FullSpan:
 
 def view_of(span: Span) -> SpanView:
     """Return a span of a batch for the conventions; its events are parsed only if they are needed."""
-    return SpanView(span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events)
+    return SpanView(
+        span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events, failed=span.failed
+    )
 
 
 def _readable_fields(raw: bytes) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> T
         has_content = any(is_content(name) for name, _ in full.events)
         more = [event for event in recorded if not (has_content and is_content(event[0]))]
         full = replace(full, events=[*full.events, *more])
-    normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo))
+    normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo, full.failed))
     span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
     if normal.is_chat:
         span.outputs = normal.output_messages

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from app.otlp.normalise import Messages, ToolResponse, ToolUse
+from app.otlp.normalise import Messages, NormalisedMessage, ToolResponse, ToolUse
 from app.otlp.normalise.genai import EXCEPTION
+from app.otlp.normalise.roles import NO_MODEL
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
 from app.prices.types import NOTHING, CalledModel
@@ -64,17 +65,18 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
 
 
 def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:
-    """Yield the answers of agents that are within no other agent, in the order in which they ended."""
+    """Yield the answers of agents that are within no other agent with one, in the order in which they ended."""
     tree = {span.span_id: span for span in spans}
+    texts = {span.span_id: answer_text(span.normal.output_messages) for span in spans if span.is_agent}
+    answers = {span_id: text for span_id, text in texts.items() if text is not None}
     within: dict[str, bool] = {}
-    agents = (span for span in spans if span.is_agent and not _is_within_agent(span, tree, within))
-    for span in sorted(agents, key=lambda agent: agent.full.end_ns):
-        if (text := answer_text(span.normal.output_messages)) is not None:
-            yield Step("answer", span.span_id, text=text)
+    for span in sorted(spans, key=lambda agent: agent.full.end_ns):
+        if span.span_id in answers and not _is_within(span, tree, answers, within):
+            yield Step("answer", span.span_id, text=answers[span.span_id])
 
 
-def _is_within_agent(span: TurnSpan, tree: Mapping[str, TurnSpan], within: dict[str, bool]) -> bool:
-    """Return whether a span has an agent around it; `within` has the results for earlier spans."""
+def _is_within(span: TurnSpan, tree: Mapping[str, TurnSpan], outer: Container[str], within: dict[str, bool]) -> bool:
+    """Return whether a span has one of the `outer` spans around it; `within` has the results for earlier spans."""
     path: dict[str, None] = {}
     at, found = tree.get(span.full.parent_span_id or ""), False
     while at is not None and not found and at.span_id not in path:
@@ -82,7 +84,7 @@ def _is_within_agent(span: TurnSpan, tree: Mapping[str, TurnSpan], within: dict[
             found = within[at.span_id]
             break
         path[at.span_id] = None
-        found, at = at.is_agent, tree.get(at.full.parent_span_id or "")
+        found, at = at.span_id in outer, tree.get(at.full.parent_span_id or "")
     within.update(dict.fromkeys(path, found))
     return found
 
@@ -193,21 +195,33 @@ def _first_token_ms(span: TurnSpan) -> float | None:
 
 
 def answer_text(outputs: Messages | None) -> str | None:
-    """Return the text of the last output message, when that message calls no tool but hosted ones."""
-    if not outputs or _calls_a_tool(outputs):
-        return None
-    return outputs[-1].text
+    """Return the text of a model's last message, unless the model asks for tools or a tool's response follows.
+
+    Calls of hosted tools do not count: the vendor has answered them.
+    """
+    message = _answer(outputs)
+    return message.text if message else None
 
 
-def _calls_a_tool(outputs: Messages) -> bool:
-    return any(not call.hosted for call in outputs[-1].calls)
+def _answer(outputs: Messages | None) -> NormalisedMessage | None:
+    for message in reversed(outputs or ()):
+        if message.role == "tool":
+            return None
+        if message.role not in NO_MODEL and (message.text or message.calls):
+            asks = message.asks or any(not call.hosted for call in message.calls)
+            return None if asks else message
+        if message.responses:
+            return None
+    return None
 
 
 def text_beside_tools(outputs: Messages | None) -> str | None:
     """Return the text that comes with tool calls. It is shown and is not a step."""
-    if not outputs or not _calls_a_tool(outputs):
+    answer = _answer(outputs)
+    written = [message for message in outputs or () if message.role not in NO_MODEL and message is not answer]
+    if not any(message.asks or message.calls for message in written):
         return None
-    return "\n".join(message.text for message in outputs if message.text) or None
+    return "\n".join(message.text for message in written if message.text) or None
 
 
 def reasoning(outputs: Messages | None) -> str | None:

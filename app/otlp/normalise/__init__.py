@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from app.chat import ToolCall
 from app.errors import UNREADABLE
-from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, Event, SpanView, ToolUse
-from app.otlp.normalise.frameworks import BareChat, ClaudeCode, SpanKind, SpringAI
+from app.otlp.normalise.convention import AGENTS, CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.finish import recorded_reason
+from app.otlp.normalise.frameworks import BareChat, ClaudeCode, Mastra, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Messages, NormalisedMessage
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
@@ -26,6 +29,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     LogfireAgents(),
     PydanticAI(),
     CodeFunction(),
+    Mastra(),
     *PLATFORMS,
     Indexed(),
     SpanKind(),
@@ -57,7 +61,6 @@ class Normalised:
 
     model: str | None = _fact("model")
     provider: str | None = _fact("provider")
-    output_messages: Messages | None = _fact("output_messages")
     definitions: list[Any] | None = _fact("definitions")
 
     def __init__(self, span: SpanView) -> None:
@@ -66,7 +69,7 @@ class Normalised:
         self.operation: str = self._first("operation") or ""
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
-        self.is_agent = self.operation == AGENT
+        self.is_agent = self.operation in AGENTS
 
     def _read(self, convention: Convention, fact: str) -> Any:
         """Return the answer of a convention's method `fact`; None if it can't read the span."""
@@ -80,6 +83,16 @@ class Normalised:
             if (found := self._read(convention, fact)) is not None:
                 return found
         return None
+
+    def _messages(self, fact: str) -> Messages | None:
+        """Return the messages of the first convention in which any of them has content, else those of the first."""
+        empty: Messages | None = None
+        for convention in self._conventions:
+            messages: Messages | None = self._read(convention, fact)
+            if messages and any(message.has_content for message in messages):
+                return messages
+            empty = empty or messages
+        return empty
 
     @property
     def convention(self) -> str | None:
@@ -98,8 +111,23 @@ class Normalised:
     @cached_property
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""
-        messages: Messages | None = self._first("input_messages")
-        return messages
+        return self._messages("input_messages")
+
+    @property
+    def output_messages(self) -> Messages | None:
+        """The output; calls that the model ended with may be recorded by another convention than its words."""
+        messages = self._messages("output_messages")
+        if not messages or not self.is_chat or any(message.calls for message in messages):
+            return messages
+        asks = messages[-1].asks or recorded_reason(self.span.attributes)
+        if asks is False:
+            return messages
+        calls = next(filter(None, map(self._calls, self._conventions)), ())
+        return (*messages[:-1], replace(messages[-1], calls=calls, asks=bool(asks)))
+
+    def _calls(self, convention: Convention) -> tuple[ToolCall, ...]:
+        messages: Messages = self._read(convention, "output_messages") or ()
+        return tuple(call for message in messages for call in message.calls)
 
     @property
     def tool_name(self) -> str | None:

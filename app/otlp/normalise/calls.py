@@ -5,57 +5,89 @@ from __future__ import annotations
 from typing import Any
 
 from app.chat import ToolCall
-from app.values.json import json_or_text
+from app.values.json import unwrapped_json
 
-# Items of OpenAI's Responses for tools that OpenAI runs. Each has the call and its result; only `mcp_call` has a name.
-HOSTED_ITEMS = {
-    "web_search_call": "web_search",
-    "file_search_call": "file_search",
-    "code_interpreter_call": "code_interpreter",
-    "mcp_call": "mcp",
-}
-HOSTED_KINDS = tuple(HOSTED_ITEMS)
-CALL_KINDS = (
-    "tool_call",
-    "tool-call",
-    "tool_use",
-    "function_call",
-    "function",
-    "toolCall",
-    "toolUse",
-    "server_tool_call",
-    "server_tool_use",
-    *HOSTED_ITEMS,
+CALL_KINDS = frozenset(
+    {
+        *("tool_call", "tool-call", "toolCall", "tool_use", "toolUse", "tool-invocation", "dynamic-tool"),
+        *("function_call", "function", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"),
+        *("apply_patch_call", "mcp_call", "mcp_tool_use", "server_tool_call", "server_tool_use", "executable_code"),
+        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "tool_search_call"),
+    }
 )
-_HOSTED = ("server_tool_call", "server_tool_use", *HOSTED_ITEMS)
-_ABOUT_ITEMS = ("action", "queries", "code")  # the arguments of an item without `arguments`
-_NAME = ("name", "toolName", "tool_name")
+# The model's vendor runs these.
+_HOSTED = frozenset(
+    {
+        *("mcp_call", "mcp_tool_use", "server_tool_call", "server_tool_use", "executable_code"),
+        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "tool_search_call"),
+    }
+)
+_HOSTED_KEYS = ("builtin", "providerExecuted", "provider_executed")
+_WRAPPERS = ("function", "functionCall", "function_call", "toolUse", "toolRequest", "toolInvocation")
+# Gemini names the tool that it runs only by these.
+_CODE = ("executableCode", "executable_code")
+CALL_WRAPPERS = frozenset({*_WRAPPERS, *_CODE, "server_tool_call"})
+_GENERIC = ("tool_call", "function_call", "custom_tool_call", "server_tool_call", "mcp_call")
+NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("arguments", "args", "input", "parameters")
 _ID = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId", "ref")
+# What an item that names its tool only by its type has besides arguments.
+_NO_ARGUMENTS = frozenset(
+    {"type", "id", "call_id", "status", "output", "outputs", "result", "results", "error", "role", "container_id"}
+)
+
+
+def _is_of_page(part: dict[str, Any]) -> bool:
+    """Return whether a part is a call in the AI SDK's messages of pages, which write the tool's name into the type."""
+    return str(part.get("type")).startswith("tool-") and "toolCallId" in part and "state" in part
 
 
 def read_call(part: Any) -> ToolCall | None:
     """Return a tool call from its part, list entry or item; None if it is something else."""
     if not isinstance(part, dict):
         return None
-    for wrapper in ("function", "functionCall", "function_call", "toolUse", "toolRequest"):
-        inner = part.get(wrapper)
-        if isinstance(inner, dict):
+    for wrapper in _WRAPPERS:
+        if isinstance(inner := part.get(wrapper), dict):
             return _call({**part, **inner})
+    if isinstance(inner := part.get("server_tool_call"), dict):
+        return _hosted_call(part, inner)
+    for wrapper in _CODE:
+        if isinstance(inner := part.get(wrapper), dict):
+            return ToolCall(_id(inner), "code_execution", _others(inner), hosted=True)
     kind = part.get("type")
-    return _call(part) if kind is None or kind in CALL_KINDS else None
+    if kind is None or (isinstance(kind, str) and kind in CALL_KINDS) or _is_of_page(part):
+        return _call(part)
+    return None
+
+
+def _hosted_call(part: dict[str, Any], inner: dict[str, Any]) -> ToolCall | None:
+    """Return the conventions' call of a tool that the vendor runs: its fields besides `type` are the arguments."""
+    named = {"name": inner.get("type"), **part}
+    arguments = _first(inner, _ARGUMENTS)
+    return _call(named | {"arguments": _others(inner) if arguments is None else arguments})
 
 
 def _call(fields: dict[str, Any]) -> ToolCall | None:
-    kind = fields.get("type")
-    item = HOSTED_ITEMS.get(kind) if isinstance(kind, str) else None
-    name = _first(fields, _NAME) or item
+    kind = str(fields.get("type"))
+    name = _first(fields, NAMES) or _name_in(kind)
     if not isinstance(name, str) or not name:
         return None
-    arguments = json_or_text(_first(fields, _ARGUMENTS))
-    if item and arguments is None:
-        arguments = {key: fields[key] for key in _ABOUT_ITEMS if fields.get(key) is not None}
-    return ToolCall(_id(fields), name, arguments, hosted=kind in _HOSTED)
+    arguments = _first(fields, _ARGUMENTS)
+    if arguments is None and _first(fields, NAMES) is None:
+        arguments = _others(fields)
+    hosted = kind in _HOSTED or any(fields.get(key) is True for key in _HOSTED_KEYS)
+    return ToolCall(_id(fields), name, unwrapped_json(arguments), hosted=hosted)
+
+
+def _name_in(kind: str) -> str:
+    """Return the name of a tool that only the type of its call names: `web_search_call`, `tool-getWeather`."""
+    if kind.startswith("tool-"):
+        return "" if kind in CALL_KINDS else kind.removeprefix("tool-")
+    return kind.removesuffix("_call") if kind.endswith("_call") and kind not in _GENERIC else ""
+
+
+def _others(fields: dict[str, Any]) -> dict[str, Any] | None:
+    return {key: value for key, value in fields.items() if key not in _NO_ARGUMENTS} or None
 
 
 def _id(fields: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ from app.otlp.values import integer
 CHAT = "chat"
 TOOL = "execute_tool"
 AGENT = "invoke_agent"
+AGENTS = frozenset({AGENT, "invoke_workflow", "handle_conversation_turn", "model_generation"})
+"""Operations around model calls: their messages count where no model call has any."""
 # More tokens than any model's call has. With this limit the sum over a session's spans fits 64 bits, as JSON and
 # columns need.
 COUNT_MAX = 10**12
@@ -24,7 +26,7 @@ Event = tuple[str, dict[str, Any]]
 class SpanView:
     """A span as the conventions see it. Events are only parsed on access.
 
-    `memo` keeps values that were read from the other spans of a session.
+    `memo` keeps values that were read from the other spans of a session. `failed` spans have an error as their status.
     """
 
     name: str
@@ -32,6 +34,7 @@ class SpanView:
     attributes: Mapping[str, Any]
     read_events: Callable[[], list[Event]] = list
     memo: Memo | None = None
+    failed: bool = False
     _events: list[Event] | None = field(default=None, init=False)
 
     @property
@@ -112,10 +115,11 @@ class Convention:
         return self._read(span.first(*self.input_keys), "user", span.memo)
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        return self._read(span.first(*self.output_keys), "assistant")
+        # The plain text of a failed call is its error.
+        return self._read(span.first(*self.output_keys), "assistant", plain=not span.failed)
 
-    def _read(self, value: Any, role: str, memo: Memo | None = None) -> Messages | None:
-        return read_text(value, role, memo) if self.plain_text else read_messages(value, role, memo)
+    def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
+        return (read_text if plain and self.plain_text else read_messages)(value, role, memo)
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return None

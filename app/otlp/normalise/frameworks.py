@@ -8,7 +8,7 @@ from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanVie
 from app.otlp.normalise.messages import Messages, NormalisedMessage
 from app.otlp.normalise.numbered import OpenInference
 from app.otlp.normalise.toolio import result_in_block
-from app.values.json import json_container, json_or_text
+from app.values.json import json_container, json_or_text, unwrapped_json
 
 _SPRING_KINDS = {"tool_call": TOOL, "chat_client": AGENT, "vector_store": "retrieval"}
 
@@ -109,6 +109,45 @@ def _logged(span: SpanView, name: str, key: str) -> str | None:
     """Return the text of the last log record of this name that has one."""
     texts = (attributes.get(key) for event, attributes in reversed(span.events) if event == name)
     return next((text for text in texts if isinstance(text, str) and text), None)
+
+
+_MASTRA_TYPES = {
+    "agent_run": AGENT,
+    "workflow_run": "invoke_workflow",
+    "model_inference": CHAT,
+    "tool_call": TOOL,
+    "mcp_tool_call": TOOL,
+}
+
+
+class Mastra(Convention):
+    """Mastra: `mastra.span.type` is a span's kind, and the names of its input and output contain it.
+
+    Source: https://mastra.ai/docs/observability/tracing/exporters/otel
+    """
+
+    name = "mastra"
+    markers = frozenset({"mastra.span.type"})
+    plain_text = True
+
+    def operation(self, span: SpanView) -> str | None:
+        kind = span.text("mastra.span.type")
+        return None if kind is None else _MASTRA_TYPES.get(kind, kind)
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return self._read(self._value(span, "input"), "user", span.memo)
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        return self._read(self._value(span, "output"), "assistant", plain=not span.failed)
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if self.operation(span) != TOOL:
+            return None
+        arguments, result = self._value(span, "input"), self._value(span, "output")
+        return ToolUse(None, None, unwrapped_json(arguments), unwrapped_json(result))
+
+    def _value(self, span: SpanView, side: str) -> Any:
+        return span.first(f"mastra.{span.text('mastra.span.type')}.{side}")
 
 
 class SpanKind(OpenInference):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
-from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text, role_of_event
+from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
+from app.otlp.normalise.roles import role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
 from app.values.json import json_container, json_or_text
 

@@ -10,9 +10,12 @@ MediaKind = Literal["image", "audio", "file", "unknown_part"]
 
 _KINDS: dict[str, MediaKind] = {
     **dict.fromkeys(("image", "image_url", "image-url", "input_image"), "image"),
-    **dict.fromkeys(("audio", "audio-url", "input_audio"), "audio"),
+    **dict.fromkeys(("audio", "audio-url", "audio_url", "input_audio", "output_audio"), "audio"),
     **dict.fromkeys(
-        ("file", "input_file", "document", "document-url", "video", "video-url", "media", "binary", "blob", "uri"),
+        (
+            *("file", "input_file", "document", "document-url", "document_url", "video", "video-url", "video_url"),
+            *("input_video", "media", "binary", "blob", "uri"),
+        ),
         "file",
     ),
 }
@@ -23,12 +26,16 @@ _KEYS: dict[str, MediaKind] = {
     "audio": "audio",
 }
 _WRAPPERS = (
-    *("source", "image_url", "input_audio", "file", "image", "audio", "document", "video"),
+    *("source", "image_url", "input_audio", "output_audio", "file", "image", "audio", "document", "video"),
     *("inlineData", "inline_data", "fileData", "file_data"),
 )
 _CONTENTS = ("data", "content", "bytes", "base64", "file_data", "image", "audio")
 _ADDRESSES = ("url", "uri", "image_url", "file_url", "fileUri", "file_uri", "image")
 _TYPES = ("mime_type", "mimeType", "media_type", "mediaType")
+_TRANSCRIPTS = (
+    *("transcript", "transcription", "inputTranscription", "outputTranscription"),
+    *("input_transcription", "output_transcription", "audio.transcript"),
+)
 _NAMES = ("filename", "name", "title", "file_name")
 _LEVELS = 3
 
@@ -59,9 +66,21 @@ def read_media(part: dict[str, Any]) -> Media | None:
     return Media(_of_type(kind, media_type, part), media_type, _text(levels, _NAMES), data)
 
 
+def transcript_of(part: dict[str, Any]) -> str | None:
+    """Return the words that were spoken in a part or a message; None without a transcript."""
+    for level in _levels(part):
+        for key in _TRANSCRIPTS:
+            words = level.get(key)
+            words = words.get("text") if isinstance(words, dict) else words
+            if isinstance(words, str) and words:
+                return words
+    return None
+
+
 def unknown_part(part: dict[str, Any]) -> Media | None:
     """Return a part with a type as one of an unknown kind; None for a part without a type."""
-    kind = _kind(part)
+    named = part.get("generic_type")
+    kind = named if isinstance(named, str) and named else _kind(part)
     return Media("unknown_part", name=kind[:64]) if kind else None
 
 

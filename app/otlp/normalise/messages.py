@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from app.chat import ToolCall
-from app.otlp.normalise.calls import CALL_KINDS, HOSTED_KINDS, read_call
-from app.otlp.normalise.media import Media, read_media, unknown_part
-from app.otlp.normalise.responses import ToolResponse, answers_a_call, read_response, read_tool_message
+from app.otlp.normalise.calls import CALL_KINDS, read_call
+from app.otlp.normalise.finish import asks_for_tools
+from app.otlp.normalise.media import Media, transcript_of
+from app.otlp.normalise.parts import REASONING, read_parts, read_segments
+from app.otlp.normalise.responses import (
+    RESPONSE_KINDS,
+    ToolResponse,
+    answers_a_call,
+    read_tool_message,
+)
+from app.otlp.normalise.roles import is_role, role_of
 from app.values.json import json_container, json_or_text
+from app.values.python_text import python_container
 from app.values.structs import decoder
 
-_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
-_LANGCHAIN_CLASSES = ("HumanMessage", "AIMessage", "SystemMessage", "ToolMessage", "FunctionMessage")
 _MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
 _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "message", "event.name")
+_CONTENT_KEYS = ("content", "parts", "tool_calls", "toolCalls", "function_call", "text", "audio")
 
 
 @dataclass(frozen=True, slots=True)
 class NormalisedMessage:
     """One message of a conversation. `text` is None where no part of it has any text.
 
-    `media` are its images, audio and files, those of its tools' responses among them, and parts of unknown types.
+    `media` are its images, audio and files, those of its tools' responses among them, and parts of unknown types. With
+    `asks` the model stopped to have tools called, even if the message lacks the calls.
     """
 
     role: str
@@ -34,6 +43,11 @@ class NormalisedMessage:
     reasoning: str | None = None
     responses: tuple[ToolResponse, ...] = ()
     media: tuple[Media, ...] = ()
+    asks: bool = field(default=False, compare=False)
+
+    @property
+    def has_content(self) -> bool:
+        return bool(self.text or self.calls or self.responses or self.reasoning or self.media)
 
 
 Messages = tuple[NormalisedMessage, ...]
@@ -50,13 +64,18 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
         return tuple(message for item in items for message in _remembered(item, role, memo)) or None
-    found = json_container(value)
+    found = _container(value)
     if isinstance(found, dict):
         found = _list_in(found)
     if not isinstance(found, list):
         return None
     messages = [message for item in found for message in _read_item(item, role)]
     return tuple(messages) or None
+
+
+def _container(value: Any) -> Any:
+    found = json_container(value)
+    return python_container(value) if found is None else found
 
 
 def _items_in(text: str) -> list[msgspec.Raw] | None:
@@ -98,16 +117,6 @@ def _user_texts(messages: Iterable[NormalisedMessage]) -> Iterator[str]:
     return (message.text for message in messages if message.role == "user" and message.text)
 
 
-def message_of(role: str, content: Any, calls: Sequence[ToolCall] = ()) -> NormalisedMessage:
-    """Return a message from its role and content (text, a part, a list of parts, or JSON text of these)."""
-    role = _ROLES.get(role, role)
-    parts = read_parts(content)
-    # Parts of an answer continue each other; parts of a question are on separate lines.
-    text = ("" if role == "assistant" else "\n").join(parts.texts) or None
-    reasoning = "\n".join(parts.reasoning) or None
-    return NormalisedMessage(role, text, (*parts.calls, *calls), reasoning, tuple(parts.responses), tuple(parts.media))
-
-
 def _list_in(found: dict[str, Any]) -> list[Any] | None:
     if any(key in found for key in _MESSAGE_KEYS):
         return [found]
@@ -124,7 +133,7 @@ def _list_in(found: dict[str, Any]) -> list[Any] | None:
 
 def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
     if isinstance(item, str):
-        return [NormalisedMessage(role, item)] if item.strip() else []
+        return _read_text(item, role)
     if isinstance(item, list):
         return _read_list(item, role)
     if not isinstance(item, dict):
@@ -132,50 +141,103 @@ def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
     for wrapper in ("message", "data", "kwargs"):
         inner = item.get(wrapper)
         if isinstance(inner, dict) and "content" not in item:
-            return _read_item(inner, _role(item, role))
+            messages = _read_item(inner, role_of(item) or role)
+            return _asking(messages) if asks_for_tools(item) else messages
     if isinstance(item.get("content"), dict) and "parts" in item["content"]:
         return _read_item(item["content"], role)
-    if "content" not in item and "parts" not in item and item.get("type") in ("function_call", "function_call_output"):
-        call, response = read_call(item), read_response(item)
-        return [
-            NormalisedMessage("assistant", calls=(call,))
-            if call
-            else NormalisedMessage("tool", responses=_those(response))
-        ]
-    return [_read_message(item, "assistant" if item.get("type") in HOSTED_KINDS else role)]
+    return _read_message(item, role)
 
 
-def _those(response: ToolResponse | None) -> tuple[ToolResponse, ...]:
-    return () if response is None else (response,)
+def _read_text(text: str, role: str) -> list[NormalisedMessage]:
+    """Read a text, or the message or messages that it has as JSON: some libraries encode each message."""
+    if not text.strip():
+        return []
+    encoded = _container(text)
+    items = encoded if isinstance(encoded, list) else [encoded]
+    if items and all(map(_is_message, items)):
+        return [message for item in items for message in _read_item(item, role)]
+    return [NormalisedMessage(role, text)]
+
+
+def _is_message(item: Any) -> bool:
+    """Return whether a value is certainly a message or an item of OpenAI's Responses: no person types these."""
+    if not isinstance(item, dict):
+        return False
+    if _role_of_item(item):
+        return "call_id" in item
+    named = is_role(item.get("role")) or is_role(item.get("type")) or ("lc" in item and "kwargs" in item)
+    return named and any(key in item for key in (*_CONTENT_KEYS, "kwargs"))
 
 
 def _read_list(items: list[Any], role: str) -> list[NormalisedMessage]:
     """Read a list. LangChain nests its lists once; a pair of role and text is one message."""
-    if len(items) == 2 and isinstance(items[0], str) and (items[0] in _ROLES or items[0] in ("user", "system")):
-        return [message_of(items[0], items[1])]
+    if len(items) == 2 and is_role(items[0]):
+        return _read_message({"role": items[0], "content": items[1]}, role)
     return [message for item in items if isinstance(item, dict) for message in _read_item(item, role)]
 
 
-def _read_message(item: dict[str, Any], role: str) -> NormalisedMessage:
-    calls = [call for call in map(read_call, _calls(item)) if call]
-    content = item.get("parts")
-    if content is None:
-        content = item.get("content", item if "text" in item or "type" in item else None)
-    message = message_of(_role(item, role), content, _new(calls, content))
-    if not message.responses and (message.role == "tool" or answers_a_call(item)):
+def _read_message(item: dict[str, Any], role: str) -> list[NormalisedMessage]:
+    """Read a message, or an item of a list. A model's message with words after a tool's response is several."""
+    role = role_of(item) or _role_of_item(item) or role
+    messages = messages_of(role, _content(item))
+    last = messages[-1]
+    if not last.responses and (last.role == "tool" or answers_a_call(item)):
         # Its content is the tool's: an object with a name in it is no call.
-        responses = _those(read_tool_message(item))
-        return NormalisedMessage(message.role, message.text, responses=responses, media=message.media)
+        response = read_tool_message(item)
+        return [NormalisedMessage(last.role, last.text, responses=(response,) if response else (), media=last.media)]
+    known = {(call.id, call.name) for message in messages for call in message.calls}
+    # LangChain also keeps the vendor's blocks in its own list.
+    calls = tuple(call for call in map(read_call, _calls(item)) if call and (call.id, call.name) not in known)
     reasoning = item.get("reasoning_content") or item.get("reasoning")
-    if message.reasoning is None and isinstance(reasoning, str):
-        return replace(message, reasoning=reasoning)
-    return message
+    messages[-1] = replace(
+        last,
+        text=last.text or transcript_of(item),
+        calls=last.calls + calls,
+        reasoning=reasoning if last.reasoning is None and isinstance(reasoning, str) else last.reasoning,
+    )
+    return _asking(messages) if asks_for_tools(item) else messages
 
 
-def _new(calls: list[ToolCall], content: Any) -> list[ToolCall]:
-    """Return the calls that the content lacks (LangChain also keeps the vendor's blocks in its own list)."""
-    known = {(call.id, call.name) for call in read_parts(content).calls} if isinstance(content, list) and calls else ()
-    return [call for call in calls if (call.id, call.name) not in known]
+def _content(item: dict[str, Any]) -> Any:
+    """Return the content of a message; an item without a role, such as one of OpenAI's Responses, is a part itself."""
+    if "role" not in item and _role_of_item(item):
+        return item
+    if (content := item.get("parts")) is not None:
+        return content
+    return item.get("content", item if "text" in item or "type" in item else None)
+
+
+def _role_of_item(item: dict[str, Any]) -> str | None:
+    """Return the role of an item that is a call, a response or reasoning; None for other items."""
+    kind = item.get("type")
+    if not isinstance(kind, str):
+        return None
+    return "tool" if kind in RESPONSE_KINDS else "assistant" if kind in CALL_KINDS or kind in REASONING else None
+
+
+def messages_of(role: str, content: Any) -> list[NormalisedMessage]:
+    """Return a message from its role and content (text, a part, a list of parts, or JSON text of these).
+
+    A model's content with words, or a call, after the response to a call is several messages: a vendor runs tools while
+    its model writes one message.
+    """
+    # Parts of an answer continue each other; parts of a question are on separate lines.
+    joined = "" if role == "assistant" else "\n"
+    return [
+        NormalisedMessage(
+            role,
+            joined.join(parts.texts) or None,
+            tuple(parts.calls),
+            "\n".join(parts.reasoning) or None,
+            tuple(parts.responses),
+            tuple(parts.media),
+        )
+        for parts in (read_segments(content) if role == "assistant" else [read_parts(content)])
+    ]
+
+
+def _asking(messages: list[NormalisedMessage]) -> list[NormalisedMessage]:
+    return [*messages[:-1], replace(messages[-1], asks=True)] if messages else []
 
 
 def _calls(item: dict[str, Any]) -> list[Any]:
@@ -184,124 +246,5 @@ def _calls(item: dict[str, Any]) -> list[Any]:
         calls = item["additional_kwargs"].get("tool_calls")
     if not calls and item.get("function_call"):
         calls = [item["function_call"]]
-    found = json_container(calls)
+    found = _container(calls)
     return found if isinstance(found, list) else []
-
-
-def _role(item: dict[str, Any], role: str) -> str:
-    named = item.get("role")
-    if isinstance(named, str) and named:
-        return _ROLES.get(named, named)
-    event = item.get("event.name")
-    if isinstance(event, str):
-        return role_of_event(event) or role
-    names = item.get("id")
-    kind = item.get("type")
-    if isinstance(names, list) and names and names[-1] in _LANGCHAIN_CLASSES:
-        kind = names[-1].removesuffix("Message").lower()
-    if kind in ("system", "tool", "user", "assistant"):
-        return str(kind)
-    return _ROLES.get(kind, role) if isinstance(kind, str) else role
-
-
-def role_of_event(name: str) -> str | None:
-    """Return the role that a GenAI event speaks for, None for other events."""
-    if name == "gen_ai.choice":
-        return "assistant"
-    middle = name.removeprefix("gen_ai.").removesuffix(".message")
-    return middle if name == f"gen_ai.{middle}.message" else None
-
-
-_TEXT = ("text", "input_text", "output_text", "refusal", "message")
-_REASONING = ("reasoning", "thinking", "thought", "summary_text")
-_KNOWN = (
-    *_TEXT,
-    *_REASONING,
-    *CALL_KINDS,
-    "image",
-    "image_url",
-    "file",
-    "tool_result",
-    "tool-result",
-    "tool_call_response",
-)
-
-
-@dataclass(slots=True)
-class ContentParts:
-    """The parts of a content by kind, each kind in the order it came."""
-
-    texts: list[str] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
-    responses: list[ToolResponse] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    media: list[Media] = field(default_factory=list)
-
-
-def read_parts(content: Any) -> ContentParts:
-    """Return the parts of a content: text, a part, a list of parts, or JSON text of a list of known parts."""
-    parts = ContentParts()
-    if isinstance(content, str):
-        content = _parts_in_text(content)
-    for part in content if isinstance(content, list) else [content]:
-        _read_part(part, parts)
-    return parts
-
-
-def _parts_in_text(text: str) -> Any:
-    """OpenLLMetry writes a list of parts as JSON text; a list that a person typed stays text."""
-    if not text.startswith("[{"):
-        return text
-    found = json_container(text)
-    if isinstance(found, list) and all(isinstance(part, dict) and part.get("type") in _KNOWN for part in found):
-        return found
-    return text
-
-
-def _read_part(part: Any, parts: ContentParts) -> None:
-    if isinstance(part, str):
-        _keep(parts.texts, part)
-    if not isinstance(part, dict):
-        return
-    kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    if kind in _REASONING or part.get("thought") is True or (kind is None and _is_reasoning(part)):
-        inner = read_parts(_text_in(part) or part.get("summary"))
-        parts.reasoning += inner.texts + inner.reasoning
-    elif kind in _TEXT or (kind is None and "text" in part):
-        _keep(parts.texts, _text_in(part))
-    elif (response := read_response(part)) is not None:
-        parts.responses.append(response)
-        parts.media += _media_in(response.result)
-        if kind in HOSTED_KINDS and (call := read_call(part)) is not None:
-            parts.calls.append(call)
-    elif (call := read_call(part)) is not None:
-        parts.calls.append(call)
-    elif (media := read_media(part) or unknown_part(part)) is not None:
-        parts.media.append(media)
-
-
-def _media_in(result: Any) -> Iterator[Media]:
-    """Yield the media in a tool's response that is a list of parts."""
-    for part in result if isinstance(result, list) else ():
-        if isinstance(part, dict) and part.get("type") and (media := read_media(part)) is not None:
-            yield media
-
-
-def _is_reasoning(part: dict[str, Any]) -> bool:
-    """Return whether a part without a kind is a thought: Genkit's `{reasoning}`, Bedrock's `{reasoningContent}`."""
-    return isinstance(part.get("reasoning"), str) or isinstance(part.get("reasoningContent"), dict)
-
-
-def _keep(kept: list[str], text: str | None) -> None:
-    if text is not None and text.strip():
-        kept.append(text)
-
-
-def _text_in(part: dict[str, Any]) -> str | None:
-    for key in ("content", "text", "thinking", "reasoning", "refusal"):
-        text = part.get(key)
-        if isinstance(text, str):
-            return text
-        if isinstance(text, dict) and isinstance(text.get("value"), str):
-            return str(text["value"])
-    return None

@@ -31,7 +31,15 @@ class Indexed(Convention):
     markers = frozenset(
         f"{prefix}.{rest}"
         for prefix in ("gen_ai.prompt", "gen_ai.completion", "llm.prompts", "llm.completions")
-        for rest in ("0.role", "0.content", "0.finish_reason", "0.tool_calls.0.name", "0.user", "0.function_call.name")
+        for rest in (
+            "0.role",
+            "0.content",
+            "0.finish_reason",
+            "0.tool_calls.0.name",
+            "0.user",
+            "0.function_call.name",
+            "0",
+        )
     )
 
     def operation(self, span: SpanView) -> str | None:
@@ -61,8 +69,11 @@ def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages 
     return None
 
 
-def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """Return the numbered attributes below `prefix` as objects in the order of their numbers, lists within alike."""
+def gather(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """Return the numbered attributes below `prefix` in the order of their numbers, lists within alike.
+
+    Attributes with a name after the number are objects, the others are what they are.
+    """
     root = _Branch()
     for key in attributes:
         if key.startswith(prefix):
@@ -82,9 +93,10 @@ class _Branch:
     within: dict[str, _Branch] = field(default_factory=dict)
 
 
-def _entries(branch: _Branch) -> list[dict[str, Any]]:
-    numbered = {int(name): inner for name, inner in branch.within.items() if _is_index(name)}
-    return [_nested(numbered[number]) for number in sorted(numbered)]
+def _entries(branch: _Branch) -> list[Any]:
+    numbered = {int(name): value for name, value in branch.values.items() if _is_index(name)}
+    numbered |= {int(name): _nested(inner) for name, inner in branch.within.items() if _is_index(name)}
+    return [numbered[number] for number in sorted(numbered)]
 
 
 def _is_index(name: str) -> bool:
@@ -118,11 +130,19 @@ class OpenInference(Convention):
         numbered = _numbered(span.attributes, "llm.input_messages.", "user")
         if any(message.role == "user" and message.responses for message in numbered or ()):
             return _with_all_results(numbered or (), span)
-        return numbered or _prompts(span.attributes) or read_text(span.first("input.value"), "user")
+        if any(message.has_content for message in numbered or ()):
+            return numbered
+        whole = _prompts(span.attributes) or read_text(span.first("input.value"), "user")
+        return whole or _spoken(span, "input.audio.transcript", "user") or numbered
 
     def output_messages(self, span: SpanView) -> Messages | None:
         numbered = _numbered(span.attributes, "llm.output_messages.", "assistant")
-        return numbered or read_text(_answer(span.first("output.value")), "assistant")
+        if any(message.has_content for message in numbered or ()):
+            return numbered
+        # The plain text of a failed call is its error.
+        read = read_messages if span.failed else read_text
+        whole = read(_answer(span.first("output.value")), "assistant")
+        return whole or _spoken(span, "output.audio.transcript", "assistant") or numbered
 
     def tool(self, span: SpanView) -> ToolUse | None:
         if self.operation(span) != TOOL:
@@ -135,11 +155,17 @@ class OpenInference(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        schemas = (json_container(_deep(tool, "tool", "json_schema")) for tool in gather(span.attributes, "llm.tools."))
+        schemas = (
+            json_container(_deep(tool, "tool", "json_schema")) for tool in _dicts(gather(span.attributes, "llm.tools."))
+        )
         found = [schema for schema in schemas if isinstance(schema, dict)]
         if found or self.operation(span) != CHAT:
             return found or None
         return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
+
+
+def _spoken(span: SpanView, key: str, role: str) -> Messages | None:
+    return read_text(span.first(key), role)
 
 
 def _answer(output: Any) -> Any:
@@ -149,7 +175,9 @@ def _answer(output: Any) -> Any:
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages | None:
-    entries = [entry["message"] for entry in gather(attributes, prefix) if isinstance(entry.get("message"), dict)]
+    entries = [
+        entry["message"] for entry in _dicts(gather(attributes, prefix)) if isinstance(entry.get("message"), dict)
+    ]
     return read_messages([_message(entry) for entry in entries], role) if entries else None
 
 
@@ -171,18 +199,25 @@ def _counts(messages: Messages) -> tuple[int, int]:
 
 
 def _prompts(attributes: Mapping[str, Any]) -> Messages | None:
-    texts = [_deep(entry, "prompt", "text") for entry in gather(attributes, "llm.prompts.")]
+    texts = [_deep(entry, "prompt", "text") for entry in _dicts(gather(attributes, "llm.prompts."))]
     return read_messages([text for text in texts if isinstance(text, str)]) if texts else None
 
 
 def _message(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the conventional message: the list of contents counts where there is no single one."""
-    contents = [item["message_content"] for item in _dicts(entry.get("contents")) if "message_content" in item]
+    contents = [
+        item.get("message_content", item) if isinstance(item, dict) else item for item in _list(entry, "contents")
+    ]
     calls = [item["tool_call"] for item in _dicts(entry.get("tool_calls")) if "tool_call" in item]
     if entry.get("function_call_name"):
         calls.append({"name": entry["function_call_name"], "arguments": entry.get("function_call_arguments_json")})
     answered = {key: entry[key] for key in ("tool_call_id", "name") if entry.get(key)}
     return {"role": entry.get("role"), "content": entry.get("content") or contents, "tool_calls": calls, **answered}
+
+
+def _list(entry: dict[str, Any], key: str) -> list[Any]:
+    items = entry.get(key)
+    return items if isinstance(items, list) else []
 
 
 def _dicts(items: Any) -> list[dict[str, Any]]:
@@ -228,7 +263,7 @@ class OpenLLMetry(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        functions = gather(span.attributes, "llm.request.functions.")
+        functions = _dicts(gather(span.attributes, "llm.request.functions."))
         found = [_definition(function) for function in functions if function.get("name")]
         return found or None
 

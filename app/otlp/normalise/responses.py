@@ -6,26 +6,36 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from app.otlp.normalise.calls import HOSTED_KINDS
+from app.otlp.normalise.calls import NAMES
 from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, unwrapped_json
 
-_KINDS = (
-    "tool_call_response",
-    "tool_result",
-    "tool-result",
-    "tool-return",
-    "tool_response",
-    "function_call_output",
-    "function_response",
-    "server_tool_call_response",
-    *HOSTED_KINDS,
+RESPONSE_KINDS = frozenset(
+    {
+        *("tool_call_response", "tool_result", "tool-result", "tool-return", "tool_response", "tool-error"),
+        *("function_call_output", "function_response", "custom_tool_call_output", "computer_call_output"),
+        *("local_shell_call_output", "shell_call_output", "apply_patch_call_output", "mcp_tool_result"),
+        *("server_tool_call_response", "server_tool_result", "code_execution_result", "tool_search_output"),
+    }
 )
-_WRAPPERS = ("functionResponse", "function_response", "toolResponse", "toolResult", "server_tool_call_response")
+# Anthropic's tools that it runs itself: `web_search_tool_result`, `bash_code_execution_tool_result` …
+_SUFFIX = "_tool_result"
+# The vendor runs these, or the message was written after the call: call and result are one part.
+_WITH_CALL = frozenset(
+    {
+        *("mcp_call", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+        *("dynamic-tool", "tool-invocation"),
+    }
+)
+RESPONSE_WRAPPERS = frozenset(
+    {
+        *("functionResponse", "function_response", "toolResponse", "toolResult", "server_tool_call_response"),
+        *("codeExecutionResult", "code_execution_result"),
+    }
+)
 _OWN_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _IDS = (*_OWN_IDS, "id", "ref")
-_NAMES = ("name", "toolName", "tool_name")
-_VALUES = ("response", "result", "output", "content", "structuredContent", "outputs", "results")
+_VALUES = ("response", "result", "output", "content", "structuredContent", "results", "outputs", "tools")
 _TEXT_BLOCKS = ("text", "input_text", "output_text", None)
 # The AI SDK writes the kind of a result with it.
 _TYPED = {"text": False, "json": False, "content": False, "error-text": True, "error-json": True}
@@ -48,11 +58,30 @@ def read_response(part: Any) -> ToolResponse | None:
     """Return the response in a part of a message or in an item of a list; None where it is something else."""
     if not isinstance(part, dict):
         return None
-    for wrapper in _WRAPPERS:
-        if isinstance(inner := part.get(wrapper), dict):
-            return _response({**part, **inner})
+    for wrapper in RESPONSE_WRAPPERS & part.keys():
+        if isinstance(inner := part[wrapper], dict):
+            return _response({**part, **inner}) or _others(part, inner)
+    if isinstance(inner := part.get("toolInvocation"), dict):
+        return _response_with_call(inner)
     kind = part.get("type") or part.get("kind") or part.get("part_kind")
-    return _response(part) if kind in _KINDS else None
+    if not isinstance(kind, str):
+        return None
+    if kind in _WITH_CALL or (kind.startswith("tool-") and "state" in part):
+        return _response_with_call(part)
+    return _response(part) if kind in RESPONSE_KINDS or kind.endswith(_SUFFIX) else None
+
+
+def _response_with_call(part: dict[str, Any]) -> ToolResponse | None:
+    """Return the result of a call that is in the same part; None for a call that waits for one."""
+    error = part.get("error") or part.get("errorText")
+    values = {key: part[key] for key in _VALUES if part.get(key) is not None}
+    kept = {key: part[key] for key in (*_IDS, *NAMES, "status") if key in part}
+    return _response(kept | values | ({"error": error} if error else {})) if values or error else None
+
+
+def _others(part: dict[str, Any], inner: dict[str, Any]) -> ToolResponse:
+    """Return a response in the conventions' form that has none of the common names: all its fields are the result."""
+    return ToolResponse(_text(part, _IDS), _text(part, NAMES), {key: inner[key] for key in inner if key != "type"})
 
 
 def read_tool_message(message: dict[str, Any]) -> ToolResponse | None:
@@ -75,7 +104,7 @@ def _response(fields: dict[str, Any]) -> ToolResponse | None:
         return None
     value, failed = _typed(fields[given]) if given else (None, False)
     result = _result(value)
-    call_id, name = _text(fields, _IDS), _text(fields, _NAMES)
+    call_id, name = _text(fields, _IDS), _text(fields, NAMES)
     if not (failed or error or _says_failed(fields)):
         return ToolResponse(call_id, name, result)
     words = error if error and error is not True else result

@@ -247,8 +247,8 @@ class Platform(Convention):
         named: str | None = _unquoted(super().provider(span))
         return named
 
-    def _read(self, value: Any, role: str, memo: Memo | None = None) -> Messages | None:
-        return super()._read(_unquoted(value), role, memo)
+    def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
+        return super()._read(_unquoted(value), role, memo, plain=plain)
 
     def input_tokens(self, span: SpanView) -> int | None:
         return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")

@@ -75,7 +75,7 @@ SHAPES: dict[str, tuple[Any, list[NormalisedMessage]]] = {
         ],
         [
             USER,
-            NormalisedMessage("user"),
+            NormalisedMessage("assistant"),
             NormalisedMessage("assistant", None, (PARIS,)),
             TOLD,
             NormalisedMessage("assistant", "Hello"),

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from sqlalchemy import Connection, Index, String, UniqueConstraint, func, select
+from sqlalchemy import Connection, DefaultClause, Index, Select, String, UniqueConstraint, func, select
 
 from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
@@ -29,6 +29,8 @@ class TurnRow:
     # The facts of app/sessions/facts.py, merged over batches.
     facts: Annotated[bytes, Compressed]
     batch_id: Annotated[int, BigInt]
+    # A batch's id, or 1 for rows of an earlier release, until the clock has counted the calls of all spans; then NULL.
+    unsettled: Annotated[int | None, BigInt, DefaultClause("1")] = None
 
     @property
     def key(self) -> TurnKey:
@@ -42,6 +44,7 @@ turns = new_table(
     Index("ix_turns_session_key_start_ns", "session_key", "start_ns"),
     # For retention: the turns of a project by the time when spans were last added to them.
     Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
+    Index("ix_turns_project_id_unsettled", "project_id", "unsettled"),
 )
 
 
@@ -54,7 +57,7 @@ _before_facts = attrgetter(*TURN_COLUMNS[: TURN_COLUMNS.index("facts")])
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
     """Return the stored values of the rows in the order of COLUMNS."""
     stored = stored_bodies(connection, [row.facts for row in rows])
-    return [(*_before_facts(row), facts, row.batch_id) for row, facts in zip(rows, stored, strict=True)]
+    return [(*_before_facts(row), facts, row.batch_id, row.unsettled) for row, facts in zip(rows, stored, strict=True)]
 
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
@@ -76,14 +79,33 @@ def lock_existing(
     """Lock the stored turns among `keys` until the commit; returns them in key order."""
     c = turns.c
     found: list[TurnRow] = []
-    # One statement for each prompt: not every server uses the index for a list of pairs.
-    for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
-        trace_ids = [trace_id for _, trace_id in group]
-        for some in queries.pieces(trace_ids):
-            named = (beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
-            others = _SELECT.where(*named, c.batch_id != batch_id)
-            found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
+    for statement in _of_keys(project_id, keys):
+        others = statement.where(c.batch_id != batch_id)
+        found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
     return found
+
+
+def list_existing(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> list[TurnRow]:
+    """List the stored turns among `keys`, in no order."""
+    found: list[TurnRow] = []
+    for statement in _of_keys(project_id, keys):
+        found += queries.list_rows(connection, TurnRow, statement)
+    return found
+
+
+def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
+    """Yield a statement for each prompt: not every server uses the index for a list of pairs."""
+    c = turns.c
+    for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
+        for some in queries.pieces([trace_id for _, trace_id in group]):
+            yield _SELECT.where(beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
+
+
+def list_unsettled(connection: Connection, *, project_id: int, before: int, limit: int) -> list[TurnRow]:
+    """List the turns of a project that are unsettled since before a batch's id, the newest first."""
+    c = turns.c
+    waiting = _SELECT.where(c.project_id == project_id, c.unsettled < before)
+    return queries.list_rows(connection, TurnRow, waiting.order_by(c.unsettled.desc(), c.id.desc()).limit(limit))
 
 
 def list_turns(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[TurnRow]:

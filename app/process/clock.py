@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from app.metrics import Metrics
 from app.metrics.registry import CLOCK_JOBS
 from app.process.bootstrap import bootstrap, freeze_gc, start
+from app.services.ingest import settling
 from app.services.search.indexing import EVERY_S
 from app.wiring.container import Container
 from app.work.sweeper import attempt
@@ -39,6 +40,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("apply_retention", 10, container.services.retention.apply),
         PeriodicJob("finish_erasures", 30, container.services.deletion.sweep),
         PeriodicJob("add_up_sessions", 10, container.services.session_sums.sweep),
+        PeriodicJob("settle_turns", settling.EVERY_S, container.services.turn_settler.sweep),
         PeriodicJob("evaluate_alert_rules", 60, container.services.alerts.evaluate),
         PeriodicJob("tell_rejections", 60, container.services.rejection_teller.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),

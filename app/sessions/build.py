@@ -17,9 +17,10 @@ from app.otlp.span import span_count
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
 from app.sessions.capture import capture_advice
+from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
-from app.sessions.spans import Records, StoredSpan, TurnSpan, mark_copies, read_turn
+from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
@@ -109,7 +110,7 @@ def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
     """Return the user's text of the first model call with one in its input, else of the first such agent."""
     choose = first_user_text if opens_session else last_user_text
     calls, agents = filter(_is_chat, spans), filter(_is_agent, spans)
-    texts = (choose(span.normal.input_messages) for span in chain(calls, agents))
+    texts = (choose(span.inputs) for span in chain(calls, agents))
     return next((text for text in texts if text is not None), None)
 
 
@@ -221,7 +222,7 @@ def warnings_of(
     elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
         yield f"No message content was recorded: {capture_advice(span.scope for span in chats)}."
     if copies := sum(span.is_copy for span in spans):
-        yield f"{span_count(copies)} repeat another instrumentation's span of the same call and are no steps."
+        yield f"{span_count(copies)} repeat another span of the same call and are no steps."
     if len(versions) > 1:
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:

@@ -9,14 +9,12 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
-
-import orjson
 
 from app.chat import ToolCall
 from app.otlp.normalise import Messages, ToolResponse
 from app.otlp.normalise.roles import NO_MODEL
 from app.sessions.spans import TurnSpan
+from app.values.json import json_key
 
 
 @dataclass(slots=True, eq=False)
@@ -35,14 +33,7 @@ class RequestedCall:
     name_and_arguments: tuple[str, bytes | str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.name_and_arguments = (self.call.name, _json(self.call.arguments))
-
-
-def _json(arguments: Any) -> bytes | str:
-    try:
-        return orjson.dumps(arguments or None, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # a number beyond 64 bits, or half a surrogate pair
-        return repr(arguments)
+        self.name_and_arguments = (self.call.name, json_key(self.call.arguments))
 
 
 class Unanswered:

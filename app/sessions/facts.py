@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from operator import itemgetter
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -13,12 +14,13 @@ from msgspec import structs
 from app.otlp.names import PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.normalise.messages import first_user_text
-from app.otlp.normalise.tokens import served_model
 from app.otlp.span import Span
 from app.prices.book import PriceBook
-from app.prices.types import Bill, CalledModel, size_of, total
+from app.prices.types import Bill, size_of, total
 from app.sessions.bounded_views import view_within
-from app.sessions.spans import Records, StoredSpan, read_turn
+from app.sessions.copies import mark_copies
+from app.sessions.model_calls import MAX_NAMES, ModelCalls, summed
+from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.types import Usage
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.structs import decoder
@@ -29,49 +31,17 @@ MAX_NAME = 255
 """Characters kept of the name of a model, version, tool or user."""
 MAX_PROVIDER = 64
 """Characters kept of a provider's name."""
-MAX_NAMES = 100
-"""Models, versions and tools kept of a turn: its facts are read and written again with each batch that adds to it."""
 EDITION = 1
 """The edition of the facts: 0 are those of releases that knew no tools, no users and no calls."""
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
+Extent = tuple[int, int]
+"""The first start and the last end of some calls."""
 Opening = tuple[Key, str]
 """The text that a span opens its turn with."""
 User = tuple[int, Key, str]
 """The rank of the attribute that names a user, lower is better, the span that has it, and the user's id."""
-
-
-class ModelCalls(msgspec.Struct, frozen=True, array_like=True):
-    """The calls of one model with prompts of one size, and their usage, to which a price is applied.
-
-    `model` is the one that answered; of a turn's models beyond `MAX_NAMES` the names are not kept.
-    """
-
-    provider: str
-    model: str
-    size: int
-    calls: int
-    usage: Usage
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return (self.provider, self.model, self.size)
-
-    def bill(self, prices: PriceBook) -> Bill:
-        return prices.bill(CalledModel(self.provider, self.model), self.usage.tokens, self.size)
-
-
-class _SpanFacts(NamedTuple):
-    """The facts of one span. Only model calls have a model and calls, and only tool calls may have a tool's name."""
-
-    is_tool: bool
-    failed: bool
-    model: str | None
-    tool: str | None
-    prompt_version: str | None
-    user: User | None
-    calls: ModelCalls | None
 
 
 class TurnFacts(msgspec.Struct, frozen=True, gc=False):
@@ -80,7 +50,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     `errors` counts spans with an error as status, `tool_errors` the tool calls among them.
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
     among those of the lowest rank (see `CONVERSATION_KEYS`).
-    `agent_opening` is what an agent was asked, where no model call has the user's words.
+    `agent_opening` is what an agent was asked, where no model call has the user's words. The extents are those of the
+    model and tool calls. Copies are not counted, but those of calls in another batch are until `recounted`.
     """
 
     start_ns: int
@@ -101,6 +72,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     calls: tuple[ModelCalls, ...] = ()
     edition: int = 0
     agent_opening: Opening | None = None
+    chats_extent: Extent | None = None
+    tools_extent: Extent | None = None
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -110,22 +83,20 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
         and commas than are left of the budget, only short attributes are read.
         """
         ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
-        read, opening, agent_opening = _read(ordered, hashes, budget)
+        read = [_turn_span(span, budget) for _, span in ordered]
+        mark_copies(read)
+        opening, agent_opening = _openings(read)
         rank, conversation = _best_conversation(ordered)
-        of_this_edition = _of_this_edition(read)
         return cls(
             start_ns=ordered[0][1].start_ns,
             end_ns=max(span.end_ns for _, span in ordered),
             span_count=len(ordered),
             conversation=conversation,
             opening=opening,
-            usage=sum((calls.usage for calls in of_this_edition["calls"]), Usage()),
-            models=_kept(facts.model for facts in read),
-            prompt_versions=_kept(facts.prompt_version for facts in read),
-            errors=sum(facts.failed for facts in read),
+            prompt_versions=_kept(version_of(span.attributes, hashes) for _, span in ordered),
             conversation_rank=rank,
-            agent_opening=None if opening else agent_opening,
-            **of_this_edition,
+            agent_opening=agent_opening,
+            **_facts_of(read),
         )
 
     @property
@@ -174,29 +145,24 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         failed_tools=_kept(one.failed_tools | other.failed_tools),
         user=min(filter(None, (one.user, other.user)), default=None),
         edition=min(one.edition, other.edition),
+        chats_extent=_joined(one.chats_extent, other.chats_extent),
+        tools_extent=_joined(one.tools_extent, other.tools_extent),
     )
 
 
-def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
-    """Return the sums by model and size, in their order; those beyond `MAX_NAMES` are one sum without a name.
-
-    A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
-    """
-    sums: dict[tuple[str, str, int], ModelCalls] = {}
-    for one in calls:
-        known = sums.get(key := one.key)
-        sums[key] = _plus(known, one) if known else one
-    if len(sums) > MAX_NAMES:
-        for key in sorted(sums)[MAX_NAMES:]:
-            sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
-    return tuple(sums[key] for key in sorted(sums))
+def _joined(one: Extent | None, other: Extent | None) -> Extent | None:
+    return (min(one[0], other[0]), max(one[1], other[1])) if one and other else one or other
 
 
-_UNNAMED = ModelCalls("", "", 0, 0, Usage())
+def has_several_calls(facts: TurnFacts) -> bool:
+    """Return whether some calls may be copies of others."""
+    return facts.tool_calls > 1 or sum(calls.calls for calls in facts.calls) > 1
 
 
-def _plus(one: ModelCalls, other: ModelCalls) -> ModelCalls:
-    return ModelCalls(*one.key, one.calls + other.calls, one.usage + other.usage)
+def may_share_calls(one: TurnFacts, other: TurnFacts) -> bool:
+    """Return whether calls of both sets of spans overlap in time, so that some may be copies of others."""
+    pairs = (one.chats_extent, other.chats_extent), (one.tools_extent, other.tools_extent)
+    return any(a and b and a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
 
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
@@ -215,24 +181,41 @@ def span_key(span: Span) -> Key:
     return (span.start_ns, span.end_ns, span.span_id)
 
 
-def _facts(normal: Normalised, key: Key, failed: bool, hashes: Container[str]) -> _SpanFacts:
-    """Return the facts of a span, without reading its messages."""
-    attributes = normal.span.attributes
-    model = normal.model if normal.is_chat else None
-    return _SpanFacts(
-        is_tool=normal.is_tool,
-        failed=failed,
-        model=model,
-        tool=normal.tool_name if normal.is_tool else None,
-        prompt_version=version_of(attributes, hashes),
-        user=_user(attributes, key),
-        calls=_calls(normal, model) if normal.is_chat else None,
-    )
+def _key(span: TurnSpan) -> Key:
+    return (span.full.start_ns, span.full.end_ns, bytes.fromhex(span.span_id))
 
 
-def _calls(normal: Normalised, model: str | None) -> ModelCalls:
-    usage = Usage(*normal.tokens)
-    provider, served = normal.provider or "", served_model(normal.span, model) or ""
+def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
+    """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`."""
+    chats = [span for span in spans if span.is_chat]
+    tools = [span for span in spans if span.is_tool]
+    failed = [span for span in tools if span.failed]
+    calls = summed(map(_calls, chats))
+    users = (_user(span.full.attributes, _key(span)) for span in spans)
+    return {
+        "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
+        "models": _kept(span.normal.model for span in chats),
+        "errors": sum(span.failed for span in spans if not span.is_copy),
+        "tool_calls": len(tools),
+        "tool_errors": len(failed),
+        "tools": _kept(span.tool_name for span in tools),
+        "failed_tools": _kept(span.tool_name for span in failed),
+        "user": min(filter(None, users), default=None),
+        "calls": calls,
+        "edition": EDITION,
+        "chats_extent": _extent(span for span in spans if span.normal.is_chat),
+        "tools_extent": _extent(span for span in spans if span.normal.is_tool),
+    }
+
+
+def _extent(spans: Iterable[TurnSpan]) -> Extent | None:
+    times = [(span.full.start_ns, span.full.end_ns) for span in spans]
+    return (min(start for start, _ in times), max(end for _, end in times)) if times else None
+
+
+def _calls(span: TurnSpan) -> ModelCalls:
+    usage = Usage(*span.tokens)
+    provider, served = span.provider or "", span.served_model or ""
     return ModelCalls(provider[:MAX_PROVIDER], served[:MAX_NAME], size_of(usage.input_tokens), 1, usage)
 
 
@@ -241,27 +224,11 @@ def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
     return (found[0], key, found[1][:MAX_NAME]) if found else None
 
 
-def _of_this_edition(read: Sequence[_SpanFacts]) -> dict[str, Any]:
-    """Return the fields of `TurnFacts` that those of the edition before did not have."""
-    failed = [facts for facts in read if facts.is_tool and facts.failed]
-    return {
-        "tool_calls": sum(facts.is_tool for facts in read),
-        "tool_errors": len(failed),
-        "tools": _kept(facts.tool for facts in read),
-        "failed_tools": _kept(facts.tool for facts in failed),
-        "user": min(filter(None, (facts.user for facts in read)), default=None),
-        "calls": summed(facts.calls for facts in read if facts.calls),
-        "edition": EDITION,
-    }
-
-
-def completed(facts: TurnFacts, spans: Iterable[StoredSpan]) -> TurnFacts:
-    """Return the facts of an earlier edition with what later ones added, read from the turn's spans."""
-    read = (
-        _facts(one.normal, (one.full.start_ns, one.full.end_ns, bytes.fromhex(one.span_id)), one.full.failed, ())
-        for one in read_turn(spans)
-    )
-    return structs.replace(facts, **_of_this_edition(list(read)))
+def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:
+    """Return the facts of a turn, with what all of its spans and their log records add up to."""
+    read = read_turn(spans, None, records)
+    mark_copies(read)
+    return structs.replace(facts, **_facts_of(read))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:
@@ -277,27 +244,22 @@ def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[
     return min(named, default=(0, None))
 
 
-def _read(
-    ordered: Iterable[tuple[Key, Span]], hashes: Container[str], budget: WorkBudget
-) -> tuple[list[_SpanFacts], Opening | None, Opening | None]:
-    """Return the facts of spans, their opening, and that of agents where there is no other.
-
-    Of what was read of a span nothing else is kept.
-    """
-    read: list[_SpanFacts] = []
-    agents: list[tuple[Key, Span]] = []
-    opening: Opening | None = None
-    for key, span in ordered:
-        normal = Normalised(view_within(span, budget))
-        read.append(_facts(normal, key, span.failed, hashes))
-        if normal.is_agent:
-            agents.append((key, span))
-        if not opening and normal.is_chat:
-            opening = _opening(normal, key)
-    of_agents = () if opening else (_opening(Normalised(view_within(span, budget)), key) for key, span in agents)
-    return read, opening, next(filter(None, of_agents), None)
+def _turn_span(span: Span, budget: WorkBudget) -> TurnSpan:
+    """Return a span of a batch, without its events."""
+    view = view_within(span, budget)
+    parent = span.parent_span_id.hex() if span.parent_span_id else None
+    full = FullSpan(parent, span.name, span.start_ns, span.end_ns, view.attributes, [], span.failed, None)
+    return TurnSpan(span.span_id.hex(), span.scope, full, Normalised(view))
 
 
-def _opening(normal: Normalised, key: Key) -> Opening | None:
-    text = first_user_text(normal.input_messages)
-    return None if text is None else (key, text[:MAX_OPENING])
+def _openings(spans: Iterable[TurnSpan]) -> tuple[Opening | None, Opening | None]:
+    """Return the opening of the model calls, and that of agents where there is no other; spans are in key order."""
+    chats, agents = [span for span in spans if span.normal.is_chat], [span for span in spans if span.normal.is_agent]
+    opening = next(filter(None, map(_opening, chats)), None)
+    return opening, None if opening else next(filter(None, map(_opening, agents)), None)
+
+
+def _opening(span: TurnSpan) -> Opening | None:
+    # Read once, and not kept: the input is the largest part of a span.
+    text = first_user_text(Normalised(span.normal.span).input_messages)
+    return None if text is None else (_key(span), text[:MAX_OPENING])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.otlp.names import text_of
@@ -55,7 +55,7 @@ def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
             continue
         named = span.full.attributes.get(_INSTRUCTIONS)
         texts = read_parts(json_container(named) or named).texts if named else []
-        messages = span.normal.input_messages or ()
+        messages = span.inputs or ()
         texts = texts or [
             message.text for message in messages if message.role in ("system", "developer") and message.text
         ]
@@ -66,7 +66,7 @@ def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
 
 def _messages(spans: Iterable[TurnSpan], *, opens_session: bool) -> Messages:
     """Return the input of the turn's model calls from the message of the user that begins the turn."""
-    inputs = (span.normal.input_messages or () for span in spans if span.is_chat)
+    inputs = (span.inputs or () for span in spans if span.is_chat)
     return tuple(message for given in inputs for message in given[0 if opens_session else _beginning(given) :])
 
 
@@ -97,7 +97,7 @@ def _held_elsewhere(chats: Iterable[TurnSpan], response_ids: Container[str]) -> 
             yield Gap("history", "the vendor held earlier messages (previous_response_id) that the session lacks")
 
 
-def _previous_response(attributes: dict[str, Any]) -> str | None:
+def _previous_response(attributes: Mapping[str, Any]) -> str | None:
     named = next((text_of(value) for key, value in attributes.items() if key.endswith(_PREVIOUS)), None)
     parameters = json_container(attributes.get(_PARAMETERS)) if _PARAMETERS in attributes else None
     return named or (text_of(parameters.get(_PREVIOUS)) if isinstance(parameters, dict) else None)

@@ -1,26 +1,28 @@
-"""The spans of a turn: read in full, put in order, and marked where double instrumentation recorded a call twice."""
+"""The spans of a turn: read in full, and put in order."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
 
-from app.chat import ToolCall
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
 from app.otlp.names import says_failed
-from app.otlp.normalise import Event, Messages, Normalised, NormalisedMessage, SpanView, ToolUse
+from app.otlp.normalise import Event, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
 from app.otlp.normalise.tokens import TokenCounts
 from app.otlp.protobuf import stored_fields
 from app.otlp.span import Span, decode_span
 from app.otlp.values import attributes, raw_value, time_ns
+from app.values.json import json_key
+
+_NAMESPACE = re.compile(r"__|[./:]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class FullSpan:
     name: str
     start_ns: int
     end_ns: int
-    attributes: dict[str, Any]
+    attributes: Mapping[str, Any]
     events: list[Event]
     failed: bool
     status_message: str | None
@@ -103,17 +105,44 @@ class StoredSpan(Protocol):
     def raw(self) -> bytes | memoryview: ...
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class TurnSpan:
-    """A span with what the conventions make of it. `outputs` is read for model calls, `tool` for tools."""
+    """A span with what the conventions make of it. `outputs` are those of a model call, `tool` is that of a tool.
+
+    `copy_of` is the span that records the same call, if this one is its copy; see `mark_copies`. `copies` are those of
+    this span. They complete what it lacks.
+    """
 
     span_id: str
     scope: str
     full: FullSpan
     normal: Normalised
-    outputs: Messages | None = None
-    tool: ToolUse | None = None
-    is_copy: bool = False
+    copy_of: TurnSpan | None = None
+    copies: list[TurnSpan] = field(default_factory=list)
+
+    @cached_property
+    def outputs(self) -> Messages | None:
+        return self.normal.output_messages if self.normal.is_chat else None
+
+    @property
+    def inputs(self) -> Messages | None:
+        given = (span.normal.input_messages for span in (self, *self.copies))
+        return next((messages for messages in given if messages is not None), None)
+
+    @cached_property
+    def words(self) -> tuple[str, tuple[Any, ...]]:
+        """What a model call put out, its text and calls, for comparison."""
+        outputs = self.outputs or ()
+        calls = [(own_name(call.name), json_key(call.arguments)) for message in outputs for call in message.calls]
+        return "\n".join(message.text.strip() for message in outputs if message.text), tuple(calls)
+
+    @cached_property
+    def tool(self) -> ToolUse | None:
+        return self.normal.tool if self.normal.is_tool else None
+
+    @property
+    def is_copy(self) -> bool:
+        return self.copy_of is not None
 
     @property
     def is_chat(self) -> bool:
@@ -125,12 +154,42 @@ class TurnSpan:
 
     @property
     def is_agent(self) -> bool:
-        return self.normal.is_agent
+        return self.normal.is_agent and not self.is_copy
 
     @property
     def tool_name(self) -> str:
-        named = self.tool.name if self.tool else None
+        # Arguments and result are not read if an attribute has the name.
+        named = self.normal.span.text("gen_ai.tool.name") or (self.tool.name if self.tool else None)
         return named or self.full.name.removeprefix("execute_tool ")
+
+    @property
+    def tokens(self) -> TokenCounts:
+        """The counts of a model call, those of a copy if it counts the same tokens in more parts."""
+        own = self.normal.tokens
+        others = (copy.normal.tokens for copy in self.copies)
+        return max((own, *(counts for counts in others if own[:2] in ((0, 0), counts[:2]))), key=_parts_counted)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the span failed; a tool has also failed if a copy of it has."""
+        return self.full.failed or (self.normal.is_tool and any(copy.full.failed for copy in self.copies))
+
+    @property
+    def provider(self) -> str | None:
+        return next(filter(None, (span.normal.provider for span in (self, *self.copies))), None)
+
+    @property
+    def served_model(self) -> str | None:
+        return next(filter(None, (span.normal.served_model for span in (self, *self.copies))), None)
+
+
+def own_name(tool_name: str) -> str:
+    """Return the name of a tool without its namespace, as of MCP."""
+    return _NAMESPACE.split(tool_name)[-1] or tool_name
+
+
+def _parts_counted(counts: TokenCounts) -> int:
+    return sum(map(bool, counts))
 
 
 Records = Mapping[tuple[bytes, bytes], Sequence[Event]]
@@ -165,12 +224,7 @@ def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> T
         more = [event for event in recorded if not (has_content and is_content(event[0]))]
         full = replace(full, events=[*full.events, *more])
     normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo, full.failed))
-    span = TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
-    if normal.is_chat:
-        span.outputs = normal.output_messages
-    elif normal.is_tool:
-        span.tool = normal.tool
-    return span
+    return TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
 
 
 def _name_lone_arguments(spans: Iterable[TurnSpan]) -> None:
@@ -203,102 +257,3 @@ def _measure(span: TurnSpan, tree: Mapping[str, TurnSpan], depths: dict[str, int
     for span_id in reversed(path):
         depth += 1
         depths[span_id] = depth
-
-
-RESPONSE_ID = "gen_ai.response.id"
-
-
-def mark_copies(spans: Sequence[TurnSpan]) -> None:
-    """Mark the copies among a turn's spans, which are in the order of their start."""
-    tree = {span.span_id: span for span in spans}
-    nearest: dict[str, TurnSpan | None] = {}
-    for span in spans:
-        if _is_call(span):
-            _mark_within(span, _nearest_call(span.full.parent_span_id, tree, nearest))
-    siblings: dict[str | None, list[TurnSpan]] = defaultdict(list)
-    for span in spans:
-        if span.is_chat:
-            siblings[span.full.parent_span_id].append(span)
-    for calls in siblings.values():
-        _mark_silent(calls)
-
-
-def _mark_within(span: TurnSpan, outer: TurnSpan | None) -> None:
-    """Two libraries that record one call make a span within a span."""
-    if outer is None or outer is span or (outer.scope == span.scope and not _is_served(span)):
-        return
-    if span.normal.is_chat and outer.normal.is_chat:
-        if outer.outputs and not span.outputs:
-            span.is_copy = True
-        elif _adds_nothing(outer, span):
-            outer.is_copy = True
-    elif span.tool and outer.tool and span.tool.name == outer.tool.name:
-        span.is_copy = span.tool.arguments in (outer.tool.arguments, None)
-
-
-def _is_served(span: TurnSpan) -> bool:
-    """Return whether one library may have recorded a call twice: MCP's client around MCP's server."""
-    return "mcp.method.name" in span.full.attributes
-
-
-def _mark_silent(calls: Iterable[TurnSpan]) -> None:
-    """Mark calls that a vendor's SDK records without content, if another instrumentation has the content."""
-    for one, other in pairwise(calls):
-        if one.scope != other.scope and _may_be_one(one, other):
-            silent, full = (one, other) if _is_silent(one) else (other, one)
-            silent.is_copy = _is_silent(silent) and bool(full.outputs)
-
-
-def _may_be_one(one: TurnSpan, other: TurnSpan) -> bool:
-    ids = {span.normal.span.text(RESPONSE_ID) for span in (one, other)} - {None}
-    same_model = one.normal.model == other.normal.model
-    return len(ids) < 2 and same_model and other.full.start_ns <= one.full.end_ns
-
-
-def _is_silent(span: TurnSpan) -> bool:
-    return not span.outputs and span.normal.input_messages is None
-
-
-def _is_call(span: TurnSpan) -> bool:
-    return span.normal.is_chat or span.normal.is_tool
-
-
-def _nearest_call(
-    span_id: str | None, tree: Mapping[str, TurnSpan], nearest: dict[str, TurnSpan | None]
-) -> TurnSpan | None:
-    """Return the span if it is a model call or tool, else the nearest around it; `nearest` has those found before."""
-    path: list[str] = []
-    found = None
-    while span_id is not None and (at := tree.get(span_id)):
-        if span_id in nearest or _is_call(at):
-            found = at if _is_call(at) else nearest[span_id]
-            break
-        path.append(span_id)
-        nearest[span_id] = None  # what a circle of parents ends with
-        span_id = at.full.parent_span_id
-    nearest.update(dict.fromkeys(path, found))
-    return found
-
-
-def _adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
-    """Return whether a model call records nothing beyond the one within it."""
-    if outer.outputs and inner.outputs:
-        return _same_messages(outer.outputs, inner.outputs)
-    if inner.outputs:
-        return True
-    return outer.normal.input_messages is None and outer.normal.tokens in (TokenCounts(), inner.normal.tokens)
-
-
-def _same_messages(one: Messages, other: Messages) -> bool:
-    """Looks no further than to the first difference: a large call may have many others within it."""
-    return len(one) == len(other) and all(map(_same_message, one, other))
-
-
-def _same_message(one: NormalisedMessage, other: NormalisedMessage) -> bool:
-    if one.text != other.text or len(one.calls) != len(other.calls):
-        return False
-    return all(map(_same_call, one.calls, other.calls))
-
-
-def _same_call(one: ToolCall, other: ToolCall) -> bool:
-    return one.name == other.name and bool(one.arguments == other.arguments)

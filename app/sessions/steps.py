@@ -70,9 +70,15 @@ def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:
     texts = {span.span_id: answer_text(span.normal.output_messages) for span in spans if span.is_agent}
     answers = {span_id: text for span_id, text in texts.items() if text is not None}
     within: dict[str, bool] = {}
+    recorded: dict[str, TurnSpan] = {}
     for span in sorted(spans, key=lambda agent: agent.full.end_ns):
-        if span.span_id in answers and not _is_within(span, tree, answers, within):
-            yield Step("answer", span.span_id, text=answers[span.span_id])
+        if span.span_id not in answers or _is_within(span, tree, answers, within):
+            continue
+        text = answers[span.span_id]
+        same = recorded.setdefault(text, span)
+        # Two libraries may record an agent side by side.
+        if same is span or same.scope == span.scope or same.full.end_ns < span.full.start_ns:
+            yield Step("answer", span.span_id, text=text)
 
 
 def _is_within(span: TurnSpan, tree: Mapping[str, TurnSpan], outer: Container[str], within: dict[str, bool]) -> bool:
@@ -133,7 +139,12 @@ def _of_messages(call: RequestedCall) -> Step:
 
 
 def tool_error(span: TurnSpan) -> str | None:
-    """Return the error of a failed tool: its result, else its exception, else its status; None if it did not fail."""
+    """Return the error of a failed tool, or that of its copies; None if it did not fail."""
+    return next(filter(None, map(_own_error, (span, *span.copies))), None)
+
+
+def _own_error(span: TurnSpan) -> str | None:
+    """Return the error of a failed tool: its result, else its exception, else its status."""
     result = span.tool.result if span.tool else None
     recorded = span.full.failed or span.full.attributes.get("error.type")
     if not recorded and (result is not None or exception(span) is None):
@@ -165,9 +176,9 @@ def shown(span: TurnSpan, prices: PriceBook) -> ShownSpan:
     """Return a span as the page lists it, and what its call cost by these prices."""
     full, normal = span.full, span.normal
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
-    usage = Usage(*normal.tokens) if span.is_chat else Usage()
-    served = normal.served_model if span.is_chat else None
-    called = CalledModel(normal.provider or "", served or "")
+    usage = Usage(*span.tokens) if span.is_chat else Usage()
+    served = span.served_model if span.is_chat else None
+    called = CalledModel(span.provider or "", served or "")
     return ShownSpan(
         span.span_id,
         full.parent_span_id,

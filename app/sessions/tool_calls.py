@@ -69,7 +69,7 @@ class _Reader:
         self._ids_given: dict[str, set[Hashable]] = {}
 
     def read(self, chat: TurnSpan) -> None:
-        given = self._given[chat.span_id] = chat.normal.input_messages or ()
+        given = self._given[chat.span_id] = chat.inputs or ()
         start = _after_last_user_text(given)
         self._answer_from_the_past(given[:start])
         search, batches = _Search(self._known), count()

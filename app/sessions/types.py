@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import add, sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from app.chat import Tokens
 from app.otlp.normalise.media import Media
@@ -25,13 +28,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*map(sub, astuple(self), astuple(other)))
 
     @property
     def tokens(self) -> Tokens:
@@ -83,7 +83,7 @@ class ShownSpan:
     start_ns: int
     end_ns: int
     error: str | None
-    attributes: dict[str, Any]
+    attributes: Mapping[str, Any]
     convention: str | None = None
     provider: str | None = None
     model: str | None = None

@@ -50,6 +50,7 @@ from app.services.ingest.observed import ObservedService
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RefusalService
 from app.services.ingest.service import IngestService
+from app.services.ingest.settling import WORK_S, TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.insight import sums as insight_sums
 from app.services.insight.service import InsightService
@@ -186,6 +187,7 @@ class Services:
     setup: SetupService
     sign_ins: SignInService
     test_cases: TestCaseService
+    turn_settler: TurnSettler
     usage: UsageService
     versions: VersionService
     rejection_teller: RejectionNotifier
@@ -252,6 +254,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     busy = backends.mailbox.is_busy
     parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
     parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
+    parts.make(TurnSettler, work_time=WorkTime(WORK_S, busy))
     parts.make(OpeningService, searchable=searchable)
     parts.make(
         LogRecordService,

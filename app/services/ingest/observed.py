@@ -19,7 +19,7 @@ from app.prices.names import key_of
 from app.prices.types import NOTHING, Bill, CalledModel, total
 from app.services.ingest.turns import TurnPart
 from app.services.language_models.prices import PriceService
-from app.sessions.facts import ModelCalls, summed
+from app.sessions.model_calls import ModelCalls, summed
 from app.sessions.types import Usage
 from app.timestamps import Now, of_unix_ns
 

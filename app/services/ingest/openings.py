@@ -11,11 +11,13 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import log_records, search, spans
+from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
 from app.sessions.facts import Opening, opening_of
+from app.timestamps import Now
 
 SPANS_IN_MEMORY, RECORD_BYTES_READ = 16, 16 * 1024 * 1024
 """Spans that are in memory together, and the bytes of the records that are read of them."""
@@ -30,6 +32,7 @@ class OpeningService:
     """
 
     database: Database
+    now: Now
     searchable: bool
 
     def add(self, project_id: int, keys: Collection[SpanKey]) -> None:
@@ -59,7 +62,7 @@ class OpeningService:
     def _write(
         self, connection: Connection, project_id: int, keys: Sequence[TurnKey], openings: Mapping[TurnKey, Opening]
     ) -> None:
-        add_openings(connection, project_id, openings)
+        add_openings(connection, project_id, new_batch_id(self.now()), keys, openings)
         if self.searchable:
             search.note_traces(connection, project_id=project_id, keys=keys)
 

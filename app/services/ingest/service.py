@@ -19,6 +19,7 @@ from app.metrics.registry import BATCH_BYTES, BATCH_SECONDS, BATCHES, SPANS
 from app.models import observed, prompt_versions, scores, search, spans
 from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey, ToStored
+from app.models.spans import TurnKey
 from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
@@ -33,6 +34,7 @@ from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import observed_rows
 from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RejectionService
+from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
@@ -65,6 +67,7 @@ class IngestService:
     log_records: LogRecordService
     rejections: RejectionService
     openings: OpeningService
+    settler: TurnSettler
     searchable: bool
     elsewhere: Storer | None = None
 
@@ -148,7 +151,9 @@ class IngestService:
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
             evaluated = MARK in plain
             budget = WorkBudget(ELEMENTS_READ)
-            stored = sum(self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces)
+            written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
+            stored = sum(count for count, _ in written)
+            self.settler.settle(project_id, sorted(set().union(*(shared for _, shared in written))))
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self.rejections.keep(project_id, [*rejected, *self._from_the_future(project_id, kept)])
         except ServiceError as error:
@@ -174,10 +179,13 @@ class IngestService:
         kept = [span for span in spans if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
-    def _write(self, project_id: int, spans_: Sequence[Span], budget: WorkBudget, *, evaluated: bool) -> int:
-        """Store the new spans with their scores, turns and sessions; returns the number of new spans.
+    def _write(
+        self, project_id: int, spans_: Sequence[Span], budget: WorkBudget, *, evaluated: bool
+    ) -> tuple[int, list[TurnKey]]:
+        """Store the new spans with their scores, turns and sessions.
 
-        Scores are only looked for if the spans are `evaluated`.
+        Returns the number of new spans, and the turns in which some may be copies of earlier ones. Scores are only
+        looked for if the spans are `evaluated`.
         """
         # A key occurs once in a batch: see `decode`.
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in spans_))
@@ -192,7 +200,8 @@ class IngestService:
         parts = parts_of(list(ordered.values()), hashes, budget)
         scored = scores_in(project_id, spans_) if evaluated else []
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> tuple[int, list[TurnKey]]:
+            shared: list[TurnKey] = []
             stored = spans.insert_new(connection, rows)
             scores.insert_new(connection, scored)
             new_parts = parts
@@ -203,11 +212,11 @@ class IngestService:
                 spans.replace_bodies(connection, sorted({*rows_of(new)}.difference(rows)))
                 new_parts = parts_of(list(new.values()), hashes, budget)
             if new_parts:
-                add_to_turns(connection, project_id, batch_id, new_parts)
+                shared = add_to_turns(connection, project_id, batch_id, new_parts)
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))
                 if self.searchable:
                     search.note_batch(connection, project_id=project_id, batch_id=batch_id)
-            return stored
+            return stored, shared
 
         return self.database.retrying(work)
 

@@ -18,7 +18,7 @@ from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
-from app.sessions.facts import Opening, TurnFacts, dump, load, merge
+from app.sessions.facts import Opening, TurnFacts, dump, has_several_calls, load, may_share_calls, merge
 from app.sessions.sums import SessionTotals
 from app.values.budget import UNLIMITED, WorkBudget
 
@@ -68,32 +68,49 @@ def parts_of(
     return [TurnPart(*turn, TurnFacts.of(group, hashes.get(turn[0], ()), budget)) for turn, group in turns_of]
 
 
-def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> None:
-    """Add the new spans' facts to their turns, and the turns to their sessions."""
+def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> list[TurnKey]:
+    """Add the new spans' facts to their turns, and the turns to their sessions.
+
+    Returns the turns in which new calls may be copies of calls of earlier batches.
+    """
     rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
     left: set[bytes] = set()
     before: dict[TurnKey, TurnFacts] = {}
+    shared: list[TurnKey] = []
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
         stored = turns.lock_existing(connection, project_id=project_id, keys=list(by_key), batch_id=batch_id)
         before = {row.key: load(row.facts) for row in stored}
+        shared = [key for key, facts in before.items() if may_share_calls(facts, by_key[key].facts)]
         merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
-        turns.replace(connection, [_turn_row(project_id, batch_id, turn) for turn in merged.values()])
+        turns.replace(connection, [_merged_row(row, batch_id, merged[row.key]) for row in stored])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
         fresh = list((by_key | merged).values())
     sessions.put(connection, session_rows(project_id, batch_id, fresh, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=left)
+    return shared
 
 
-def add_openings(connection: Connection, project_id: int, openings: Mapping[TurnKey, Opening]) -> None:
-    """Replace the openings of turns by earlier ones; turns that are no longer stored are skipped."""
+def add_openings(
+    connection: Connection,
+    project_id: int,
+    batch_id: int,
+    keys: Sequence[TurnKey],
+    openings: Mapping[TurnKey, Opening],
+) -> None:
+    """Replace the openings of turns by earlier ones, and mark turns with new log records as unsettled.
+
+    Turns that are no longer stored are skipped.
+    """
     changed = []
-    for row in turns.lock_existing(connection, project_id=project_id, keys=list(openings)):
-        facts, opening = load(row.facts), openings[row.key]
-        if facts.opening is None or opening < facts.opening:
+    for row in turns.lock_existing(connection, project_id=project_id, keys=keys):
+        facts, opening = load(row.facts), openings.get(row.key)
+        if has_several_calls(facts) and row.unsettled is None:
+            changed.append(row := replace(row, unsettled=batch_id))
+        if opening and (facts.opening is None or opening < facts.opening):
             facts = structs.replace(facts, opening=opening, agent_opening=None)
             changed.append(replace(row, opening=opening[1], facts=dump(facts)))
-    turns.replace(connection, changed)
+    turns.replace(connection, list({row.key: row for row in changed}.values()))
 
 
 def session_rows(
@@ -146,3 +163,9 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         dump(turn.facts),
         batch_id,
     )
+
+
+def _merged_row(row: TurnRow, batch_id: int, turn: TurnPart) -> TurnRow:
+    """Return the row of a turn with spans of a further batch, in which some calls may be copies of earlier ones."""
+    unsettled = batch_id if has_several_calls(turn.facts) else row.unsettled
+    return replace(_turn_row(row.project_id, batch_id, turn), unsettled=unsettled)

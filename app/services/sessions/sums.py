@@ -14,7 +14,7 @@ from app.models import organizations, sessions, spans, turns
 from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
-from app.sessions.facts import EDITION, completed, dump, load
+from app.sessions.facts import EDITION, dump, load, recounted
 from app.work.remover import SWEEP_S
 from app.work.round_robin import RoundRobin
 
@@ -77,4 +77,4 @@ def _completed(connection: Connection, turn: TurnRow) -> TurnRow:
     of_turn = spans.spans_of(
         connection, project_id=turn.project_id, prompt_id=turn.prompt_id, trace_ids=[turn.trace_id]
     )
-    return replace(turn, facts=dump(completed(load(turn.facts), of_turn)))
+    return replace(turn, facts=dump(recounted(load(turn.facts), of_turn)))

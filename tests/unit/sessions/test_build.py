@@ -250,7 +250,7 @@ def test_a_call_that_two_libraries_recorded_is_one_step() -> None:
     assert [step.text for step in turn.steps] == ["Hello"]
     assert turn.usage == Usage(3, 0)
     assert len(turn.spans) == 2
-    assert any("repeat another instrumentation" in warning for warning in turn.warnings)
+    assert any("repeat another span of the same call" in warning for warning in turn.warnings)
 
 
 TOKENS = {"gen_ai.usage.input_tokens": 3}
@@ -277,12 +277,11 @@ def test_of_two_records_of_one_call_the_one_that_says_more_counts(outer: Any, in
     assert build_turn(spans).usage == usage
 
 
-def test_model_calls_within_a_model_call_of_the_same_library_are_steps_of_their_own() -> None:
-    answer = [said("assistant", "Hello")]
+def test_other_words_within_a_model_call_of_the_same_library_are_a_step() -> None:
+    outer = chat(1, outputs=[said("assistant", "Hello")], endTimeUnixNano=99)
+    inner = chat(2, outputs=[said("assistant", "Bye")], parentSpanId=f"{1:016x}")
 
-    turn = turn_of(chat(1, outputs=answer, endTimeUnixNano=99), chat(2, outputs=answer, parentSpanId=f"{1:016x}"))
-
-    assert len(turn.steps) == 2
+    assert len(turn_of(outer, inner).steps) == 2
 
 
 def test_a_tool_that_two_libraries_recorded_is_one_step() -> None:

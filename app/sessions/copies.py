@@ -34,7 +34,7 @@ from app.sessions.spans import TurnSpan, own_name
 
 _CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
 _COMPARED = 8
-"""Calls that a span is compared with, of those that are equal by a key."""
+"""Calls with an equal key that a span is compared with."""
 
 Pair = Callable[[TurnSpan, TurnSpan], bool]
 """Whether a call is the same as a later one."""

@@ -66,7 +66,7 @@ def is_bare(span: TurnSpan) -> bool:
 
 
 def is_same_run(earlier: TurnSpan, later: TurnSpan) -> bool:
-    """Return whether two tools of one call id are one; some libraries number the calls of each message anew."""
+    """Return whether two tools of one call id are one; some libraries start at each message to number the calls."""
     if not earlier.tool or not later.tool or not _is_one_tool(earlier.tool_name, later.tool_name):
         return False
     arguments = earlier.tool.arguments, later.tool.arguments

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
+from app.otlp.normalise.media import Media
 from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.prices.book import NO_PRICES, PriceBook
@@ -24,7 +25,7 @@ from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
-from app.sessions.types import Step, Turn, Usage
+from app.sessions.types import Gap, Step, Turn, Usage
 from app.values.json import json_container, json_or_text
 
 
@@ -50,9 +51,12 @@ def build_session(
     turns_of_session = []
     for index, (trace_id, spans) in enumerate(read):
         opens, cut = index == 0, sum(map(_has_cut_json, spans))
-        turn = _turn(trace_id.hex(), spans, steps[index], _user(spans, opens_session=opens), hashes, prices, cut)
+        user = _user(spans, opens_session=opens)
+        turn = _turn(trace_id.hex(), spans, steps[index], user, hashes, prices, cut)
         files, gaps = files_of(spans, opens_session=opens), gaps_of(spans, response_ids, cut, opens_session=opens)
-        turns_of_session.append(replace(turn, files=files, gaps=gaps, instruction=instruction_of(spans)))
+        warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps))
+        instruction = instruction_of(spans)
+        turns_of_session.append(replace(turn, files=files, gaps=gaps, instruction=instruction, warnings=warnings))
     return tuple(turns_of_session)
 
 
@@ -101,7 +105,7 @@ def _turn(
         user_id=next(iter(_names(spans, USER_KEYS)), None),
         usage=sum((span.usage for span in listed), Usage()),
         bill=total(span.bill for span in listed),
-        warnings=tuple(warnings_of(spans, user, versions, conversations, cut)),
+        warnings=tuple(warnings_of(spans, versions, conversations, cut)),
         spans=listed,
     )
 
@@ -212,21 +216,47 @@ _CUT_KEYS = (
 )
 
 
-def warnings_of(
-    spans: list[TurnSpan], user: str | None, versions: list[str], conversations: list[str], cut: int
-) -> Iterator[str]:
+# Attributes of any convention with messages: what they have is there, even if it is not read.
+_CONTENT_KEYS = (
+    *("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt", "gen_ai.completion"),
+    *("input.value", "output.value", "ai.prompt", "ai.prompt.messages", "ai.response.text"),
+    *("langfuse.observation.input", "langfuse.observation.output", "mlflow.spanInputs", "mlflow.spanOutputs"),
+)
+
+
+def warnings_of(spans: list[TurnSpan], versions: list[str], conversations: list[str], cut: int) -> Iterator[str]:
     """Yield what a person should know about the recording; `cut` is the number of spans with JSON that is cut off."""
-    chats = [span for span in spans if span.is_chat]
     if cut:
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
-    elif chats and user is None and not any(message.text for span in chats for message in span.outputs or ()):
-        yield f"No message content was recorded: {capture_advice(span.scope for span in chats)}."
     if copies := sum(span.is_copy for span in spans):
         yield f"{span_count(copies)} repeat another span of the same call and are no steps."
     if len(versions) > 1:
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:
         yield f"Spans name several conversations: {_listed(conversations)}."
+
+
+def lacks_of(spans: Iterable[TurnSpan], user: str | None, files: Sequence[Media], gaps: Sequence[Gap]) -> Iterator[str]:
+    """Yield what of the turn is not read, is no text, or can't be shown to a model again."""
+    chats = [span for span in spans if span.is_chat]
+    kinds = {gap.kind for gap in gaps}
+    texts = user is not None or any(message.text for span in chats for message in span.outputs or ())
+    if files:
+        named = ", ".join(dict.fromkeys(file.kind for file in files))
+        yield f"The user's message has parts that are no text: {named}."
+    if chats and not texts and not files and not kinds & {"cut", "content_elsewhere"}:
+        unread = dict.fromkeys(key for span in chats for key in _CONTENT_KEYS if _has_content(span, key))
+        if unread and not any(span.outputs or span.inputs for span in chats):
+            yield f"Messages were recorded in a form that is not read: {', '.join(unread)}."
+        else:
+            yield f"No message content was recorded: {capture_advice(span.scope for span in chats)}."
+    if missing := dict.fromkeys(gap.message for gap in gaps if gap.kind != "cut"):
+        begin = "Content is elsewhere" if "content_elsewhere" in kinds else "The recording lacks what the model saw"
+        yield f"{begin}: {'; '.join(list(missing)[:_MAX_NAMED])}."
+
+
+def _has_content(span: TurnSpan, key: str) -> bool:
+    return span.full.attributes.get(key) not in (None, "", "[]", "{}", [], {})
 
 
 def _has_cut_json(span: TurnSpan) -> bool:

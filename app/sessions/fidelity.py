@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from app.otlp.names import text_of
 from app.otlp.normalise import Messages
+from app.otlp.normalise.genai import DETAILS
 from app.otlp.normalise.media import Media
 from app.otlp.normalise.parts import read_parts
 from app.otlp.span import span_count
@@ -15,10 +17,14 @@ from app.sessions.types import Gap
 from app.values.json import json_container
 
 _RESPONSE_ID = "gen_ai.response.id"
-_PREVIOUS = "previous_response_id"
+_PREVIOUS = ("previous_response_id", "previous_response.id")
+_COMPACTED = "gen_ai.conversation.compacted"
 _PARAMETERS = "llm.invocation_parameters"
 _INSTRUCTIONS = "gen_ai.system_instructions"
 _SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
+
+COMPACTED = Gap("history", "the history was compacted: a summary took the place of earlier messages")
+_is_chat, _is_agent = attrgetter("is_chat"), attrgetter("is_agent")
 
 
 def files_of(spans: Iterable[TurnSpan], *, opens_session: bool) -> tuple[Media, ...]:
@@ -49,11 +55,11 @@ def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
 
 
 def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
-    """Return the system instruction of the first model call that recorded one."""
-    for span in spans:
-        if not span.is_chat:
-            continue
-        named = span.full.attributes.get(_INSTRUCTIONS)
+    """Return the system instruction of the first model call that recorded one, else of the first such agent."""
+    spans = list(spans)
+    for span in (*filter(_is_chat, spans), *filter(_is_agent, spans)):
+        recorded = (span.full.attributes, *(values for name, values in span.full.events if name in DETAILS))
+        named = next((values[_INSTRUCTIONS] for values in recorded if values.get(_INSTRUCTIONS)), None)
         texts = read_parts(json_container(named) or named).texts if named else []
         messages = span.inputs or ()
         texts = texts or [
@@ -79,7 +85,7 @@ def _parts(chats: Sequence[TurnSpan], *, opens_session: bool) -> Iterator[Gap]:
     for message in _messages(chats, opens_session=opens_session):
         for media in message.media:
             if media.name in _SUMMARIES:
-                yield Gap("history", "a summary took the place of earlier messages")
+                yield COMPACTED
             elif media.kind == "unknown_part":
                 if message.role == "user":
                     yield Gap("unknown_part", f"a part of the type {media.name} can't be sent again")
@@ -92,6 +98,8 @@ def _held_elsewhere(chats: Iterable[TurnSpan], response_ids: Container[str]) -> 
         for key, value in chat.full.attributes.items():
             if key.endswith("_ref") and key.startswith("gen_ai.") and text_of(value):
                 yield Gap("content_elsewhere", f"{key} refers to content in another store")
+        if chat.full.attributes.get(_COMPACTED) in (True, "true"):
+            yield COMPACTED
         previous = _previous_response(chat.full.attributes)
         if previous and previous not in response_ids:
             yield Gap("history", "the vendor held earlier messages (previous_response_id) that the session lacks")
@@ -100,4 +108,4 @@ def _held_elsewhere(chats: Iterable[TurnSpan], response_ids: Container[str]) -> 
 def _previous_response(attributes: Mapping[str, Any]) -> str | None:
     named = next((text_of(value) for key, value in attributes.items() if key.endswith(_PREVIOUS)), None)
     parameters = json_container(attributes.get(_PARAMETERS)) if _PARAMETERS in attributes else None
-    return named or (text_of(parameters.get(_PREVIOUS)) if isinstance(parameters, dict) else None)
+    return named or (text_of(parameters.get(_PREVIOUS[0])) if isinstance(parameters, dict) else None)

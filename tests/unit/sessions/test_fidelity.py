@@ -11,7 +11,7 @@ from app.otlp.decode import decode
 from app.otlp.normalise.media import Media
 from app.sessions.build import build_session
 from app.sessions.types import Turn
-from tests.support.exports import export, span
+from tests.support.exports import export, pairs_of, span
 
 IMAGE = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "iVBORw0KGgo="}
 TEXT = {"type": "text", "content": "What is this?"}
@@ -43,6 +43,9 @@ def test_files_of_the_user_s_message_are_kept_once_in_their_order() -> None:
         ([message("user", TEXT), message("assistant", {"type": "hologram"})], {}, []),
         ([message("user", TEXT, {"type": "compaction", "content": "…"})], {}, ["history"]),
         ([message("user", TEXT)], {"gen_ai__request__previous_response_id": "resp_0"}, ["history"]),
+        ([message("user", TEXT)], {"gen_ai__request__previous_response__id": "resp_0"}, ["history"]),
+        ([message("user", TEXT)], {"gen_ai__conversation__compacted": True}, ["history"]),
+        ([message("user", TEXT, {"type": "generic", "generic_type": "citation"})], {}, ["unknown_part"]),
         ([message("user", TEXT)], {"llm__invocation_parameters": '{"previous_response_id": "r"}'}, ["history"]),
         ([message("user", TEXT)], {"gen_ai__input__messages_ref": "s3://bucket/1"}, ["content_elsewhere"]),
         ([message("user", TEXT)], {"gen_ai__tool__call__result": '[{"a": 1'}, ["cut"]),
@@ -68,3 +71,43 @@ def test_the_instruction_is_that_of_the_attribute_or_of_the_system_s_messages() 
     assert turn(system, message("user", TEXT)).instruction == "Be kind."
     assert turn(message("user", TEXT), gen_ai__system_instructions=attribute).instruction == "Be brief."
     assert turn(message("user", TEXT)).instruction is None
+
+
+HEARD = {"type": "input_audio", "transcript": "What is this?", "input_audio": {"format": "wav"}}
+
+
+@pytest.mark.parametrize(
+    ("messages", "attributes", "words"),
+    [
+        ([message("user", TEXT, IMAGE)], {}, ["parts that are no text: image"]),
+        ([message("user", IMAGE)], {}, ["parts that are no text: image"]),
+        ([message("user", HEARD)], {}, ["parts that are no text: audio"]),
+        ([message("user", TEXT, {"type": "hologram"})], {}, ["a part of the type hologram"]),
+        ([message("user", TEXT, {"type": "generic", "generic_type": "citation"})], {}, ["type citation"]),
+        ([message("user", TEXT)], {"gen_ai__conversation__compacted": "true"}, ["compacted"]),
+        ([message("user", TEXT)], {"gen_ai__request__previous_response__id": "r"}, ["held earlier messages"]),
+        ([], {"gen_ai__input__messages_ref": "s3://bucket/1"}, ["Content is elsewhere"]),
+        ([], {"gen_ai__prompt": "[ChatMessage(role='user')]"}, ["in a form that is not read: gen_ai.prompt"]),
+        ([], {}, ["turn on content capture"]),
+        ([message("user", TEXT)], {}, []),
+    ],
+)
+def test_a_turn_warns_in_words_of_what_is_not_read(
+    messages: list[Any], attributes: dict[str, Any], words: list[str]
+) -> None:
+    warnings = turn(*messages, **attributes).warnings
+
+    assert len(warnings) == len(words)
+    assert all(word in warning for word, warning in zip(words, warnings, strict=True))
+
+
+def test_the_instruction_may_be_that_of_an_agent_or_of_an_event_with_details() -> None:
+    instruction = json.dumps([{"type": "text", "content": "Be brief."}])
+    recorded = {"gen_ai.system_instructions": instruction}
+    agent = span({"gen_ai.operation.name": "invoke_agent"} | recorded)
+    details = {"name": "gen_ai.client.inference.operation.details", "attributes": pairs_of(recorded)}
+    chat = span({"gen_ai.operation.name": "chat"}, events=[details])
+
+    for recorded_span in (agent, chat):
+        (built,) = build_session([decode(export(recorded_span)).spans])
+        assert built.instruction == "Be brief."

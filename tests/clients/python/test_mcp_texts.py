@@ -55,3 +55,11 @@ def test_a_call_without_a_result_and_one_that_failed_say_so() -> None:
     told = texts.session({"id": "s", "promptId": 1, "conversationId": None, "turns": [turn]})
 
     assert told.splitlines()[-3:] == ["Call: f {} -> no result", 'Call: f {} -> error "x"', "Warning: cut"]
+
+
+def test_a_replay_of_a_deleted_test_case_is_shown() -> None:
+    replay = {"id": 4, "createdAt": "now", "status": "failed", "testCaseName": None, "testCaseId": 2, "error": None}
+
+    assert texts.replay_line(replay) == "replay 4: now, failed, a deleted test case"
+    shown = texts.replay(replay | {"stopReason": None, "turns": []})
+    assert shown == "Replay 4 of test case 2 (a deleted test case): failed"

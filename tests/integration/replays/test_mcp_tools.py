@@ -82,6 +82,25 @@ def test_a_gate_returns_its_verdict_and_its_failing_replays(tools: Tools, prompt
     assert "FAILED tool_call" in tools.read_replay(replay_id)
 
 
+@pytest.mark.parametrize("baseline", ["latest", "none", "HASH", ""])
+@pytest.mark.parametrize("version", ["draft", "latest", "HASH"])
+@pytest.mark.parametrize("text", ["", "Help nobody."])
+def test_a_gate_runs_with_every_candidate_and_baseline(
+    tools: Tools, prompt_id: int, test_case_id: int, text: str, version: str, baseline: str
+) -> None:
+    digits = tools.list_versions(prompt_id)[:8]
+    options = {"baseline": baseline.replace("HASH", digits)} if baseline else {}
+    report = tools.run_gate(
+        prompt_id, text, version.replace("HASH", digits), detect=0.5, max_cost=1.0, wait_s=0, **options
+    )
+    experiment = tools.instance.get(f"/api/v1/experiments/{report.split()[1]}")
+
+    is_text, is_draft = bool(text), version == "draft"
+    assert experiment["candidate"]["kind"] == ("overlay" if is_text else "draft" if is_draft else "version")
+    assert (experiment["baseline"] is None) == (baseline == "none")
+    assert (experiment["detect"], experiment["maxCost"]) == (0.5, 1.0)
+
+
 @pytest.mark.parametrize("version", ["nothing", ""])
 def test_a_version_that_is_not_there_is_an_error(tools: Tools, prompt_id: int, version: str) -> None:
     with pytest.raises(CouldNotRun, match="no version"):

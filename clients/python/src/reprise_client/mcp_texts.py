@@ -75,7 +75,7 @@ def gate_line(experiment: Json) -> str:
 
 
 def replay_line(replay: Json) -> str:
-    text = f"replay {replay['id']}: {replay['createdAt']}, {replay['status']}, {_short(replay['testCaseName'])}"
+    text = f"replay {replay['id']}: {replay['createdAt']}, {replay['status']}, {_case_name(replay)}"
     return f"{text}, {_short(replay['error'])}" if replay["error"] else text
 
 
@@ -123,7 +123,7 @@ def _step(step: Json) -> str:
 
 def replay(found: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
-    head = f"Replay {found['id']} of test case {found['testCaseId']} ({found['testCaseName']}): {found['status']}"
+    head = f"Replay {found['id']} of test case {found['testCaseId']} ({_case_name(found)}): {found['status']}"
     text = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason", "void") if found.get(name))]
     text += [
         f"Failed on purpose: call {each['call']} of {each['tool']}, {each['kind']}" for each in found.get("faults", ())
@@ -143,6 +143,10 @@ def _verdict(step: Json) -> str:
     if step["result"] == "passed":
         return text
     return f"{text}\n  expected: {_json(step.get('expected'))}\n  came: {_json(step.get('actual'))}"
+
+
+def _case_name(replay: Json) -> str:
+    return "a deleted test case" if replay["testCaseName"] is None else _short(replay["testCaseName"])
 
 
 def _json(value: Any) -> str:

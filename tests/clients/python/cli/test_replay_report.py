@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from reprise_client.cli.replay_report import as_json, details, distinct_names, exit_code, headline, junit
+from reprise_client.cli.replay_report import as_json, details, exit_code, headline, junit
 from reprise_client.cli.replay_runner import ReplayOutcome
 
 COUNTS = {"passed": 0, "failed": 0, "ignored": 0, "not_run": 0, "needs_review": 0}
@@ -232,12 +232,6 @@ def test_junit_gives_each_test_case_a_name_that_no_other_has() -> None:
     named = [case.get("name") for case in ElementTree.fromstring(junit(7, outcomes)).iter("testcase")]
 
     assert named == ["dup (1)", "dup (2)", "a\ufffd (3)", "a\ufffd (4)", "single"]
-
-
-def test_a_name_that_becomes_equal_by_what_is_added_gets_another() -> None:
-    names = [("dup", 1), ("dup", 2), ("dup (1)", 3), ("dup (1, 2)", 4), ("all", 5)]
-
-    assert distinct_names(names, taken=["all"]) == ["dup (1, 3)", "dup (2)", "dup (1)", "dup (1, 2)", "all (5)"]
 
 
 def test_a_replay_with_faults_names_the_calls_that_failed_on_purpose() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
-from xml.etree import ElementTree
+from dataclasses import replace
+from typing import Any, Literal
 
 from reprise_formats import experiment_report as report
 from reprise_formats.experiment_comment import inert
@@ -24,7 +24,7 @@ from reprise_formats.experiment_summary import (
 
 from reprise_client.cli.gate_failures import failure_lines, failures_markdown
 from reprise_client.cli.gate_run import Result
-from reprise_client.cli.replay_report import distinct_names, legal
+from reprise_client.cli.junit import JunitCase, document
 
 Case = Mapping[str, Any]
 CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
@@ -85,49 +85,39 @@ def junit(result: Result) -> str:
     a rule, or, without a baseline, it did not always pass.
     """
     name = "reprise prompt" + (f" {result.prompt_id}" if result.prompt_id else "")
-    suite = ElementTree.Element("testsuite", name=f"{name} gate")
-    package = name.replace("prompt ", "prompt-").replace(" ", ".")
-    whole = ElementTree.SubElement(suite, "testcase", classname=package, name=WHOLE)
-    if kind := {1: "failure", 2: "error", 3: "failure"}.get(exit_code(result)):
-        _trouble(whole, kind, next(lines(result)), "\n".join(lines(result)))
+    class_name = name.replace("prompt ", "prompt-").replace(" ", ".")
+    cases = [_whole(result)]
     if experiment := result.experiment:
-        for candidate in candidates_of(experiment):
-            name = legal(f"candidate {candidate['name']}")
-            element = ElementTree.SubElement(suite, "testcase", classname=package, name=name)
-            text = f"rank {candidate['rank']}, {candidate['verdict'] or 'undecided'}: {shown_of(candidate)}"
-            ElementTree.SubElement(element, "system-out").text = legal(text)
-        for case, unique in _named(experiment):
-            element = ElementTree.SubElement(suite, "testcase", classname=package, name=unique)
-            _junit_case(element, result, experiment, case)
-    for attribute, tag in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
-        suite.set(attribute, str(len(suite.findall(tag))))
-    suites = ElementTree.Element("testsuites")
-    suites.append(suite)
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+        cases += [_candidate_case(candidate) for candidate in candidates_of(experiment)]
+        cases += [_junit_case(result, experiment, case) for case in cases_of(experiment)]
+    return document(f"{name} gate", class_name, cases)
 
 
-def _named(experiment: Case) -> list[tuple[Case, str]]:
-    """Return each test case with a name that no other has."""
-    cases = cases_of(experiment)
-    names = distinct_names([(case["name"], case["testCaseId"]) for case in cases], taken=[WHOLE])
-    return list(zip(cases, names, strict=True))
+def _whole(result: Result) -> JunitCase:
+    kinds: dict[int, Literal["failure", "error"]] = {1: "failure", 2: "error", 3: "failure"}
+    if problem := kinds.get(exit_code(result)):
+        return JunitCase(WHOLE, None, problem=problem, message=next(lines(result)), text="\n".join(lines(result)))
+    return JunitCase(WHOLE, None)
 
 
-def _junit_case(element: ElementTree.Element, result: Result, experiment: Case, case: Case) -> None:
+def _candidate_case(candidate: Case) -> JunitCase:
+    text = f"rank {candidate['rank']}, {candidate['verdict'] or 'undecided'}: {shown_of(candidate)}"
+    return JunitCase(f"candidate {candidate['name']}", candidate["rank"], text=text)
+
+
+def _junit_case(result: Result, experiment: Case, case: Case) -> JunitCase:
+    """Return a test case; its time is the median of a replay with the candidate."""
     side = case["candidate"]
-    addresses = filter(None, (replay_address(experiment, each) for each in failing(side)))
+    addresses = filter(None, (replay_address(experiment, replay_id) for replay_id in failing(side)))
     links = "\n".join([*failure_lines(result.failures, case), *addresses])
-    broken = [each["message"] for each in violations_of(experiment, case)]
+    broken = [violation["message"] for violation in violations_of(experiment, case)]
+    junit_case = JunitCase(case["name"], case["testCaseId"], (side["latency"]["p50"] or 0) / 1000)
     against = case["class"] == "regressed" or broken
     if against or (not experiment["baseline"] and side["passed"] < side["runs"]):
-        _trouble(element, "failure", "; ".join([*broken, _counts(case)]), links)
-    elif case["class"] in _SHOWN:
-        ElementTree.SubElement(element, "system-out").text = legal(f"{class_words(case)}: {_counts(case)}\n{links}")
-
-
-def _trouble(element: ElementTree.Element, kind: str, message: str, text: str) -> None:
-    ElementTree.SubElement(element, kind, message=legal(message)).text = legal(text)
+        return replace(junit_case, problem="failure", message="; ".join([*broken, _counts(case)]), text=links)
+    if case["class"] in _SHOWN:
+        return replace(junit_case, text=f"{class_words(case)}: {_counts(case)}\n{links}")
+    return junit_case
 
 
 def _counts(case: Case) -> str:

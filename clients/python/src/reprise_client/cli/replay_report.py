@@ -6,22 +6,19 @@ Turns and steps are counted from 1, as in the messages of violations.
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
-from xml.etree import ElementTree
+from typing import Any, Literal
 
-from reprise_formats.controls import HIDDEN, visible
+from reprise_formats.controls import visible
 from reprise_formats.quotes import ComparedText
 
+from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
 
 EXCERPT = 2000
-# Characters that XML 1.0 has no way to write, or that are hidden.
-_ILLEGAL = re.compile(f"(?!\r)[{HIDDEN}\ufffe\uffff]")
 
 
 def exit_code(outcomes: Sequence[ReplayOutcome]) -> int:
@@ -83,41 +80,27 @@ def seconds(outcome: ReplayOutcome) -> float:
     replay = outcome.replay or {}
     if not replay.get("startedAt") or not replay.get("finishedAt"):
         return 0.0
-    return (datetime.fromisoformat(replay["finishedAt"]) - datetime.fromisoformat(replay["startedAt"])).total_seconds()
+    # Python 3.10 does not read "Z".
+    started, finished = (
+        datetime.fromisoformat(replay[name].replace("Z", "+00:00")) for name in ("startedAt", "finishedAt")
+    )
+    return max(0.0, (finished - started).total_seconds())
 
 
 def junit(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
-    """Return one test suite; replays that failed or need review are failures, those that could not run are errors."""
-    failures = sum(outcome.status in ("failed", "needs_review") for outcome in outcomes)
-    suite = ElementTree.Element(
-        "testsuite",
-        name=f"reprise prompt {prompt_id}",
-        tests=str(len(outcomes)),
-        failures=str(failures),
-        errors=str(sum(outcome.could_not_run for outcome in outcomes)),
-        skipped="0",
-        time=f"{sum(map(seconds, outcomes)):.3f}",
-    )
-    names = distinct_names([(outcome.name, outcome.test_case_id) for outcome in outcomes])
-    for outcome, name in zip(outcomes, names, strict=True):
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=f"reprise.prompt-{prompt_id}",
-            name=name,
-            time=f"{seconds(outcome):.3f}",
-        )
-        if outcome.status != "passed":
-            kind = "error" if outcome.could_not_run else "failure"
-            message = "; ".join([*(each["message"] for each in _violations(outcome)), headline(outcome)])
-            problem = ElementTree.SubElement(case, kind, message=legal(message), type=outcome.status)
-            problem.text = legal("\n".join(details(outcome)))
-        elif lacking := list(_lacking(outcome.replay or {})):
-            ElementTree.SubElement(case, "system-out").text = legal("\n".join(lacking))
-    suites = ElementTree.Element("testsuites")
-    suites.append(suite)
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    """Return one test suite; replays that failed or need review are failures, replays that could not run are errors."""
+    cases = [_junit_case(outcome) for outcome in outcomes]
+    return document(f"reprise prompt {prompt_id}", f"reprise.prompt-{prompt_id}", cases)
+
+
+def _junit_case(outcome: ReplayOutcome) -> JunitCase:
+    case = JunitCase(outcome.name, outcome.test_case_id, seconds(outcome))
+    if outcome.status == "passed":
+        return replace(case, text="\n".join(_lacking(outcome.replay or {})))
+    message = "; ".join([*(violation["message"] for violation in _violations(outcome)), headline(outcome)])
+    problem: Literal["failure", "error"] = "error" if outcome.could_not_run else "failure"
+    text = "\n".join(details(outcome))
+    return replace(case, problem=problem, kind=outcome.status, message=message, text=text)
 
 
 def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
@@ -187,26 +170,3 @@ def _difference(difference: dict[str, Any]) -> Iterator[str]:
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
-
-
-def distinct_names(cases: Sequence[tuple[str, int | None]], taken: Iterable[str] = ()) -> list[str]:
-    """Return legal names of test cases, none of them twice or `taken`: to equal ones their ids are added."""
-    names = [legal(name) for name, _ in cases]
-    counts = Counter([*names, *taken])
-    used = {name for name, count in counts.items() if count == 1 or name in taken}
-    distinct = []
-    for name, (_, test_case_id) in zip(names, cases, strict=True):
-        shown, number = name, 1
-        if counts[name] > 1:
-            shown = f"{name} ({test_case_id})"
-            while shown in used:
-                number += 1
-                shown = f"{name} ({test_case_id}, {number})"
-        used.add(shown)
-        distinct.append(shown)
-    return distinct
-
-
-def legal(text: str) -> str:
-    """Return the text with U+FFFD for characters that XML 1.0 forbids, and for hidden ones."""
-    return _ILLEGAL.sub("\ufffd", text)

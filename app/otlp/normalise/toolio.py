@@ -21,6 +21,8 @@ def recorded_arguments(value: Any) -> Any:
         return _called_with(found.get("args"), found["kwargs"], found)
     if found.keys() == {"kwargs"} and isinstance(found["kwargs"], dict):
         return found["kwargs"]
+    if found.keys() == {"input", "options"} and isinstance(found["input"], dict):  # BeeAI
+        return found["input"]
     if "input_str" in found:
         inputs = found.get("inputs")
         return inputs if isinstance(inputs, dict) else recorded_arguments(found["input_str"])

@@ -32,3 +32,12 @@ def test_code_that_is_no_literal_stays_a_text(code: str) -> None:
 def test_the_text_of_a_dict_with_many_members_is_read() -> None:
     many = {"a": list(range(50_000))}
     assert recorded_arguments(repr(many)) == many
+
+
+@pytest.mark.parametrize("options", [None, {"retries": 1}])
+def test_the_input_of_beeai_s_tools_is_their_arguments(options: Any) -> None:
+    assert recorded_arguments({"input": {"order_id": "1042"}, "options": options}) == {"order_id": "1042"}
+
+
+def test_an_input_that_is_no_object_stays_an_argument() -> None:
+    assert recorded_arguments({"input": "a", "options": None}) == {"input": "a", "options": None}

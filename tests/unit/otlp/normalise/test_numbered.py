@@ -1,0 +1,61 @@
+"""Messages in numbered attributes, and the whole input and output where these have no words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.otlp.normalise import Normalised, NormalisedMessage, SpanView
+from tests.support.normalized_spans import normal
+
+LLM = {"openinference.span.kind": "LLM"}
+OUTPUT = "llm.output_messages.0.message"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {f"{OUTPUT}.content.0": "Hello"},
+        {f"{OUTPUT}.contents.0": "Hello"},
+        {f"{OUTPUT}.contents.0.message_content.text": "Hello", f"{OUTPUT}.contents.0.message_content.type": "text"},
+        {f"{OUTPUT}.contents.0.text": "Hello"},
+        {f"{OUTPUT}.role": "assistant", "output.value": "Hello"},
+        {f"{OUTPUT}.content": "", "output.value": "Hello"},
+        {"output.audio.transcript": "Hello"},
+    ],
+)
+def test_the_answer_is_read_of_any_numbered_list_else_of_the_whole_output(attributes: dict[str, Any]) -> None:
+    messages = normal(LLM | {f"{OUTPUT}.role": "assistant"} | attributes).output_messages
+
+    assert messages == (NormalisedMessage("assistant", "Hello"),)
+
+
+def test_texts_are_in_the_order_of_their_numbers() -> None:
+    numbered = {f"{OUTPUT}.content.{number}": str(number) for number in (10, 2, 0)}
+
+    assert normal(LLM | numbered).output_messages == (NormalisedMessage("assistant", "0210"),)
+
+
+def test_numbered_prompts_may_be_plain_texts() -> None:
+    plain = normal({"gen_ai.prompt.0": "Hi", "gen_ai.completion.0": "Hello"})
+
+    assert plain.input_messages == (NormalisedMessage("user", "Hi"),)
+    assert plain.output_messages == (NormalisedMessage("assistant", "Hello"),)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        LLM | {"output.value": "too many requests"},
+        {"gen_ai.operation.name": "chat", "gen_ai.completion": "too many requests"},
+        {"langfuse.observation.type": "generation", "langfuse.observation.output": '"too many requests"'},
+        {"mastra.span.type": "model_inference", "mastra.model_inference.output": "too many requests"},
+    ],
+)
+def test_the_plain_output_of_a_failed_call_is_its_error(attributes: dict[str, Any]) -> None:
+    def outputs(*, failed: bool) -> Any:
+        return Normalised(SpanView("chat", "test", attributes, failed=failed)).output_messages
+
+    assert outputs(failed=True) is None
+    assert outputs(failed=False) == (NormalisedMessage("assistant", "too many requests"),)

@@ -17,7 +17,7 @@ from app.http.exports import ExportQuerySchema
 from app.http.route_table import Route, RoutedApp
 from app.schemas import sessions, usage
 from app.schemas.base import Day, Identifier, Moment, QueryBoolean, Text
-from app.web.views.logs import LogFormSchema
+from app.web.list_queries import LogFormSchema
 from bench.worst import texts
 from bench.worst.case import FORM, JSON, Ask, Case
 from bench.worst.stage import Stage

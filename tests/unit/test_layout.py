@@ -35,6 +35,7 @@ OF_SEVERAL_MODULES = {
     "otlp/normalise/test_results",
     "otlp/normalise/test_unreadable",
     "providers/test_bounded",
+    "providers/test_hostile_vendors",
     "providers/test_retry",
     "replay/test_bounds",
     "replay/test_bounds_of_texts",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from reprise_client.cli.interruption import Stop
+from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.remote import Remote
 from reprise_client.cli.replay_runner import ChosenCase, Runner
 
@@ -50,7 +50,7 @@ class Instance:
         return "passed"
 
 
-class Impatient(Stop):
+class Impatient(Interruption):
     """Ends no command later because of a pause."""
 
     def sleep(self, seconds: float) -> None:

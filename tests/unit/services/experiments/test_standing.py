@@ -60,6 +60,7 @@ def plan(cases: int = 2, *, snapshots: tuple[int | None, ...] = (1, 2), **number
 def played(wanted: Wanted, replay_id: int, status: str | None = "passed", **values: Any) -> PlayedRow:
     row = PlayedRow(
         arm=wanted.series.arm,
+        variant=wanted.series.variant,
         test_case_id=wanted.series.test_case_id,
         ordinal=wanted.ordinal,
         replay_id=replay_id,

@@ -13,7 +13,7 @@ from reprise_formats.experiment_summary import forecast_words
 
 from reprise_client.cli import prompt_sync, remote, terminal
 from reprise_client.cli.gate_failures import read_failures
-from reprise_client.cli.interruption import Stop
+from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
 from reprise_client.cli.replay import select_cases
 from reprise_client.cli.versions import full_hash
@@ -98,7 +98,7 @@ class ExperimentWatch:
         return experiment | {"url": self.instance.url + url} if url.startswith("/") else experiment
 
 
-def run(request: GateRequest, stop: Stop) -> Result:
+def run(request: GateRequest, stop: Interruption) -> Result:
     """Return what came of it, also when it could not run."""
     prompt_id = request.prompt_id
     try:

@@ -26,7 +26,7 @@ class Interrupted(CouldNotRun):
         super().__init__("interrupted")
 
 
-class Stop:
+class Interruption:
     """Whether the command is to end."""
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class Stop:
 
 
 @contextmanager
-def interruptible() -> Iterator[Stop]:
-    """Let signals end the command through the `Stop`.
+def interruptible() -> Iterator[Interruption]:
+    """Let signals end the command through the `Interruption`.
 
     A signal that the command was started to ignore, as by nohup, stays ignored.
     """
-    stop = Stop()
+    stop = Interruption()
 
     def handle(*_: object) -> None:
         stop.request()

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from reprise_client.cli.interruption import Stop
+from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, CouldNotRun, Remote, judge_fields
 
 
@@ -50,7 +50,7 @@ class Runner:
     timeout_s: float
     judge: str | None = None
     judging: str | None = None
-    stop: Stop = field(default_factory=Stop)
+    stop: Interruption = field(default_factory=Interruption)
     monotonic: Callable[[], float] = time.monotonic
 
     def outcomes(

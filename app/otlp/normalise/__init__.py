@@ -123,6 +123,8 @@ class Normalised:
         if asks is False:
             return messages
         calls = next(filter(None, map(self._calls, self._conventions)), ())
+        if not calls and not asks:
+            return messages
         return (*messages[:-1], replace(messages[-1], calls=calls, asks=bool(asks)))
 
     def _calls(self, convention: Convention) -> tuple[ToolCall, ...]:

@@ -46,6 +46,15 @@ def read_call(part: Any) -> ToolCall | None:
     """Return a tool call from its part, list entry or item; None if it is something else."""
     if not isinstance(part, dict):
         return None
+    if not CALL_WRAPPERS.isdisjoint(part) and (call := _wrapped_call(part)):
+        return call
+    kind = part.get("type")
+    if kind is None or (isinstance(kind, str) and kind in CALL_KINDS) or _is_of_page(part):
+        return _call(part)
+    return None
+
+
+def _wrapped_call(part: dict[str, Any]) -> ToolCall | None:
     for wrapper in _WRAPPERS:
         if isinstance(inner := part.get(wrapper), dict):
             return _call({**part, **inner})
@@ -54,9 +63,6 @@ def read_call(part: Any) -> ToolCall | None:
     for wrapper in _CODE:
         if isinstance(inner := part.get(wrapper), dict):
             return ToolCall(_id(inner), "code_execution", _others(inner), hosted=True)
-    kind = part.get("type")
-    if kind is None or (isinstance(kind, str) and kind in CALL_KINDS) or _is_of_page(part):
-        return _call(part)
     return None
 
 

@@ -31,6 +31,8 @@ def recorded_reason(attributes: Mapping[str, Any]) -> bool | None:
 
 def _is_of_tools(reason: Any) -> bool:
     """Return whether a reason, or the last one of several, names tools: `tool_calls`, `FinishReason.TOOL_CALL` …"""
+    if not isinstance(reason, str | list):
+        return False
     reasons = json_container(reason) or python_container(reason) or [reason]
     last = reasons[-1] if isinstance(reasons, list) else None
     if not isinstance(last, str) or len(last) > _LENGTH_MAX:

@@ -32,9 +32,11 @@ _WRAPPERS = (
 _CONTENTS = ("data", "content", "bytes", "base64", "file_data", "image", "audio")
 _ADDRESSES = ("url", "uri", "image_url", "file_url", "fileUri", "file_uri", "image")
 _TYPES = ("mime_type", "mimeType", "media_type", "mediaType")
-_TRANSCRIPTS = (
-    *("transcript", "transcription", "inputTranscription", "outputTranscription"),
-    *("input_transcription", "output_transcription", "audio.transcript"),
+_TRANSCRIPTS = frozenset(
+    {
+        *("transcript", "transcription", "inputTranscription", "outputTranscription"),
+        *("input_transcription", "output_transcription", "audio.transcript"),
+    }
 )
 _NAMES = ("filename", "name", "title", "file_name")
 _LEVELS = 3
@@ -69,7 +71,7 @@ def read_media(part: dict[str, Any]) -> Media | None:
 def transcript_of(part: dict[str, Any]) -> str | None:
     """Return the words that were spoken in a part or a message; None without a transcript."""
     for level in _levels(part):
-        for key in _TRANSCRIPTS:
+        for key in _TRANSCRIPTS & level.keys():
             words = level.get(key)
             words = words.get("text") if isinstance(words, dict) else words
             if isinstance(words, str) and words:

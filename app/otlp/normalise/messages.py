@@ -185,16 +185,17 @@ def _read_message(item: dict[str, Any], role: str) -> list[NormalisedMessage]:
         # Its content is the tool's: an object with a name in it is no call.
         response = read_tool_message(item)
         return [NormalisedMessage(last.role, last.text, responses=(response,) if response else (), media=last.media)]
-    known = {(call.id, call.name) for message in messages for call in message.calls}
-    # LangChain also keeps the vendor's blocks in its own list.
-    calls = tuple(call for call in map(read_call, _calls(item)) if call and (call.id, call.name) not in known)
+    if listed := _calls(item):
+        # LangChain also keeps the vendor's blocks in its own list.
+        known = {(call.id, call.name) for message in messages for call in message.calls}
+        calls = [call for call in map(read_call, listed) if call and (call.id, call.name) not in known]
+        last = replace(last, calls=(*last.calls, *calls))
+    if not last.has_content and (spoken := transcript_of(item)):
+        last = replace(last, text=spoken)
     reasoning = item.get("reasoning_content") or item.get("reasoning")
-    messages[-1] = replace(
-        last,
-        text=last.text or transcript_of(item),
-        calls=last.calls + calls,
-        reasoning=reasoning if last.reasoning is None and isinstance(reasoning, str) else last.reasoning,
-    )
+    if last.reasoning is None and isinstance(reasoning, str):
+        last = replace(last, reasoning=reasoning)
+    messages[-1] = last
     return _asking(messages) if asks_for_tools(item) else messages
 
 
@@ -246,5 +247,5 @@ def _calls(item: dict[str, Any]) -> list[Any]:
         calls = item["additional_kwargs"].get("tool_calls")
     if not calls and item.get("function_call"):
         calls = [item["function_call"]]
-    found = _container(calls)
+    found = _container(calls) if calls else None
     return found if isinstance(found, list) else []

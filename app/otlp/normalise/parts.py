@@ -120,11 +120,12 @@ def _read_part(part: Any, parts: ContentParts) -> None:
 
 def _read_tool(part: dict[str, Any], parts: ContentParts) -> bool:
     """Read the call or the response in a part, or both, and return whether there is any."""
-    call, response = read_call(part), read_response(part)
+    response = read_response(part)
+    call = read_call(part) if response is None or _has_both(part) else None
     if response is not None:
         parts.responses.append(response)
         parts.media += _media_in(response.result)
-    if call is not None and (response is None or _has_both(part)):
+    if call is not None:
         parts.calls.append(call)
     return call is not None or response is not None
 

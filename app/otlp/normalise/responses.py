@@ -58,7 +58,7 @@ def read_response(part: Any) -> ToolResponse | None:
     """Return the response in a part of a message or in an item of a list; None where it is something else."""
     if not isinstance(part, dict):
         return None
-    for wrapper in RESPONSE_WRAPPERS & part.keys():
+    for wrapper in () if RESPONSE_WRAPPERS.isdisjoint(part) else RESPONSE_WRAPPERS & part.keys():
         if isinstance(inner := part[wrapper], dict):
             return _response({**part, **inner}) or _others(part, inner)
     if isinstance(inner := part.get("toolInvocation"), dict):

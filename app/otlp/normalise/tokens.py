@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from app.otlp.normalise.convention import COUNT_MAX, SpanView
 from app.otlp.values import integer
 from app.values.json import json_container
+from app.values.python_text import python_container
 
 _CACHE_READ = (
     "gen_ai.usage.cache_read.input_tokens",
@@ -20,6 +21,9 @@ _CACHE_READ = (
     "gen_ai.usage.details.cache_read_tokens",
     "gen_ai.usage.details.cache_read_input_tokens",
     "gen_ai.usage.cached_tokens",
+    "gen_ai.usage.cache_read_tokens",
+    "gen_ai.usage.cached_input_tokens",
+    "gen_ai.usage.input_cached_tokens",
     "gen_ai.usage.input_tokens.cached",
     "gen_ai.usage.prompt_tokens_details.cache_read",
     "llm.token_count.prompt_details.cache_read",
@@ -33,6 +37,8 @@ _CACHE_WRITE = (
     "gen_ai.usage.cache_write.input_tokens",
     "gen_ai.usage.cache_creation_input_tokens",
     "gen_ai.usage.cache_write_input_tokens",
+    "gen_ai.usage.cache_write_tokens",
+    "gen_ai.usage.cache_creation_tokens",
     "gen_ai.usage.details.cache_write_tokens",
     "gen_ai.usage.details.cache_creation_input_tokens",
     "gen_ai.usage.prompt_tokens_details.cache_write",
@@ -44,6 +50,8 @@ _CACHE_WRITE = (
 _REASONING = (
     "gen_ai.usage.reasoning.output_tokens",
     "gen_ai.usage.reasoning_tokens",
+    "gen_ai.usage.thinking_tokens",
+    "gen_ai.usage.thoughts_tokens",
     "gen_ai.usage.details.reasoning_tokens",
     "gen_ai.usage.details.thoughts_tokens",
     "gen_ai.usage.experimental.reasoning_tokens",
@@ -64,6 +72,8 @@ _OBJECTS = (
     "gen_ai.usage.input_token_details",
     "gen_ai.usage.output_token_details",
     "genkit:output",
+    "metadata.usage_object",  # LiteLLM, as Python prints it
+    "ai.response.providerMetadata",
 )
 _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
     (
@@ -74,6 +84,7 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "cache_read_input_tokens",
         "cacheReadInputTokens",
         "cachedContentTokens",
+        "cachedContentTokenCount",
     ),
     (
         "input_cache_creation",
@@ -83,7 +94,14 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "cache_creation_input_tokens",
         "cacheWriteInputTokens",
     ),
-    ("output_reasoning", "output_reasoning_tokens", "reasoning", "reasoning_tokens", "thoughtsTokens"),
+    (
+        "output_reasoning",
+        "output_reasoning_tokens",
+        "reasoning",
+        "reasoning_tokens",
+        "thoughtsTokens",
+        "thoughtsTokenCount",
+    ),
 )
 _WITHIN = (
     "usage",
@@ -93,6 +111,20 @@ _WITHIN = (
     "output_tokens_details",
     "prompt_tokens_details",
     "completion_tokens_details",
+)
+# The vendor's usage in the metadata of the AI SDK, by the vendor's key. The SDK's own counts leave out what Bedrock and
+# Anthropic cached, and what Gemini thought.
+_VENDOR_USAGE = (
+    ("anthropic", "usage"),
+    ("bedrock", "usage"),
+    ("google", "usageMetadata"),
+    ("vertex", "usageMetadata"),
+)
+_UNCACHED = ("input_tokens", "inputTokens")
+_WITHOUT_THOUGHTS = ("candidatesTokenCount",)
+# Only these vendors write these names: other usages with `input_tokens` include what is cached.
+_VENDOR_NAMES = frozenset(
+    {"cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "candidatesTokenCount"}
 )
 _PARTS = (_CACHE_READ, _CACHE_WRITE, _REASONING)
 _NAMES = frozenset[str]().union(*_PARTS, _OBJECTS)
@@ -111,39 +143,65 @@ class TokenCounts(NamedTuple):
 def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
     """Return the counts of a call with the recorded `prompt` and `completion`.
 
-    Some libraries count the parts beside the two, as the vendor's answer does: the parts are more than what they should
-    be part of then, or the recorded total has room for them.
+    Some libraries leave the parts out of the two, as the vendor's answer does. Then the parts are larger than the
+    whole, the recorded total has room for them, or the vendor's own count without the parts is the recorded one.
     """
     named = _NAMES.intersection(span.attributes)
-    read, write, reasoning = _parts(span, named) if named else (0, 0, 0)
+    if not named:
+        return TokenCounts(prompt, completion)
+    recorded = [_recorded(span.attributes[key]) for key in _OBJECTS if key in named]
+    read, write, reasoning = _parts(span, named, recorded)
     cached = read + write
     if not cached and not reasoning:
         return TokenCounts(prompt, completion)
-    beside = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
-    if cached and (cached > prompt or beside >= cached):
-        prompt, beside = prompt + cached, beside - cached
-    if reasoning and (reasoning > completion or beside >= reasoning):
+    spare = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
+    if cached and (cached > prompt or spare >= cached or _is_counted(recorded, _UNCACHED, prompt)):
+        prompt, spare = prompt + cached, spare - cached
+    if reasoning and (
+        reasoning > completion or spare >= reasoning or _is_counted(recorded, _WITHOUT_THOUGHTS, completion)
+    ):
         completion += reasoning
     return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
 
 
-def _parts(span: SpanView, named: frozenset[str]) -> tuple[int, int, int]:
+def _parts(span: SpanView, named: frozenset[str], recorded: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
     """Return the tokens read from a cache, written to it, and spent on reasoning."""
-    found = [span.count(*filter(named.__contains__, keys)) for keys in _PARTS]
-    texts = [span.attributes[key] for key in _OBJECTS if key in named] if not any(found) else []
-    for recorded in map(json_container, texts):
-        groups = _groups(recorded)
-        found = [one or _count(groups, names) for one, names in zip(found, _IN_OBJECTS, strict=True)]
-    read, write, reasoning = (count or 0 for count in found)
+    counts = [span.count(*filter(named.__contains__, keys)) for keys in _PARTS]
+    if not any(counts):
+        for usage in recorded:
+            groups = _groups(usage)
+            counts = [count or _count(groups, names) for count, names in zip(counts, _IN_OBJECTS, strict=True)]
+    read, write, reasoning = (count or 0 for count in counts)
     return read, write, reasoning
 
 
-def _groups(recorded: Any) -> list[Mapping[str, Any]]:
+def _recorded(text: Any) -> Mapping[str, Any]:
+    """Return the object with counts that an attribute has as JSON or Python's text; an empty one without any."""
+    usage = json_container(text) or python_container(text)
+    if not isinstance(usage, dict):
+        return {}
+    for vendor, key in _VENDOR_USAGE:
+        metadata = usage.get(vendor)
+        if isinstance(metadata, dict) and isinstance(metadata.get(key), dict):
+            return dict(metadata[key])
+    return usage
+
+
+def _is_counted(recorded: Iterable[Mapping[str, Any]], names: Iterable[str], count: int) -> bool:
+    """Return whether a vendor's usage has this count by one of these names, which leave the parts out."""
+    counts = (integer(usage.get(name)) for usage in recorded if _is_vendors(usage) for name in names)
+    return any(known == count for known in counts)
+
+
+def _is_vendors(usage: Mapping[str, Any]) -> bool:
+    """Return whether this is the usage of an answer of Anthropic, Bedrock or Gemini."""
+    return not _VENDOR_NAMES.isdisjoint(usage)
+
+
+def _groups(recorded: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return an object with counts, and the objects in it that have more of them."""
-    if not isinstance(recorded, dict):
-        return []
     usage = recorded.get("usage")
-    inner: dict[str, Any] = usage if isinstance(usage, dict) else recorded
+    inner: Mapping[str, Any] = usage if isinstance(usage, dict) else recorded
     return [inner, *(inner[key] for key in _WITHIN if isinstance(inner.get(key), dict))]
 
 

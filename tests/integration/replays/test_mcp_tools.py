@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from reprise_client.cli.remote import CouldNotRun, connect
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import connect
 from reprise_client.mcp_texts import PAGE_CHARACTERS
 from reprise_client.mcp_tools import Tools
 

@@ -11,7 +11,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp_types import ToolAnnotations
 
 from reprise_client import __version__
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
 from reprise_client.mcp_tools import Tools
 
 _INSTRUCTIONS = (

@@ -14,8 +14,9 @@ from reprise_formats import experiment_report as report
 from reprise_formats.experiment_summary import cases_of
 
 from reprise_client import mcp_texts as texts
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_run import ExperimentWatch
-from reprise_client.cli.remote import LOOK_S, UNFINISHED, CouldNotRun, Remote
+from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
 from reprise_client.cli.versions import full_hash
 
 PAGE = 20

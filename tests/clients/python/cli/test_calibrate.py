@@ -5,7 +5,8 @@ from typing import Any
 import httpx
 import pytest
 from reprise_client.cli.calibrate import calibrated, exit_code, report
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
 
 CALIBRATION: dict[str, Any] = {
     "id": 3,

@@ -4,8 +4,9 @@ from typing import Any
 
 import httpx
 import pytest
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.judge import audited, exit_code, is_miss, report
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.remote import Remote
 
 PROBE = {"testCaseId": 7, "turn": 0, "step": 1, "kind": "number_changed", "planted": True}
 AUDIT: dict[str, Any] = {

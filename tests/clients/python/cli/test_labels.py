@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.labels import row
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.remote import Remote
 from reprise_client.cli.versions import full_hash
 
 HASHES = ["4f53a0" + "0" * 58, "4f53b1" + "0" * 58, "9be2d7" + "0" * 58]

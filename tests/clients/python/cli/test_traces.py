@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
 from reprise_client.cli.traces import SETTLING_S, UNCHANGED_S, TraceWait, report
 
 TURN: dict[str, Any] = {

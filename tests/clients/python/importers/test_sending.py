@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
 from reprise_client.importers.records import ImportedRecord
 from reprise_client.importers.sending import BATCH_BYTES, BATCH_SPANS, Import
 from reprise_client.importers.spans import ImportedSpan

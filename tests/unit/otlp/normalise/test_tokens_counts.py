@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -69,3 +70,35 @@ def test_the_time_to_the_first_token_is_in_milliseconds_and_within_the_call(
     attributes: dict[str, Any], found: float | None
 ) -> None:
     assert first_token_ms(view(attributes), 1_000_000_000, 2000) == found
+
+
+def gemini(**usage: int) -> dict[str, Any]:
+    return {"google": {"usageMetadata": usage}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "counts"),
+    [
+        # Anthropic's input_tokens leaves out what is cached, as the SDK does.
+        ({"anthropic": {"usage": {"input_tokens": 200, "cache_read_input_tokens": 20}}}, TokenCounts(220, 30, 20)),
+        # The SDK has added them already.
+        (
+            {"anthropic": {"usage": {"input_tokens": 180, "cache_read_input_tokens": 20}}},
+            TokenCounts(200, 30, 20, 0, 0),
+        ),
+        (
+            gemini(candidatesTokenCount=30, thoughtsTokenCount=7),
+            TokenCounts(200, 37, 0, 0, 7),
+        ),
+        (
+            gemini(candidatesTokenCount=23, thoughtsTokenCount=7),
+            TokenCounts(200, 30, 0, 0, 7),
+        ),
+        ({"openai": {"usage": {"input_tokens": 200}}}, TokenCounts(200, 30)),
+        ({"anthropic": "text", "google": None}, TokenCounts(200, 30)),
+        ([1], TokenCounts(200, 30)),
+    ],
+)
+def test_the_vendors_usage_in_the_ai_sdks_metadata(metadata: Any, counts: TokenCounts) -> None:
+    attributes = {"ai.response.providerMetadata": json.dumps(metadata)}
+    assert counts_of(view(attributes), 200, 30) == counts

@@ -14,6 +14,7 @@ from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
 from reprise_client.cli.comment import comment
 from reprise_client.cli.exporting import export
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate import gate
 from reprise_client.cli.importing import import_
 from reprise_client.cli.insight import insight
@@ -21,7 +22,6 @@ from reprise_client.cli.judge import judge
 from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
-from reprise_client.cli.remote import CouldNotRun
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
 from reprise_client.cli.traces import traces

@@ -73,7 +73,7 @@ def _search(bisection: Bisection, repeats: int, max_replays: int) -> int:
 
 def between(newest_first: Sequence[dict[str, Any]], good: str | None, bad: str | None) -> list[dict[str, Any]]:
     """Return the versions from the good one to the bad one, oldest first. Hashes may be shortened."""
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.failures import CouldNotRun
     from reprise_client.cli.versions import place
 
     versions = list(reversed(newest_first))

@@ -9,7 +9,7 @@ from typing import Any
 from reprise_formats.formats import percent, short
 
 from reprise_client.bisection import Found, NoChange, Play, Tally, best_guess, next_step
-from reprise_client.cli.remote import CouldNotRun
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay_runner import ChosenCase, ReplayOutcome, Runner
 
 CONCURRENCY = 4

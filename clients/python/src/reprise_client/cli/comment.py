@@ -18,7 +18,7 @@ def comment(file: Path) -> None:
     `pull-requests: write`), and in GitLab CI with GITLAB_TOKEN (scope `api`). Exit code 2: it could not.
     """
     from reprise_client.cli import forges
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.failures import CouldNotRun
 
     try:
         text = file.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from reprise_client import tls
-from reprise_client.cli.remote import CouldNotRun
+from reprise_client.cli.failures import CouldNotRun
 
 # The first line of the comment, by which it is found again; no reader sees it.
 MARKER = "<!-- reprise gate -->"

@@ -8,7 +8,8 @@ from typing import Any
 from reprise_formats.experiment_comment import inert
 from reprise_formats.experiment_summary import failing, plain, ranked
 
-from reprise_client.cli.remote import CouldNotRun, Remote
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote
 from reprise_client.cli.replay_report import step_lines
 
 Replays = Mapping[int, Mapping[str, Any]]

@@ -12,9 +12,10 @@ from typing import Any
 from reprise_formats.experiment_summary import forecast_words
 
 from reprise_client.cli import prompt_sync, remote, terminal
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.interruption import Interruption
-from reprise_client.cli.remote import POLL_S, UNFINISHED, CouldNotRun, Remote
+from reprise_client.cli.remote import POLL_S, UNFINISHED, Remote
 from reprise_client.cli.replay import select_cases
 from reprise_client.cli.versions import full_hash
 from reprise_client.prompt_files import file as files

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from reprise_client.cli import standard_streams
-from reprise_client.cli.remote import CouldNotRun
+from reprise_client.cli.failures import CouldNotRun
 
 # Forges send SIGINT, then SIGTERM, and kill seconds later. Windows has SIGBREAK and no SIGHUP.
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")

@@ -16,7 +16,8 @@ import click
 from msgspec.structs import replace
 
 from reprise_client.cli import git
-from reprise_client.cli.remote import CouldNotRun, Remote, RemoteAnswer
+from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.remote import Remote, RemoteAnswer
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
 

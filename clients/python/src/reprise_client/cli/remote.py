@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-import click
 import httpx
 
 from reprise_client import tls
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import CouldNotRun as CouldNotRun
 
 TRIES = 8
 RETRIED = (429, 503)
@@ -23,19 +23,6 @@ PAUSE_MAX_S = 60.0
 CANCEL_TRIES = 3
 CANCEL_PAUSE_MAX_S = 1.0
 CANCEL_TIMEOUT_S = 5.0
-
-
-class CouldNotRun(click.ClickException):
-    """A command has no result; it exits with code 2, as for wrong options.
-
-    `status` is that of the answer, or None without one.
-    """
-
-    exit_code = 2
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class RemoteAnswer(dict[str, Any]):

@@ -107,7 +107,7 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
 
 def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults: Path | None) -> list[ChosenCase]:
     """Return the test cases to replay, each followed by its variants, or the only one with the faults of a file."""
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.failures import CouldNotRun
     from reprise_client.cli.replay_runner import ChosenCase
 
     selected = _selected(instance, prompt_id, names)
@@ -128,7 +128,7 @@ def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults
 
 def _selected(instance: Remote, prompt_id: int, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """Return the test cases with these ids or names, or all, oldest first; `CouldNotRun` when there are none."""
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.failures import CouldNotRun
 
     listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
     known = sorted(listed, key=lambda case: int(case["id"]))
@@ -262,7 +262,7 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
 
 
 def _read_json(file: Path) -> Any:
-    from reprise_client.cli.remote import CouldNotRun
+    from reprise_client.cli.failures import CouldNotRun
 
     try:
         return json.loads(file.read_text(encoding="utf-8"))

@@ -8,8 +8,9 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.interruption import Interruption
-from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, CouldNotRun, Remote, judge_fields
+from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, Remote, judge_fields
 
 
 class ChosenCase(NamedTuple):

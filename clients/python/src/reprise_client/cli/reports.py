@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reprise_client.cli import terminal
-from reprise_client.cli.remote import CouldNotRun
+from reprise_client.cli.failures import CouldNotRun
 
 
 def write(reports: Iterable[tuple[Path, str]], exit_code: int) -> int:

@@ -68,7 +68,7 @@ class TraceWait:
 
         Raises `CouldNotRun` if none came within the time.
         """
-        from reprise_client.cli.remote import CouldNotRun
+        from reprise_client.cli.failures import CouldNotRun
 
         self.instance.draft(self.prompt_id)  # ends the command if there is no such prompt
         until = self.monotonic() + self.timeout_s

@@ -1,0 +1,18 @@
+"""The failure that ends a command with exit code 2. It is its own module because it must load without httpx."""
+
+from __future__ import annotations
+
+import click
+
+
+class CouldNotRun(click.ClickException):
+    """A command has no result; it exits with code 2, as for wrong options.
+
+    `status` is that of the answer, or None without one.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status

@@ -105,7 +105,11 @@ def test_every_tool_of_the_page_is_served_with_what_it_does(ask: Ask) -> None:
 
     tools = json.loads(answer["text"])
     assert {name for name in tools if f"`{name}`" not in PAGE} == set()
-    assert {name for name, (_, reads_only) in tools.items() if not reads_only} == {"run_gate", "cancel_gate"}
+    assert {name for name, (_, reads_only) in tools.items() if not reads_only} == {
+        "run_replay",
+        "run_gate",
+        "cancel_gate",
+    }
     assert all(description for description, _ in tools.values())
 
 

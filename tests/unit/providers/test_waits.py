@@ -118,3 +118,11 @@ def test_any_value_is_a_bounded_wait_or_none(value, name):
 
 def test_a_wait_beyond_a_day_is_a_day():
     assert refusal({"retry-after": "9" * 400}).retry_after_s == LATER_MAX_S
+
+
+@pytest.mark.parametrize("part", ["1ms", "1s ", "1.5m", "1milli", "12hours "])
+@pytest.mark.parametrize("end", ["!", "x!", ""])
+def test_a_long_duration_has_one_reading(part, end):
+    """With a second reading of each part, one of these texts would need hours."""
+    value = (part * 40)[: 99 - len(end)] + end
+    assert refusal({"retry-after": value}).retry_after_s is None or not end

@@ -72,6 +72,10 @@ class FaultGuard:
     steps: Sequence[CaseStep]
     failed: set[Arguments]
     calls: Counter[Arguments] = field(default_factory=Counter)
+    _recorded: Counter[Arguments] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._recorded = Counter(arguments_key(step) for step in self.steps if step.kind == "tool_call")
 
     @property
     def most_calls(self) -> int:
@@ -98,10 +102,7 @@ class FaultGuard:
         self.calls[key] += 1
         if not self.failed or tool.effect == "read":
             return tool, None
-        is_recorded = self.calls[key] <= sum(
-            step.kind == "tool_call" and arguments_key(step) == key for step in self.steps
-        )
-        if key not in self.failed or is_recorded:
+        if key not in self.failed or self.calls[key] <= self._recorded[key]:
             return replace(tool, extra="fail"), None
         return (replace(tool, extra="allow"), None) if tool.idempotent else (tool, "repeated_write")
 

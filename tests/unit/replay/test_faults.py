@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from app.chat import ToolCall
 from app.errors import Invalid
+from app.replay.effects import Tool
 from app.replay.engine import replay
 from app.replay.fault_types import Fault
-from app.replay.faults import with_faults
+from app.replay.faults import FaultGuard, TurnFaults, with_faults
 from app.replay.findings import ReplayResult
 from app.replay.types import CheckedCall, TestCase, ToolRules
+from tests.support.operations import calls_of
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, ports, says, scripted, turn
 
 REFUND = ("refund", {"id": "A-1"})
@@ -283,3 +287,20 @@ def test_without_faults_the_case_is_the_same() -> None:
     case = refunding()
 
     assert with_faults(case, []).case is case
+
+
+@pytest.mark.slow
+def test_twice_the_calls_after_a_fault_need_at_most_about_twice_the_steps() -> None:
+    def rules_of(size: int) -> Callable[[], None]:
+        steps = [CheckedCall(name="refund", arguments={"id": number}) for number in range(size)]
+        guard = FaultGuard(TurnFaults(frozenset({0})), steps, set())
+        tool = Tool("refund", "write", "rules", "fail", None, False, "fail", None, None, {}, {}, {}, True)
+        guard.note(ToolCall("c", "refund", {"id": 0}))
+
+        def work() -> None:
+            for number in range(size):
+                guard.rules(ToolCall("c", "refund", {"id": number % 2}), tool)
+
+        return work
+
+    assert calls_of(rules_of(200)) <= 2.1 * calls_of(rules_of(100))

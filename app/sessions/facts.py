@@ -112,12 +112,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
 
 def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
     """Return the opening of some spans of a turn with their log records."""
-    found: list[Opening] = []
-    for span in read_turn(spans, None, records):
-        if span.normal.is_chat and (text := first_user_text(span.normal.input_messages)) is not None:
-            key = (span.full.start_ns, span.full.end_ns, bytes.fromhex(span.span_id))
-            found.append((key, text[:MAX_OPENING]))
-    return min(found, default=None)
+    chats = (span for span in read_turn(spans, None, records) if span.normal.is_chat)
+    return min(filter(None, map(_opening, chats)), default=None)
 
 
 def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
@@ -191,7 +187,6 @@ def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
     tools = [span for span in spans if span.is_tool]
     failed = [span for span in tools if span.failed]
     calls = summed(map(_calls, chats))
-    users = (_user(span.full.attributes, _key(span)) for span in spans)
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
         "models": _kept(span.normal.model for span in chats),
@@ -200,7 +195,7 @@ def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
         "tool_errors": len(failed),
         "tools": _kept(span.tool_name for span in tools),
         "failed_tools": _kept(span.tool_name for span in failed),
-        "user": min(filter(None, users), default=None),
+        "user": min(filter(None, map(_user, spans)), default=None),
         "calls": calls,
         "edition": EDITION,
         "chats_extent": _extent(span for span in spans if span.normal.is_chat),
@@ -219,9 +214,9 @@ def _calls(span: TurnSpan) -> ModelCalls:
     return ModelCalls(provider[:MAX_PROVIDER], served[:MAX_NAME], size_of(usage.input_tokens), 1, usage)
 
 
-def _user(attributes: Mapping[str, Any], key: Key) -> User | None:
-    found = user_of(attributes)
-    return (found[0], key, found[1][:MAX_NAME]) if found else None
+def _user(span: TurnSpan) -> User | None:
+    found = user_of(span.full.attributes)
+    return (found[0], _key(span), found[1][:MAX_NAME]) if found else None
 
 
 def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.values.json import MAX_DEPTH, parse_exact_json, too_deep
+from app.values.json import MAX_DEPTH, json_container, parse_exact_json, too_deep
 
 CHARACTERS_MAX = 1_000_000
 _STRING = r"""'(?:[^'\\\n]++|\\.)*+'|"(?:[^"\\\n]++|\\.)*+\""""
@@ -24,6 +24,12 @@ _JSON = {"True": "true", "False": "false", "None": "null", "nan": "NaN", "inf": 
 }
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
+
+
+def recorded_container(value: Any) -> Any:
+    """Return a list or object, given as such, as JSON text or as Python's text; None for everything else."""
+    found = json_container(value)
+    return python_container(value) if found is None else found
 
 
 def python_container(text: Any) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.values.json import json_container
-from app.values.python_text import python_container
+from app.values.python_text import recorded_container
 
 _OF_MESSAGES = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 _OF_SPANS = (
@@ -33,7 +32,7 @@ def _is_of_tools(reason: Any) -> bool:
     """Return whether a reason, or the last one of several, names tools: `tool_calls`, `FinishReason.TOOL_CALL` …"""
     if not isinstance(reason, str | list):
         return False
-    reasons = json_container(reason) or python_container(reason) or [reason]
+    reasons = recorded_container(reason) or [reason]
     last = reasons[-1] if isinstance(reasons, list) else None
     if not isinstance(last, str) or len(last) > _LENGTH_MAX:
         return False

@@ -20,8 +20,8 @@ from app.otlp.normalise.responses import (
     read_tool_message,
 )
 from app.otlp.normalise.roles import is_role, role_of
-from app.values.json import json_container, json_or_text
-from app.values.python_text import python_container
+from app.values.json import json_or_text
+from app.values.python_text import recorded_container
 from app.values.structs import decoder
 
 _MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
@@ -64,18 +64,13 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
         return tuple(message for item in items for message in _remembered(item, role, memo)) or None
-    found = _container(value)
+    found = recorded_container(value)
     if isinstance(found, dict):
         found = _list_in(found)
     if not isinstance(found, list):
         return None
     messages = [message for item in found for message in _read_item(item, role)]
     return tuple(messages) or None
-
-
-def _container(value: Any) -> Any:
-    found = json_container(value)
-    return python_container(value) if found is None else found
 
 
 def _items_in(text: str) -> list[msgspec.Raw] | None:
@@ -152,7 +147,7 @@ def _read_text(text: str, role: str) -> list[NormalisedMessage]:
     """Read a text, or the message or messages that it has as JSON: some libraries encode each message."""
     if not text.strip():
         return []
-    encoded = _container(text)
+    encoded = recorded_container(text)
     items = encoded if isinstance(encoded, list) else [encoded]
     if items and all(map(_is_message, items)):
         return [message for item in items for message in _read_item(item, role)]
@@ -247,5 +242,5 @@ def _calls(item: dict[str, Any]) -> list[Any]:
         calls = item["additional_kwargs"].get("tool_calls")
     if not calls and item.get("function_call"):
         calls = [item["function_call"]]
-    found = _container(calls) if calls else None
+    found = recorded_container(calls) if calls else None
     return found if isinstance(found, list) else []

@@ -10,8 +10,7 @@ from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, CALL_WRAPPERS, read_call
 from app.otlp.normalise.media import Media, read_media, transcript_of, unknown_part
 from app.otlp.normalise.responses import RESPONSE_KINDS, RESPONSE_WRAPPERS, ToolResponse, read_response
-from app.values.json import json_container
-from app.values.python_text import python_container
+from app.values.python_text import recorded_container
 
 _PLAIN = ("text", "input_text", "output_text")
 _TEXT = (*_PLAIN, "refusal", "message")
@@ -74,7 +73,7 @@ def _parts_in_text(text: str) -> Any:
     """Return the parts that libraries write as one text, such as OpenLLMetry; what a person typed stays text."""
     if not text.lstrip().startswith(("[", "{", '"[', '"{')):
         return text
-    content = json_container(text) or python_container(text)
+    content = recorded_container(text)
     if isinstance(content, dict):
         return [content] if _type(content) in _PLAIN and isinstance(content.get("text"), str) else text
     return content if isinstance(content, list) and _are_parts(content) else text

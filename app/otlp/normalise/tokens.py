@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from app.otlp.normalise.convention import COUNT_MAX, SpanView
 from app.otlp.values import integer
-from app.values.json import json_container
-from app.values.python_text import python_container
+from app.values.python_text import recorded_container
 
 _CACHE_READ = (
     "gen_ai.usage.cache_read.input_tokens",
@@ -149,35 +149,35 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
     named = _NAMES.intersection(span.attributes)
     if not named:
         return TokenCounts(prompt, completion)
-    recorded = [_recorded(span.attributes[key]) for key in _OBJECTS if key in named]
-    read, write, reasoning = _parts(span, named, recorded)
+    counts = [span.count(*filter(named.__contains__, keys)) or 0 for keys in _PARTS]
+    # Parsed only if the attributes do not suffice.
+    recorded = cache(lambda: [_recorded(span.attributes[key]) for key in _OBJECTS if key in named])
+    read, write, reasoning = counts if any(counts) else _parts(recorded())
     cached = read + write
     if not cached and not reasoning:
         return TokenCounts(prompt, completion)
     spare = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
-    if cached and (cached > prompt or spare >= cached or _is_counted(recorded, _UNCACHED, prompt)):
+    if cached and (cached > prompt or spare >= cached or _is_counted(recorded(), _UNCACHED, prompt)):
         prompt, spare = prompt + cached, spare - cached
     if reasoning and (
-        reasoning > completion or spare >= reasoning or _is_counted(recorded, _WITHOUT_THOUGHTS, completion)
+        reasoning > completion or spare >= reasoning or _is_counted(recorded(), _WITHOUT_THOUGHTS, completion)
     ):
         completion += reasoning
     return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
 
 
-def _parts(span: SpanView, named: frozenset[str], recorded: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
+def _parts(recorded: Iterable[Mapping[str, Any]]) -> list[int]:
     """Return the tokens read from a cache, written to it, and spent on reasoning."""
-    counts = [span.count(*filter(named.__contains__, keys)) for keys in _PARTS]
-    if not any(counts):
-        for usage in recorded:
-            groups = _groups(usage)
-            counts = [count or _count(groups, names) for count, names in zip(counts, _IN_OBJECTS, strict=True)]
-    read, write, reasoning = (count or 0 for count in counts)
-    return read, write, reasoning
+    counts = [0] * len(_IN_OBJECTS)
+    for usage in recorded:
+        groups = _groups(usage)
+        counts = [count or _count(groups, names) or 0 for count, names in zip(counts, _IN_OBJECTS, strict=True)]
+    return counts
 
 
 def _recorded(text: Any) -> Mapping[str, Any]:
     """Return the object with counts that an attribute has as JSON or Python's text; an empty one without any."""
-    usage = json_container(text) or python_container(text)
+    usage = recorded_container(text)
     if not isinstance(usage, dict):
         return {}
     for vendor, key in _VENDOR_USAGE:

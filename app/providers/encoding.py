@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from app.chat import File, Message, ToolCall, VendorState
+from app.chat import File, Message, ToolCall, ToolDefinition, VendorState
 from app.errors import Invalid
 from app.providers.types import ModelConfig, ModelRequest
 from app.providers.vendors import CUSTOM, EFFORTS, VENDORS, Vendor, VendorProfile
@@ -125,6 +125,16 @@ def between_users(
     begins = bool(sent) and sent[0]["role"] != model_role
     ends = begins and (sent[-1]["role"] != model_role or messages[-1].role == "assistant")
     return [*([] if begins else [filler]), *sent, *([] if ends or not sent else [filler])]
+
+
+def named_schema(config: ModelConfig) -> dict[str, Any]:
+    """Return the JSON Schema of the answer in OpenAI's form: with a name, and with `strict` if the config has it."""
+    return given({"name": "answer", "schema": config.json_schema or {"type": "object"}, "strict": config.strict})
+
+
+def parameters_of(tool: ToolDefinition) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's parameters, that of an empty object for a tool without any."""
+    return tool.parameters or {"type": "object", "properties": {}}
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:

@@ -80,8 +80,7 @@ def _response_format(vendor: Vendor, config: ModelConfig) -> dict[str, Any] | No
     formats = VENDORS[vendor].formats
     match config.response_format:
         case "json_schema" if "json_schema" in formats:
-            schema = {"name": "answer", "schema": config.json_schema or {"type": "object"}, "strict": config.strict}
-            return {"type": "json_schema", "json_schema": encoding.given(schema)}
+            return {"type": "json_schema", "json_schema": encoding.named_schema(config)}
         case "json_schema" | "json_object" if "json_object" in formats:
             return {"type": "json_object"}
         case _:
@@ -92,7 +91,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": tool.parameters or {"type": "object", "properties": {}},
+        "parameters": encoding.parameters_of(tool),
         "strict": tool.strict,
     }
     return {"type": "function", "function": encoding.given(function)}

@@ -69,18 +69,20 @@ class ResponsesWire:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    parameters = tool.parameters or {"type": "object", "properties": {}}
     # Tools are strict unless the request has it otherwise.
-    strict = bool(tool.strict)
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters, "strict": strict}
-    return {"type": "function", **function}
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": encoding.parameters_of(tool),
+        "strict": bool(tool.strict),
+    }
 
 
 def _text_format(config: ModelConfig) -> dict[str, Any] | None:
     match config.response_format:
         case "json_schema":
-            schema = {"name": "answer", "schema": config.json_schema or {"type": "object"}, "strict": config.strict}
-            return {"format": {"type": "json_schema", **encoding.given(schema)}}
+            return {"format": {"type": "json_schema", **encoding.named_schema(config)}}
         case "json_object":
             return {"format": {"type": "json_object"}}
         case _:

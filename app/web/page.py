@@ -145,8 +145,8 @@ class Page:
         resp.content_type = falcon.MEDIA_HTML
         template = self.site.templates.get_template(reply.template)
         with shown_in(visit.zone):
-            values = {"section": self.section} | reply.values
-            resp.text = template.render(visit=visit, section=values["section"], page=SimpleNamespace(**reply.values))
+            section = reply.values.get("section", self.section)
+            resp.text = template.render(visit=visit, section=section, page=SimpleNamespace(**reply.values))
         return None
 
     def _redirect(self, req: falcon.Request, resp: falcon.Response, reply: Redirect) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay import judging_option, key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def bisect(
         instance = remote.connect(url, api_key, sleep=stop.sleep)
         (case, *others) = select_cases(instance, prompt_id, [name])
         if others:
-            raise remote.CouldNotRun(f"There is more than one test case {name!r}: name it by its id.")
+            raise CouldNotRun(f"There is more than one test case {name!r}: name it by its id.")
         versions = between(instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"], good, bad)
         project_id = instance.get(f"/api/v1/prompts/{prompt_id}")["projectId"]
         runner = Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging, stop=stop)
@@ -73,7 +74,6 @@ def _search(bisection: Bisection, repeats: int, max_replays: int) -> int:
 
 def between(newest_first: Sequence[dict[str, Any]], good: str | None, bad: str | None) -> list[dict[str, Any]]:
     """Return the versions from the good one to the bad one, oldest first. Hashes may be shortened."""
-    from reprise_client.cli.failures import CouldNotRun
     from reprise_client.cli.versions import place
 
     versions = list(reversed(newest_first))

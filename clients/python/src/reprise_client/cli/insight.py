@@ -11,6 +11,7 @@ from reprise_formats.formats import duration, number, usd
 from reprise_formats.insight import figure, shown
 
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 
 if TYPE_CHECKING:
@@ -67,14 +68,13 @@ def insight(
 
 def _version(instance: Remote, path: str, query: Mapping[str, str], given: str) -> str:
     """Return the version with figures that has this name, or the only one that begins with it."""
-    from reprise_client.cli import remote
 
     groups = instance.get(path, **query).listed("groups")
     names = [group["version"] for group in groups if (group["version"] or "").startswith(given)]
     if given in names or len(names) == 1:
         return given if given in names else names[0]
     some = f"{len(names)} versions" if names else "no version"
-    raise remote.CouldNotRun(f"In this time {some} with figures begin with {given!r}.")
+    raise CouldNotRun(f"In this time {some} with figures begin with {given!r}.")
 
 
 def row(group: Mapping[str, Any], by: str) -> tuple[str, ...]:

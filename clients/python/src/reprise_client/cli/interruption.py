@@ -19,8 +19,6 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 _SLICE_S = 1.0
 # How long a command waits for the reader of its output where no person watches it.
 _PATIENCE_S = 30.0
-# After a signal, output is dropped if it is not read within these seconds: a busy machine needs some time to write it.
-_LAST_WORDS_S = 2
 
 
 class Interrupted(CouldNotRun):
@@ -65,7 +63,7 @@ def interruptible() -> Iterator[Interruption]:
 
     def handle(*_: object) -> None:
         stop.request()
-        standard_streams.set_patience(_LAST_WORDS_S)
+        standard_streams.set_patience(0)
 
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     before = {number: signal.signal(number, handle) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}

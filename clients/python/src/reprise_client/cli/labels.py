@@ -8,6 +8,7 @@ from urllib.parse import quote
 import click
 
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 
 COLUMNS = ("Label", "Version", "Split", "Guarded", "Moved")
@@ -87,7 +88,7 @@ def move(
     }
     try:
         moved = instance.put(_path(prompt_id, label), body)
-    except remote.CouldNotRun as refusal:
+    except CouldNotRun as refusal:
         if refusal.status == 409:
             raise click.ClickException(refusal.message) from refusal
         raise

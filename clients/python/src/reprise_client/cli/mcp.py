@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.replay import key_option, url_option
 
 
@@ -20,5 +21,5 @@ def mcp(url: str, api_key: str) -> None:
     except ModuleNotFoundError as missing:
         from reprise_client.errors import how_to_install
 
-        raise remote.CouldNotRun(f"This command needs more packages: {how_to_install('cli,mcp')}") from missing
+        raise CouldNotRun(f"This command needs more packages: {how_to_install('cli,mcp')}") from missing
     build(instance).run()

@@ -11,7 +11,7 @@ import httpx
 
 from reprise_client import tls
 from reprise_client.cli import terminal
-from reprise_client.cli.failures import CouldNotRun as CouldNotRun
+from reprise_client.cli.failures import CouldNotRun
 
 TRIES = 8
 RETRIED = (429, 503)

@@ -14,6 +14,7 @@ import click
 from reprise_formats.controls import visible
 
 from reprise_client.cli import terminal
+from reprise_client.cli.failures import CouldNotRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,7 @@ def replay(
         try:
             instance = remote.connect(url, api_key, sleep=stop.sleep)
             cases = _played_cases(instance, prompt_id, names, faults)
-        except remote.CouldNotRun as problem:
+        except CouldNotRun as problem:
             _report(prompt_id, [ReplayOutcome(None, "reprise replay", None, problem.message)], files)
             raise
         runner = Runner(remote=instance, timeout_s=timeout, judge=judge, judging=judging, stop=stop)
@@ -107,7 +108,6 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
 
 def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults: Path | None) -> list[ChosenCase]:
     """Return the test cases to replay, each followed by its variants, or the only one with the faults of a file."""
-    from reprise_client.cli.failures import CouldNotRun
     from reprise_client.cli.replay_runner import ChosenCase
 
     selected = _selected(instance, prompt_id, names)
@@ -128,7 +128,6 @@ def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults
 
 def _selected(instance: Remote, prompt_id: int, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """Return the test cases with these ids or names, or all, oldest first; `CouldNotRun` when there are none."""
-    from reprise_client.cli.failures import CouldNotRun
 
     listed = instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases")
     known = sorted(listed, key=lambda case: int(case["id"]))
@@ -196,7 +195,7 @@ def add_case(
     if session_id is None:
         listed = instance.get(f"/api/v1/prompts/{prompt_id}/logs", type="otel", limit=1)["entries"]
         if not listed:
-            raise remote.CouldNotRun(f"Prompt {prompt_id} has no session.")
+            raise CouldNotRun(f"Prompt {prompt_id} has no session.")
         session_id = listed[0]["id"]
     session = f"/api/v1/sessions/{quote(session_id, safe='')}"
     body: dict[str, Any] = {"name": name} if name else {}
@@ -234,7 +233,7 @@ def export_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
     for case in instance.pages(f"/api/v1/prompts/{prompt_id}/test-cases", "testCases"):
         file = f"{slug(case['name'])}.json"
         if file in written:
-            raise remote.CouldNotRun(
+            raise CouldNotRun(
                 f"{written[file]!r} and {case['name']!r} would both be {file}: give one of them another name."
             )
         written[file] = case["name"]
@@ -255,14 +254,13 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
     instance = remote.connect(url, api_key)
     files = sorted(folder.glob("*.json"))
     if not files:
-        raise remote.CouldNotRun(f"There are no test cases (*.json) in {folder}.")
+        raise CouldNotRun(f"There are no test cases (*.json) in {folder}.")
     for file in files:
         case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", _read_json(file))
         terminal.echo(f"{case['id']}\t{visible(case['name'])}")
 
 
 def _read_json(file: Path) -> Any:
-    from reprise_client.cli.failures import CouldNotRun
 
     try:
         return json.loads(file.read_text(encoding="utf-8"))

@@ -104,13 +104,15 @@ def add_openings(
     """
     changed = []
     for row in turns.lock_existing(connection, project_id=project_id, keys=keys):
-        facts, opening = load(row.facts), openings.get(row.key)
+        facts, opening, new = load(row.facts), openings.get(row.key), row
         if has_several_calls(facts) and row.unsettled is None:
-            changed.append(row := replace(row, unsettled=batch_id))
+            new = replace(new, unsettled=batch_id)
         if opening and (facts.opening is None or opening < facts.opening):
             facts = structs.replace(facts, opening=opening, agent_opening=None)
-            changed.append(replace(row, opening=opening[1], facts=dump(facts)))
-    turns.replace(connection, list({row.key: row for row in changed}.values()))
+            new = replace(new, opening=opening[1], facts=dump(facts))
+        if new is not row:
+            changed.append(new)
+    turns.replace(connection, changed)
 
 
 def session_rows(

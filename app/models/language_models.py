@@ -21,6 +21,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    or_,
     select,
     update,
 )
@@ -103,13 +104,28 @@ def find_models_named(connection: Connection, *, organization_id: int, name: str
     return queries.list_rows(connection, LanguageModel, statement)
 
 
-def own_models_of_project(connection: Connection, *, project_id: int) -> list[LanguageModel]:
-    """List the models that a project's organization has added itself, including disabled and retired ones."""
-    c, choice = language_models.c, model_choices.c
-    chosen = and_(choice.language_model_id == c.id, choice.organization_id == c.organization_id)
-    own = select(*_COLUMNS).join(projects, projects.c.organization_id == c.organization_id)
-    statement = own.outerjoin(model_choices, chosen).where(projects.c.id == project_id)
-    return queries.list_rows(connection, LanguageModel, statement)
+@dataclass(frozen=True, slots=True)
+class PricedModel:
+    """The prices of a model that an organization has added itself, in USD per million tokens."""
+
+    name: str
+    prompt_price: float
+    completion_price: float
+
+
+def priced_models_of_project(connection: Connection, *, project_id: int) -> list[PricedModel]:
+    """List the models of a project's organization with a price, including disabled ones but no retired ones.
+
+    A price of 0 is the default of an added model and means unknown.
+    """
+    c = language_models.c
+    statement = (
+        select(c.name, c.prompt_price, c.completion_price)
+        .join(projects, projects.c.organization_id == c.organization_id)
+        .where(projects.c.id == project_id, or_(c.prompt_price != 0, c.completion_price != 0))
+        .where(c.retired.is_(False))
+    )
+    return queries.list_rows(connection, PricedModel, statement)
 
 
 def put_catalogue(connection: Connection, *, entries: list[dict[str, Any]], now: datetime) -> None:

@@ -55,10 +55,12 @@ class ExportService:
             after = replace(within, after=(last.start_ns, last.id)) if last else within
             return session_log.list_sessions(connection, after, limit=PAGE)
 
+        with self.database.read() as connection:
+            book = self.sessions.prices.book(connection, project_id=project_id)
         for row in self._all(read, PAGE):
             with (
                 suppress(NotFound),  # removed meanwhile
-                self.sessions.opened(project_id=project_id, session_id=row.session_key.hex()) as session,
+                self.sessions.opened(project_id=project_id, session_id=row.session_key.hex(), book=book) as session,
             ):
                 yield session
 

@@ -12,7 +12,7 @@ from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound, require
 from app.models import audit_log, language_models, model_prices
 from app.models.audit_log import Action, Actor
-from app.models.language_models import LanguageModel
+from app.models.language_models import PricedModel
 from app.models.model_prices import ModelPrice
 from app.prices.book import PriceBook, PriceList
 from app.prices.names import key_of
@@ -51,8 +51,8 @@ class PriceService:
 
     def book(self, connection: Connection, *, project_id: int) -> PriceBook:
         """Return the prices of the project's organization; prices of its own models apply to any provider."""
-        models = language_models.own_models_of_project(connection, project_id=project_id)
-        added = {("", key_of(model.name)): _tariff_of(model) for model in models if _is_priced(model)}
+        models = language_models.priced_models_of_project(connection, project_id=project_id)
+        added = {("", key_of(model.name)): _tariff_of(model) for model in models}
         for row in model_prices.prices_of_project(connection, project_id=project_id):
             added[row.provider, key_of(row.model)] = _tariff(row)
         return PriceBook(self.published, added)
@@ -98,12 +98,7 @@ class PriceService:
             )
 
 
-def _is_priced(model: LanguageModel) -> bool:
-    """Return whether a model's prices are known; 0 is the default of an added model and means unknown."""
-    return not model.retired and bool(model.prompt_price or model.completion_price)
-
-
-def _tariff_of(model: LanguageModel) -> Tariff:
+def _tariff_of(model: PricedModel) -> Tariff:
     return Tariff(ORGANIZATION, Prices(*_exact(model.prompt_price, model.completion_price)))
 
 

@@ -102,21 +102,24 @@ class SessionService:
         """
         return self._get(project_id, session_id, reading.RECORD_BYTES)
 
-    def _get(self, project_id: int, session_id: str, most: int | None) -> Session:
+    def _get(self, project_id: int, session_id: str, most: int | None, book: PriceBook | None = None) -> Session:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
             found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
-            book = self.prices.book(connection, project_id=project_id)
+            book = book or self.prices.book(connection, project_id=project_id)
             return built_session(connection, row, found, [load(turn.facts) for turn in found], book, most=most)
 
     @contextmanager
-    def opened(self, *, project_id: int, session_id: str) -> Iterator[Session]:
-        """Return a session as `get`. Few large ones are open at once; raises `Unavailable` if these are too many."""
+    def opened(self, *, project_id: int, session_id: str, book: PriceBook | None = None) -> Iterator[Session]:
+        """Return a session as `get`. Few large ones are open at once; raises `Unavailable` if these are too many.
+
+        Without a `book` the prices are read.
+        """
         try:
-            session = self._get(project_id, session_id, None)
+            session = self._get(project_id, session_id, None, book)
         except NeedsPlace:
             with self.large.one(project_id):
-                yield self.get(project_id=project_id, session_id=session_id)
+                yield self._get(project_id, session_id, reading.RECORD_BYTES, book)
         else:
             yield session
 

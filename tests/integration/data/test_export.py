@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import falcon.testing
@@ -15,6 +16,7 @@ from sqlalchemy import event
 
 from app.errors import Unavailable
 from app.http.exports import EXPORTS_PER_ORGANIZATION, PIECE, STALLED_S
+from app.models import language_models
 from app.services.data import export as service
 from app.services.sessions.service import SessionService
 from app.timestamps import iso
@@ -49,6 +51,18 @@ def test_each_record_is_as_the_api_answers_it(world: World, kind: str, path: str
     made = everything(world)
     [record] = exported(world, kind, made["prompt_id"])
     assert record == world.get(f"{path}/{made[id_]}").json
+
+
+def test_an_export_of_sessions_reads_the_prices_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_id = everything(world)["prompt_id"]
+    for number in range(3):
+        batch = conversation(prompt_id, f"more {number}", TURNS, start_ns=1_770_000_000_000_000_000 + number)
+        assert world.send(batch).status_code == 200
+    read = Mock(wraps=language_models.priced_models_of_project)
+    monkeypatch.setattr(language_models, "priced_models_of_project", read)
+
+    assert len(exported(world, "sessions", prompt_id)) == 4
+    assert read.call_count == 1
 
 
 def test_it_is_a_file_of_json_lines(world: World) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -26,7 +27,7 @@ from app.timestamps import ns_of
 Row = TypeVar("Row")
 PAGE = 100
 # Test cases are read completely, and each may have 4 MiB.
-CASES_PAGE = 10
+CASES_PAGE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +88,19 @@ class ExportService:
             before_id = last.id if last else None
             return cases.list_test_cases(connection, prompt_id=prompt_id, before_id=before_id, limit=CASES_PAGE)
 
-        return map(self.test_cases.view, self._all(read, CASES_PAGE))
+        return chain.from_iterable(map(self.test_cases.views, self._pages(read, CASES_PAGE)))
 
     def _all(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Row]:
-        """Yield all rows; `read` returns the `limit` rows after the last one, or the first page for None."""
+        """Yield all rows; for `read` see `_pages`."""
+        return chain.from_iterable(self._pages(read, limit))
+
+    def _pages(self, read: Callable[[Connection, Row | None], Sequence[Row]], limit: int) -> Iterator[Sequence[Row]]:
+        """Yield all pages; `read` returns the `limit` rows after the last one, or the first page for None."""
         last: Row | None = None
         while True:
             with self.database.read() as connection:
                 rows = read(connection, last)
-            yield from rows
+            yield rows
             if len(rows) < limit:
                 return
             last = rows[-1]

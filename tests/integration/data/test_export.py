@@ -18,6 +18,7 @@ from app.errors import Unavailable
 from app.http.exports import EXPORTS_PER_ORGANIZATION, PIECE, STALLED_S
 from app.models import language_models
 from app.services.data import export as service
+from app.services.replays import cases as replayed_cases
 from app.services.sessions.service import SessionService
 from app.timestamps import iso
 from tests.support.conversations import export as conversation
@@ -63,6 +64,20 @@ def test_an_export_of_sessions_reads_the_prices_once(world: World, monkeypatch: 
 
     assert len(exported(world, "sessions", prompt_id)) == 4
     assert read.call_count == 1
+
+
+def test_an_export_of_test_cases_reads_the_draft_once_for_each_page(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = everything(world)
+    for number in range(service.CASES_PAGE):
+        copied = world.post(f"/api/v1/test-cases/{made['test_case_id']}/copy", json={"name": f"Copy {number}"})
+        assert copied.status_code == 201
+    parsed = Mock(wraps=replayed_cases.parse_config)
+    monkeypatch.setattr(replayed_cases, "parse_config", parsed)
+
+    assert len(exported(world, "test-cases", made["prompt_id"])) == service.CASES_PAGE + 1
+    assert parsed.call_count == 2
 
 
 def test_it_is_a_file_of_json_lines(world: World) -> None:

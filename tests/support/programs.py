@@ -123,6 +123,9 @@ def _copy(
 ) -> None:
     """Be the program: make what a new process has, then do what its first lines do."""
     os.setsid()
+    # A run of tests in the background may ignore these, and the process that is copied has inherited that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for number, path in enumerate((Path(os.devnull), *outputs)):
         opened = os.open(path, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(opened, number)

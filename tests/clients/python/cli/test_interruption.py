@@ -77,15 +77,7 @@ def url(instance: EndlessWork) -> Iterator[str]:
 
 def start(url: str, folder: Path, command: str) -> programs.Running:
     env = environment(folder, {"REPRISE_URL": url, "REPRISE_API_KEY": "rp_key"})
-    # Tests in the background may ignore signals, which a program inherits.
-    ignored = [number for number in SIGNALS if signal.getsignal(number) == signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        return programs.start(["reprise", *command.split()], env=env, cwd=ROOT, out=folder / "out", err=folder / "err")
-    finally:
-        for number in ignored:
-            signal.signal(number, signal.SIG_IGN)
+    return programs.start(["reprise", *command.split()], env=env, cwd=ROOT, out=folder / "out", err=folder / "err")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -289,7 +289,7 @@ def test_the_list_counts_each_prompts_test_cases(world: World) -> None:
     with world.container.database.write() as connection:
         for name in ("a", "b"):
             values = {"project_id": world.project_id, "prompt_id": with_cases, "name": name, "document": {}}
-            values |= {"steps": 1, "fingerprint": ""}
+            values |= {"steps": 1, "variants": None, "fingerprint": ""}
             test_cases.add_test_case(connection, values=values, now=world.container.now())
     counts = {item["id"]: item["_count"] for item in world.get(PROMPTS).json["prompts"]}
     assert counts == {with_cases: {"testCases": 2}, without: {"testCases": 0}}

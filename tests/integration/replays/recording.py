@@ -79,3 +79,19 @@ def replayed(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
 
 def results(replay: dict[str, Any]) -> list[list[str]]:
     return [[step["result"] for step in turn["steps"]] for turn in replay["turns"]]
+
+
+def calibrate(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
+    """Calibrate a test case, and return the calibration when it has ended."""
+    accepted = world.post(f"/api/v1/test-cases/{test_case_id}/calibrations", json=body)
+    assert accepted.status_code == 202, accepted.text
+    assert accepted.json.keys() == {"id", "status", "testCaseId"}
+    path = accepted.headers["Location"]
+    assert path == f"/api/v1/calibrations/{accepted.json['id']}"
+
+    def ended() -> Any:
+        found = world.get(path).json
+        return found if found["status"] not in ("queued", "running") else None
+
+    calibration: dict[str, Any] = wait_until(ended, path)
+    return calibration

@@ -14,7 +14,7 @@ from app.services.replays import calibrations
 from tests.fakes.judging import is_question
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.integration.replays.recording import HOT, finished, make_case, prompt, record, replayed
+from tests.integration.replays.recording import HOT, calibrate, finished, make_case, prompt, record, replayed
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.waiting import PATIENCE_S, wait_until
 from tests.support.world import World, new_world
@@ -25,21 +25,6 @@ SEARCHED = RecordedTurn("Find red shoes", "I found 3.", (RecordedCall("book", {"
 @pytest.fixture
 def prompt_id(world: World) -> int:
     return prompt(world)
-
-
-def calibrate(world: World, test_case_id: int, **body: Any) -> dict[str, Any]:
-    accepted = world.post(f"/api/v1/test-cases/{test_case_id}/calibrations", json=body)
-    assert accepted.status_code == 202, accepted.text
-    assert accepted.json.keys() == {"id", "status", "testCaseId"}
-    path = accepted.headers["Location"]
-    assert path == f"/api/v1/calibrations/{accepted.json['id']}"
-
-    def ended() -> Any:
-        found = world.get(path).json
-        return found if found["status"] not in ("queued", "running") else None
-
-    calibration: dict[str, Any] = wait_until(ended, path)
-    return calibration
 
 
 def case_of_echo(world: World) -> int:

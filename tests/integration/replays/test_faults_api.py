@@ -10,7 +10,7 @@ from tests.fakes.judging import judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import run, verdict
-from tests.integration.replays.recording import replayed, results, tool
+from tests.integration.replays.recording import calibrate, replayed, results, tool
 from tests.integration.replays.shop import (
     ANSWER,
     LOOK_UP,
@@ -147,7 +147,7 @@ def test_calibrations_play_only_the_recording(world: World, upstream: Upstream) 
     change(world, case, variants=[VARIANT])
     upstream.choose = by_fault
 
-    world.post(f"/api/v1/test-cases/{case['id']}/calibrations", json={"repeats": 2})
+    calibrate(world, case["id"], repeats=2)
 
     page = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"]
     assert [each["faults"] for each in page] == [[], []]

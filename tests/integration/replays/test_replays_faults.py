@@ -238,7 +238,7 @@ def test_a_bug_leaves_the_replay_to_the_next_attempt(world: World, case_id: int,
     player = world.container.services.replay_player
     replay_id = waiting(world, case_id)
     with monkeypatch.context() as broken:
-        broken.setattr("app.services.replays.player.replay", lambda *_: 1 / 0)
+        broken.setattr("app.services.replays.player.replay", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             player.play(replay_id)
     upstream.script(SAID, SAID)

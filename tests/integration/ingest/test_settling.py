@@ -19,7 +19,9 @@ from app.models.turns import TurnRow
 from app.services.ingest import settling
 from app.services.ingest.settling import SETTLE_AFTER, TurnSettler
 from app.sessions.facts import dump, load
+from app.work.work_time import WorkTime
 from tests.support.exports import export, span
+from tests.support.waiting import PATIENCE_S
 from tests.support.world import World
 
 SAID = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "7 degrees"}]}])
@@ -105,10 +107,10 @@ def recorded(world: World) -> Recorded:
 
 @pytest.fixture
 def sweep(world: World) -> Callable[[], None]:
-    """Settles as the clock does, after the time without new spans."""
+    """Settles as the clock does, after the time without new spans, but until none is left: others' turns wait, too."""
     container = world.container
     later = container.now() + SETTLE_AFTER + timedelta(seconds=1)
-    return TurnSettler(database=container.database, now=lambda: later).sweep
+    return TurnSettler(database=container.database, now=lambda: later, work_time=WorkTime(PATIENCE_S)).sweep
 
 
 def test_copies_in_one_batch_are_counted_once(recorded: Recorded) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.judging import is_question, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import (
@@ -126,6 +127,8 @@ def test_a_violation_fails_at_once_and_cancels_the_rest(world: World, upstream: 
     rest = [calls(LOOK_UP), calls(READ_POLICY), calls(PAY_BACK), calls(PAY_BACK), ANSWER]
 
     def choose(body: dict[str, Any]) -> Reply:
+        if is_question(body):  # of the audit, whose end the experiment waits for
+            return judged("passed")
         if "Refund twice." not in body["messages"][0]["content"]:
             return Reply(text="...", held=held)
         return rest[sum(message["role"] == "tool" for message in body["messages"])]

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from app.metrics.registry import OBSERVED_COST, OBSERVED_ERRORS, OBSERVED_SESSIONS, OBSERVED_TOKENS
+from app.metrics import Metrics
+from app.metrics.registry import (
+    OBSERVED_COST,
+    OBSERVED_ERRORS,
+    OBSERVED_FAILED_SESSIONS,
+    OBSERVED_SESSIONS,
+    OBSERVED_TOKENS,
+)
 from app.models import insight, organizations, session_log, sessions
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
@@ -19,7 +26,6 @@ from app.services.insight.sums import SWEEP_S, InsightCounter
 from app.sessions.figures import Figures, load_counted
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER
-from tests.support.counting import Since
 from tests.support.endless_load import EndlessLoad
 from tests.support.exports import export, span
 from tests.support.world import World, new_world
@@ -202,14 +208,20 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
 
 def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
     prompt_id, named, project = world.prompt(), {"gen_ai.conversation.id": "c"}, str(world.project_id)
-    metrics = (OBSERVED_SESSIONS, OBSERVED_ERRORS, OBSERVED_COST, OBSERVED_TOKENS)
-    before = [Since(world, metric) for metric in metrics]
+    # Metrics of its own: in those of the container, the projects of earlier tests may have used up the label sets.
+    metrics = Metrics()
+    counter = replace(world.container.services.insight_counter, metrics=metrics)
     for _ in range(2):
         trace_id = secrets.token_hex(16)
         sent(world, chat(prompt_id, trace_id, **named, **TOKENS), failed_tool(prompt_id, trace_id))
-        counted(world, prompt_id)
+        while counter.count(world.project_id):
+            pass
 
-    found = [{labels: by for labels, by in since.moved().items() if labels[0] == project} for since in before]
-
-    assert found[:3] == [{(project,): 1}, {(project,): 2}, {(project,): 420_000}]
-    assert found[3] == {(project, "input"): 2_000_000, (project, "output"): 200_000}
+    assert metrics.pending() == {
+        (OBSERVED_SESSIONS, (project,), ""): 1,
+        (OBSERVED_FAILED_SESSIONS, (project,), ""): 1,
+        (OBSERVED_ERRORS, (project,), ""): 2,
+        (OBSERVED_COST, (project,), ""): 420_000,
+        (OBSERVED_TOKENS, (project, "input"), ""): 2_000_000,
+        (OBSERVED_TOKENS, (project, "output"), ""): 200_000,
+    }

@@ -60,7 +60,14 @@ class Redirect:
     once: str = ""
 
 
-Reply = ShownPage | Redirect
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """An answer without a template: a text as it was recorded."""
+
+    text: str
+
+
+Reply = ShownPage | PlainText | Redirect
 
 
 def show(template: str, **values: Any) -> ShownPage:
@@ -134,6 +141,9 @@ class Page:
     def _send(self, req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
         if isinstance(reply, Redirect):
             return self._redirect(req, resp, reply)
+        if isinstance(reply, PlainText):
+            resp.content_type, resp.text = "text/plain; charset=utf-8", reply.text
+            return None
         visit: Visit = replace(req.context.visit, problem=reply.problem)
         if visit.flash:
             self.site.cookies.remove(resp, FLASH_COOKIE)

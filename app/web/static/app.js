@@ -58,13 +58,21 @@ function live(element) {
   again();
 }
 
-// <button data-copy="id">: the text of that element, to the clipboard; with data-copy-from all of it, from that page.
+// <button data-copy="id">: the text of that element, to the clipboard; with data-copy-from the recorded text of that page.
+async function recorded(page) {
+  if (!page) return null;
+  const address = new URL(page, location);
+  address.searchParams.set("raw", "true");
+  const answer = await fetch(address, { credentials: "same-origin" });
+  if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+  return answer.text();
+}
+
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
   const words = button.textContent;
   try {
-    const whole = button.dataset.copyFrom && (await fetched(button.dataset.copyFrom)).getElementById("whole");
-    await navigator.clipboard.writeText((whole || source).textContent);
+    await navigator.clipboard.writeText(await recorded(button.dataset.copyFrom) ?? source.textContent);
     button.textContent = "Copied";
   } catch {
     getSelection().selectAllChildren(source);

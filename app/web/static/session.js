@@ -1,7 +1,6 @@
 // Reading a session: more turns when they are looked at, long texts in their places, keys from turn to turn.
 "use strict";
 
-// <button data-copy="id" data-copy-from="…">: all of a text that this page shows the beginning of.
 // <a data-more href="…">: the whole text of that page, in place of its beginning.
 async function showAll(link) {
   const value = link.closest("[data-value]");
@@ -18,7 +17,6 @@ async function showAll(link) {
   source.id = shown.id;
   for (const rendered of whole.querySelectorAll("[data-rendered]")) rendered.dataset.rendered = shown.id;
   value.replaceChildren(...document.adoptNode(whole).childNodes);
-  for (const button of document.querySelectorAll(`[data-copy="${shown.id}"]`)) delete button.dataset.copyFrom;
   source.tabIndex = 0;
   source.focus({ preventScroll: true });
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from urllib.parse import urlencode
 
 from app.errors import Invalid, require
 from app.models.scores import ScoreRow
 from app.schemas.scores import COMMENT_MAX
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
+from app.values.storable import storable_text
 from app.web.cookies import Flash
-from app.web.page import PromptPage, Redirect, Reply, show
+from app.web.page import PlainText, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import marks_of
 from app.web.presenters.session import low_scores, shown_turns, text_of, timeline
 from app.web.presenters.texts import WHOLE, block
@@ -90,6 +93,14 @@ def _path(visit: Visit, session_id: str) -> str:
     return f"{visit.base}/sessions/{session_id}"
 
 
+def whole_text(visit: Visit, title: str, value: Any, back: str) -> Reply:
+    """Show a text or JSON value on a page; with `raw` in the query, return it as it was recorded."""
+    if "raw" in visit.query:
+        return PlainText(storable_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    raw = f"{visit.path}?{urlencode(visit.query | {'raw': 'true'})}"
+    return show("text.html", title=title, shown=block(value, WHOLE, parse=True), back=back, raw=raw)
+
+
 class TurnTextPage(PromptPage):
     """The whole of a text that is truncated on the page of its session."""
 
@@ -101,7 +112,7 @@ class TurnTextPage(PromptPage):
         of_piece = f"&piece={piece}" if piece > 1 else ""
         back = f"{_path(visit, session_id)}?turn={turn}{of_piece}#turn-{turn}"
         title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
-        return show("text.html", title=title, shown=block(text_of(found, text), WHOLE, parse=True), back=back)
+        return whole_text(visit, title, text_of(found, text), back)
 
 
 class SpanPage(PromptPage):
@@ -121,4 +132,4 @@ class SpanAttribute(SpanPage):
         attributes = self._span(visit, session_id, span_id).attributes
         name = require(next(iter(sorted(attributes)[attribute : attribute + 1]), None), "There is no such attribute.")
         back = f"{_path(visit, session_id)}/spans/{span_id}"
-        return show("text.html", title=name, shown=block(attributes[name], WHOLE, parse=True), back=back)
+        return whole_text(visit, name, attributes[name], back)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.web.presenters.texts import WHOLE
 from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedTurn
 from tests.support.conversations import export as recorded
@@ -283,3 +284,20 @@ def test_the_page_that_a_search_leads_to_reads_only_the_shown_part_of_long_answe
         return calls_of(lambda: admin.open(path))
 
     assert calls(1, "a b " * 50_000) < 2 * calls(0, "a b " * 1_000)
+
+
+def test_all_of_a_long_text_can_be_read_as_it_was_recorded(world: World, admin: Browser) -> None:
+    recorded_text = json.dumps([f"<b>{number}</b> é 😀" for number in range(20_000)], ensure_ascii=False)
+    assert len(recorded_text) > WHOLE
+    turn = Turn(world.prompt(), 0).tool("find", {"n": 1}, recorded_text)
+    path = f"{admin.base}{stored(world, turn)}/turns/1/texts/0"
+
+    admin.open(f"{path}-result")
+    assert "are shown" in words(admin)
+    plain = admin.open(html.unescape(re.search(r'href="([^"]+)">All of it as plain text', admin.page)[1]))  # type: ignore[index]
+
+    assert plain.text == recorded_text
+    assert plain.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert plain.headers["X-Content-Type-Options"] == "nosniff"
+    admin.open(f"{path}-arguments?raw=true")
+    assert json.loads(admin.page) == {"n": 1}

@@ -108,3 +108,18 @@ def test_without_scripts_every_turn_is_reached_by_links(look: Look, long_session
         expect(page.locator("[data-whole]")).to_contain_text("the end of 25")
         page.get_by_role("link", name="Back").click()
         expect(page.locator("#turn-25")).to_be_visible()
+
+
+def test_a_text_that_is_written_from_right_to_left_begins_at_the_right(look: Look, site: Site) -> None:
+    question, answer = "أين طلبي رقم A-1؟", "سيصل طلبك يوم الخميس.\n\nThe total is 149.90 EUR."
+    made = site.client.post("/api/v1/prompts", {"name": "Arabic", "value": "كن لطيفا."}).json()
+    turn = Turn(made["prompt"]["id"], 97, "arabic").chat([message("user", question)], [message("assistant", answer)])
+    batch = export(*turn.spans)
+    assert site.client.request("POST", "/api/public/otel/v1/traces", body=batch, headers=JSON).status == 200
+    (entry,) = site.client.get(f"/api/v1/prompts/{made['prompt']['id']}/logs").json()["entries"]
+
+    with opened(look, f"{site.base}/sessions/{entry['id']}") as page:
+        for shown in (page.get_by_role("heading", level=1), page.locator("#turn-1 .text").first):
+            assert shown.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    with opened(look, f"{site.base}/prompts/{made['prompt']['id']}") as page:
+        assert page.locator("#value").evaluate("element => getComputedStyle(element).direction") == "rtl"

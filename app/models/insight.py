@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from datetime import date
 from itertools import groupby
@@ -76,6 +76,18 @@ def list_figures(
     statement = (
         _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id, _C.day.between(since, until))
         .order_by(_C.day.desc(), _C.version, _C.model)
+        .limit(limit)
+    )
+    return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]
+
+
+def list_recent(
+    connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, limit: int
+) -> list[tuple[InsightKey, Figures]]:
+    """List the figures of the sessions of prompts that began since a day, the latest day first."""
+    statement = (
+        _SELECT.where(_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day >= since)
+        .order_by(_C.day.desc(), _C.prompt_id)
         .limit(limit)
     )
     return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]

@@ -22,12 +22,20 @@ SUMS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A prompt's last seven days (UTC), oldest first, and the newest results of its test cases."""
+    """A prompt's last seven days (UTC), oldest first, and the newest results of its test cases.
+
+    `run_cost_usd` is the cost of the runs; that of the sessions is in `sessions`.
+    """
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
-    cost_usd: float = 0.0
+    run_cost_usd: float = 0.0
+    sessions: Figures = Figures()
     replayed: int = 0
     passed: int = 0
+
+    @property
+    def cost_usd(self) -> float:
+        return self.run_cost_usd + self.sessions.cost_usd
 
     @property
     def runs(self) -> int:
@@ -49,8 +57,8 @@ class OverviewService:
     database: Database
     now: Now
 
-    def activity(self, prompt_ids: Collection[int]) -> dict[int, Activity]:
-        """Return {prompt id: activity}; the caller checks access to the prompts."""
+    def activity(self, *, project_id: int, prompt_ids: Collection[int]) -> dict[int, Activity]:
+        """Return {prompt id: activity} of prompts of the project."""
         today = self.now().date()
         days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
         since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
@@ -60,11 +68,18 @@ class OverviewService:
             for row in usage.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
+            rows = insight.list_recent(
+                connection, project_id=project_id, prompt_ids=prompt_ids, since=days[0], limit=SUMS_MAX
+            )
             replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
+        traced: dict[int, list[Figures]] = defaultdict(list)
+        for key, figures in rows:
+            traced[key.prompt_id].append(figures)
 
         def of(prompt_id: int) -> Activity:
             by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
-            return Activity(by_day, costs[prompt_id], *replayed.get(prompt_id, (0, 0)))
+            sessions = total(traced[prompt_id])
+            return Activity(by_day, costs[prompt_id], sessions, *replayed.get(prompt_id, (0, 0)))
 
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
 

@@ -35,7 +35,9 @@ class PromptsPage(PromptPage):
             order=order.value,
         )
         models = self.services.models.list(organization_id=visit.organization_id)
-        activity = self.services.overview.activity([prompt.id for prompt in found.prompts])
+        activity = self.services.overview.activity(
+            project_id=visit.project_id, prompt_ids=[prompt.id for prompt in found.prompts]
+        )
         return show(
             "prompts.html",
             search=search,

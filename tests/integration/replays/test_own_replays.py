@@ -28,7 +28,8 @@ def last_run(world: World, prompt_id: int) -> list[int]:
 
 def passed(world: World, prompt_id: int) -> int:
     """Return the number of passed test cases in the table of prompts."""
-    return world.container.services.overview.activity([prompt_id])[prompt_id].passed
+    activity = world.container.services.overview.activity(project_id=world.project_id, prompt_ids=[prompt_id])
+    return activity[prompt_id].passed
 
 
 def batch(world: World, replay_id: int) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import secrets
+import time
 from typing import Any
 
 import pytest
@@ -20,8 +21,9 @@ FAILED = {"code": 2, "message": "429 Too many requests"}
 
 def record(world: World, prompt_id: int, **more: Any) -> None:
     chat = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"}
-    status = more.pop("status", {})
-    world.send(export(span(chat | more, traceId=secrets.token_hex(16), status=status)))
+    status, at_ns = more.pop("status", {}), more.pop("at_ns", 0)
+    times = {"startTimeUnixNano": str(at_ns), "endTimeUnixNano": str(at_ns + 10**9)} if at_ns else {}
+    world.send(export(span(chat | more, traceId=secrets.token_hex(16), status=status, **times)))
 
 
 def ask(world: World, prompt_id: int, *questions: str) -> None:
@@ -337,3 +339,28 @@ def test_a_new_model_of_ones_own_leads_to_the_top_where_its_message_is(admin: Br
     made = admin.send(f"{admin.base}/settings/models", name="own", baseUrl="http://127.0.0.1:9/v1", **prices)
 
     assert made.headers["location"].endswith("/settings/models#main")
+
+
+def test_the_list_of_prompts_counts_sessions_and_their_cost_beside_runs(world: World, admin: Browser) -> None:
+    prompt_id, quiet_id = world.prompt(), world.prompt()
+    model = {"gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o-mini"}
+    used = model | {"gen_ai.usage.input_tokens": 1_000_000, "gen_ai.usage.output_tokens": 100_000}
+    now_ns, week_ns = time.time_ns(), 8 * 24 * 3600 * 10**9
+    record(world, prompt_id, at_ns=now_ns, **used)
+    record(world, prompt_id, at_ns=now_ns, status=FAILED)
+    record(world, prompt_id, at_ns=now_ns - week_ns, **used)
+    ask(world, quiet_id, "Fine")
+    while world.container.services.insight_counter.count(world.project_id):
+        pass
+
+    admin.open(f"{admin.base}/prompts")
+
+    of_prompt = {
+        href: " ".join(html.unescape(re.sub(r"<[^>]*>", " ", row)).split())
+        for row in re.findall(r'<tr class="linked">.*?</tr>', admin.page, re.DOTALL)
+        for href in re.findall(r'<th [^>]*><a href="([^"]*)"', row)
+    }
+    assert "2 50 % with errors" in of_prompt[f"{admin.base}/prompts/{prompt_id}"]
+    assert "$0.21" in of_prompt[f"{admin.base}/prompts/{prompt_id}"]
+    assert "with errors" not in of_prompt[f"{admin.base}/prompts/{quiet_id}"]
+    assert 'title="$0 of runs, $0.21 of sessions"' in admin.page

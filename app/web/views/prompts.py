@@ -122,19 +122,29 @@ DRAFT = "draft"
 
 class VersionsPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        """Show the versions with their figures, newest first. An uncommitted draft comes before them."""
+        """Show a page of the versions with their figures, newest first.
+
+        An uncommitted draft comes before them. What stands first is on every page, so that versions of all pages can be
+        compared with it. The cursor is the number of versions before the page.
+        """
         named = {"project_id": visit.project_id, "prompt_id": prompt_id}
         replays = {entry.commit_hash: entry for entry in self.services.replay_history.of_prompt(**named)}
         versions = self.services.versions.list(**named)
         head, activity = self.head(visit, prompt_id), self.services.overview.versions(prompt_id=prompt_id)
         keys = sort_keys(activity, replays)
         order = order_of(visit.query, keys, default="-version")
+        start, ordered = visit.identifier("cursor") or 0, order.sorted(versions, keys)
+        end, newest = start + PAGE_SIZE, versions[0] if versions else None
+        first = newest if head.committed else None
+        pinned = [first] if not head.committed or (start and newest not in ordered[start:end]) else []
         return show(
             "versions.html",
             head=head,
             order=order,
-            newest=versions[0] if versions else None,
-            versions=order.sorted(versions, keys),
+            newest=newest,
+            count=len(versions),
+            rows=pinned + ordered[start:end],
+            pages=visit.pages(end if end < len(versions) else None),
             labels=self.services.labels.list(**named),
             activity=activity,
             sessions=self.services.overview.sessions(**named),

@@ -97,7 +97,7 @@ def whole_text(visit: Visit, title: str, value: Any, back: str) -> Reply:
     """Show a text or JSON value on a page; with `raw` in the query, return it as it was recorded."""
     if "raw" in visit.query:
         return PlainText(storable_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
-    raw = f"{visit.path}?{urlencode(visit.query | {'raw': 'true'})}"
+    raw = f"{visit.path}?{urlencode({**visit.query, 'raw': 'true'})}"
     return show("text.html", title=title, shown=block(value, WHOLE, parse=True), back=back, raw=raw)
 
 

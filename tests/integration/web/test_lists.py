@@ -332,6 +332,30 @@ def test_versions_and_usage_are_sorted_by_what_they_cost(world: World, admin: Br
     assert admin.open(f"{usage}&sort=age").status_code == 400
 
 
+def test_versions_come_in_pages_and_each_can_be_compared_with_the_draft(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "PAGE_SIZE", 2)
+    prompt_id = world.prompt()
+    for number in range(1, 6):
+        world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": f"Text {number}"})
+        world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": f"Message {number}"})
+    versions = f"{admin.base}/prompts/{prompt_id}/versions"
+
+    admin.open(versions)
+    assert named(admin, "Message") == ["Message 5", "Message 4"]
+    assert "5 versions" in admin.text
+    admin.open(versions + pager(admin, "next"))
+    assert named(admin, "Message") == ["Message 5", "Message 3", "Message 2"]
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Text 6"})
+    admin.open(f"{versions}?cursor=4")
+
+    assert named(admin, "Message") == ["Message 1"]
+    assert 'name="to" value="draft" aria-label="Compare to draft" checked' in admin.page
+    assert 'rel="next"' not in admin.page
+    assert admin.open(f"{versions}?cursor=99").status_code == 200
+
+
 def test_a_new_model_of_ones_own_leads_to_the_top_where_its_message_is(admin: Browser) -> None:
     admin.open(f"{admin.base}/settings/models")
     prices = {"promptPrice": "0", "completionPrice": "0", "contextTokensMax": "1000", "completionTokensMax": "100"}

@@ -208,7 +208,7 @@ def test_a_session_is_counted_in_time_while_batches_come_in_without_a_pause(
 
 def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
     prompt_id, named, project = world.prompt(), {"gen_ai.conversation.id": "c"}, str(world.project_id)
-    # Metrics of its own: in those of the container, the projects of earlier tests may have used up the label sets.
+    # New metrics: in those of the container, the projects of earlier tests may have used up the label sets.
     metrics = Metrics()
     counter = replace(world.container.services.insight_counter, metrics=metrics)
     for _ in range(2):

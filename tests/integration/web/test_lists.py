@@ -365,7 +365,7 @@ def test_a_new_model_of_ones_own_leads_to_the_top_where_its_message_is(admin: Br
     assert made.headers["location"].endswith("/settings/models#main")
 
 
-def test_the_list_of_prompts_counts_sessions_and_their_cost_beside_runs(world: World, admin: Browser) -> None:
+def test_the_list_of_prompts_counts_sessions_and_runs_and_adds_their_costs(world: World, admin: Browser) -> None:
     prompt_id, quiet_id = world.prompt(), world.prompt()
     model = {"gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o-mini"}
     used = model | {"gen_ai.usage.input_tokens": 1_000_000, "gen_ai.usage.output_tokens": 100_000}

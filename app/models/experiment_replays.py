@@ -116,6 +116,11 @@ def unfinished_of_replay(connection: Connection, *, replay_id: int) -> list[int]
     return list(connection.scalars(select(_E.id).where(_E.id.in_(linked), _E.status.in_(UNFINISHED)).order_by(_E.id)))
 
 
+def started_by(connection: Connection, *, replay_id: int) -> int | None:
+    """Return the id of the experiment that started a replay."""
+    return connection.scalar(select(_L.experiment_id).where(_L.replay_id == replay_id, _L.reused.is_(False)))
+
+
 def is_violated(connection: Connection, *, replay_id: int) -> bool:
     return connection.scalar(select(_R.id).where(_R.id == replay_id, _VIOLATED)) is not None
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from app.database.transactions import Database
 from app.errors import NotFound, require
 from app.models import cases as test_cases
-from app.models import own_replays, prompt_versions, replays
+from app.models import experiment_replays, own_replays, prompt_versions, replays
 from app.models.replays import STATUSES, DraftTally, Outcome, ReplayRow, Status
 from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import faults_text, shown_name
@@ -102,6 +102,11 @@ class ReplayHistory:
         """Count the replays that were started together with this one, itself included."""
         with self.database.read() as connection:
             return own_replays.count_batch(connection, of=row)
+
+    def experiment_id(self, row: ReplayRow) -> int | None:
+        """Return the experiment that started a replay."""
+        with self.database.read() as connection:
+            return experiment_replays.started_by(connection, replay_id=row.id)
 
     def newest_batch(self, *, prompt_id: int) -> list[Outcome]:
         """Return the prompt's own replays that were started last; the caller checks access."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -137,6 +137,17 @@ class ReplayService:
             row = require(stored, "There is no such replay.")
             result = replays.result_of(connection, replay_id=replay_id)
             return _views(connection, row.prompt_id, [row], result)[0]
+
+    def results(self, *, project_id: int, replay_ids: Iterable[int], bytes_max: int) -> dict[int, dict[str, Any]]:
+        """Return the results of the project's replays by id, in their order, until they have `bytes_max` bytes."""
+        found: dict[int, dict[str, Any]] = {}
+        with self.database.read() as connection:
+            for replay_id in replay_ids:
+                row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+                if row and bytes_max > 0 and (result := replays.result_of(connection, replay_id=replay_id)):
+                    found[replay_id] = result
+                    bytes_max -= json_size(result)
+        return found
 
     def list(
         self,

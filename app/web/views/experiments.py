@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from app.errors import Invalid, NotFound
@@ -15,6 +17,7 @@ from app.web import labels
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
 from app.web.presenters import experiment as presenter
+from app.web.presenters.experiment_failures import RESULT_BYTES, failures_of
 from app.web.presenters.prompt_editor import model_choices
 from app.web.visit import Visit
 
@@ -114,13 +117,18 @@ class NewExperimentPage(PromptPage):
 class ExperimentPage(PromptPage):
     def get(self, visit: Visit, experiment_id: int) -> Reply:
         view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
-        found = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))
+        shown = presenter.ShownExperiment(dump(schemas.Experiment, schemas.Shown.at(self.base_url, view)))
+        read_results = partial(self._results, visit.project_id)
         return show(
             "experiment.html",
             head=self.head(visit, view.row.prompt_id),
-            shown=presenter.ShownExperiment(found),
+            shown=shown,
+            failures={} if shown.running else failures_of(shown.telling, read_results),
             violations_max=VIOLATIONS_MAX,
         )
+
+    def _results(self, project_id: int, replay_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        return self.services.replays.results(project_id=project_id, replay_ids=replay_ids, bytes_max=RESULT_BYTES)
 
 
 class CancelExperiment(PromptPage):

@@ -39,6 +39,7 @@ class ReplayPage(PromptPage):
             case_name=replay.shown_name,
             faults=(replay.row.faults or {}).get("faults", []),
             commit_hash=replay.commit_hash,
+            experiment_id=self.services.replay_history.experiment_id(replay.row),
             together=self.services.replay_history.count_batch(replay.row),
             result=result,
             violations=violations[:LISTED],

@@ -96,6 +96,22 @@ def test_a_failed_experiment_shows_violations_first_and_leads_to_the_failing_rep
     assert "| Where is &#124; my order? |" in page
 
 
+def test_each_test_that_got_worse_shows_why_with_the_number_of_replays(
+    world: World, admin: Browser, prompt_id: int
+) -> None:
+    lose_the_tool(world, prompt_id)
+    path = started(admin, prompt_id, detect="0.5")
+    replay_id = ended(world, path)["testCases"][0]["candidate"]["failedReplayIds"][0]
+
+    page = read(admin, path)
+
+    assert re.search(r"It failed: the call of find_order in turn 1 ?, (\d+) of \1 replay", page), page
+    href = f"{admin.base}/replays/{replay_id}?at=step-0#step-0"
+    assert f'href="{href}">It failed' in admin.page
+    assert 'id="step-0"' in admin.open(href.partition("#")[0]).text
+    assert f'href="{path}">Its experiment' in admin.page
+
+
 def test_blind_test_cases_are_marked_and_their_prompt_s_page_offers_to_mend_them(world: World, admin: Browser) -> None:
     prompt_id = prompt(world, model="echo")
     made = {"name": "Never passes", "question": "Ping", "expectedAnswer": "Something else"}

@@ -1,0 +1,48 @@
+"""Why the test cases of an experiment failed: the first failed steps of some failing replays, each reason once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise_formats.experiment_summary import Json, failing
+
+from app.web.presenters.replay_findings import Trouble, first_trouble
+
+CASES, REPLAYS, REASONS = 5, 6, 3
+"""The most test cases with reasons, failing replays that are read of each, and reasons shown of each."""
+RESULT_BYTES = 4 * 1024 * 1024
+"""No further result is read after so many bytes of results."""
+
+ReadResults = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A reason that some of the `read` failing replays of a test case have; the first of them is `replay_id`."""
+
+    trouble: Trouble
+    replay_id: int
+    count: int
+    read: int
+
+
+def failures_of(cases: Iterable[Json], read_results: ReadResults) -> dict[tuple[int, str | None], list[Failure]]:
+    """Return the most frequent reasons of the first failing test cases, by test case id and variant."""
+    ids = {(case["testCaseId"], case.get("variant")): [*failing(case["candidate"])[:REPLAYS]] for case in cases}
+    failed = dict([(key, replay_ids) for key, replay_ids in ids.items() if replay_ids][:CASES])
+    results = read_results([replay_id for replay_ids in failed.values() for replay_id in replay_ids])
+    return {key: _failures(replay_ids, results) for key, replay_ids in failed.items()}
+
+
+def _failures(replay_ids: Iterable[int], results: Mapping[int, Mapping[str, Any]]) -> list[Failure]:
+    by_reason: dict[tuple[str, str], list[tuple[int, Trouble]]] = defaultdict(list)
+    read = 0
+    for replay_id in replay_ids:
+        if trouble := first_trouble(results.get(replay_id, {})):
+            by_reason[trouble.title, trouble.reason].append((replay_id, trouble))
+            read += 1
+    ranked = sorted(by_reason.values(), key=len, reverse=True)[:REASONS]
+    return [Failure(replays[0][1], replays[0][0], len(replays), read) for replays in ranked]

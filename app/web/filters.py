@@ -106,6 +106,17 @@ def host(url: str) -> str:
     return urlsplit(url).hostname or url
 
 
+def detail(value: Any) -> str:
+    """Format a detail of an entry in the audit log."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(detail, value)) or "none"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "none" if value is None else str(value)
+
+
 _NUMBERS = (duration, number, percent, plural, size, usd)
-_ALL = (*_NUMBERS, cost, exact, failing, from_ns, host, iso, model, pretty, short, tool_name, zone_name)
+_ALL = (*_NUMBERS, cost, detail, exact, failing, from_ns, host, iso, model, pretty, short, tool_name, zone_name)
 FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}

@@ -178,6 +178,11 @@ AUDIT_DETAILS = {
     "wrong": "wrong passwords",
     "refused": "refused tries",
     "address": "last from",
+    "spans_days": "days that spans are kept",
+    "runs_days": "days that runs are kept",
+    "replays_days": "days that replays are kept",
+    "rejected_days": "days that rejected spans are kept",
+    "masking": "masking rules",
 }
 
 

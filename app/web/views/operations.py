@@ -59,7 +59,7 @@ def _queue(state: QueueState) -> Badge:
     """Return the badge of a queue: a warning if no worker serves it, or if it is late."""
     if not state.workers:
         return "no worker", "bad"
-    return ("late", "warn") if state.oldest_s > STALE_S else ("served", "ok")
+    return ("late", "warn") if state.oldest_s > STALE_S else ("running", "ok")
 
 
 def _runs(outcomes: dict[str, int]) -> list[Figure]:

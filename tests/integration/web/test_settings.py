@@ -195,6 +195,9 @@ def test_a_data_policy_is_set_and_shown(world: World, admin: Browser) -> None:
     assert re.search(r'name="spans" value="30"', admin.page)
     assert 'value="/user/email"' in admin.page
     assert [entry[0] for entry in audit(world)] == ["data_policy.changed"]
+    admin.open(path_of(admin, "audit"))
+    assert "days that spans are kept: 30, days that runs are kept: none" in admin.text
+    assert "None" not in admin.text
 
 
 def test_an_emptied_rule_is_gone(world: World, admin: Browser) -> None:

@@ -93,3 +93,20 @@ def test_json_is_shown_indented_and_complete(value: object) -> None:
     shown = filters.pretty(value)
     assert shown == value or json.loads(shown) == value
     assert shown == (value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "none"),
+        (True, "yes"),
+        (False, "no"),
+        ([], "none"),
+        (["a", None], "a, none"),
+        ({"path": "/é"}, '{"path": "/é"}'),
+        (30, "30"),
+        ("<b>", "<b>"),
+    ],
+)
+def test_a_detail_of_the_audit_log_is_no_python(value: object, text: str) -> None:
+    assert filters.detail(value) == text

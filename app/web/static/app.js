@@ -150,6 +150,13 @@ document.addEventListener("submit", (event) => {
   if (form.ariaBusy === "true") event.preventDefault();
   form.ariaBusy = "true";
 });
+// Addresses that people share have only the filters that were chosen.
+document.addEventListener("formdata", (event) => {
+  if (event.target.method !== "get") return;
+  for (const name of new Set(event.formData.keys())) {
+    if (event.formData.getAll(name).every((value) => value === "")) event.formData.delete(name);
+  }
+});
 addEventListener("pageshow", () => { for (const form of document.forms) form.ariaBusy = null; });
 
 document.addEventListener("keydown", (event) => {

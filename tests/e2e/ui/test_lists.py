@@ -59,3 +59,14 @@ def test_a_filter_stays_on_the_way_to_an_entry_and_back(site: Site, look: Look) 
         visit.page.get_by_role("link", name="Logs", exact=True).click()
 
         expect(visit.page.get_by_label("Type", exact=True)).to_have_value("run")
+
+
+@pytest.mark.browser
+def test_the_address_of_a_list_has_only_the_filters_that_were_chosen(look: Look, site: Site) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/sessions")
+        visit.page.get_by_label("Search all texts").fill("refund")
+        visit.page.get_by_role("button", name="Search", exact=True).click()
+        visit.page.wait_for_url("**/sessions?**")
+
+        assert visit.page.url.partition("?")[2] == "q=refund"

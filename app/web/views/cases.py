@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reprise_formats.formats import plural
@@ -110,7 +110,18 @@ def _extent(row: TestCaseRow) -> str:
     return ", ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class BegunCase:
+    """The fields of a test case by hand; `values` are the names of the placeholders' values, by key."""
+
+    question: str
+    expected: str
+    values: Mapping[str, str | None]
+
+
 class WriteTestCase(PromptPage):
+    """A form for a question and its answer. `run` in the query fills it in with those of a run."""
+
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     refusals = (Invalid,)
 
@@ -120,7 +131,15 @@ class WriteTestCase(PromptPage):
             (placeholder.key, [("", "Default value"), *((value.name, value.name) for value in placeholder.values)])
             for placeholder in content.placeholders
         ]
-        return show("test_case_new.html", content=content, choices=choices)
+        return show("test_case_new.html", content=content, choices=choices, begun=self._begun(visit))
+
+    def _begun(self, visit: Visit) -> BegunCase:
+        run_id = visit.identifier("run")
+        if visit.problem or run_id is None:
+            sent = visit.sent
+            return BegunCase(sent.text("question"), sent.text("expected"), sent.selections())
+        run = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
+        return BegunCase(run.question, run.answer or "", run.request.resolved)
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         row = self.services.test_cases.by_hand(

@@ -207,7 +207,7 @@ def test_a_try_runs_the_draft_with_its_files_as_a_run_of_this_site(world: World,
     assert (run["source"], run["commitHash"]) == ("ui", None)
     assert [file["fileName"] for file in run["files"]] == ["note.txt"]
     admin.open(answer.headers["location"].removesuffix("#try"))
-    assert re.search(r'<div class="answer-text"><h3>Answer</h3><p class="text">Hi', admin.page)
+    assert re.search(r'<div class="answer-text"><h3>Answer</h3><p class="text" dir="auto">Hi', admin.page)
 
 
 @pytest.mark.parametrize(("question", "files"), [("", 0), (" \n", 0), ("Hi", 4)])

@@ -55,7 +55,7 @@ def test_a_question_goes_on_with_the_conversation_that_the_page_shows(world: Wor
 
     assert said(world, second) == [("user", "One"), ("assistant", "One"), ("user", "Two")]
     admin.open(f"{admin.base}/prompts/{prompt_id}/edit?run={second}")
-    assert re.findall(r'<p class="text">(\w+)</p>', admin.page) == ["One", "One", "Two", "Two"]
+    assert re.findall(r'<p class="text" dir="auto">(\w+)</p>', admin.page) == ["One", "One", "Two", "Two"]
 
 
 def test_no_question_asks_the_last_one_again(world: World, admin: Browser) -> None:
@@ -260,3 +260,28 @@ def test_the_page_of_a_run_that_waits_receives_all_that_is_yet_to_come(world: Wo
     admin.open(address)
     assert "data-live" not in admin.page
     assert 'id="instruction"' in admin.page
+
+
+def test_a_run_becomes_a_test_case_or_a_conversation_in_the_editor(world: World, admin: Browser) -> None:
+    values = [{"name": name, "content": name, "isDefault": name == "kind"} for name in ("kind", "stern")]
+    new = {
+        "name": "Kind",
+        "languageModelName": "echo",
+        "value": "Be {{tone}}.",
+        "placeholders": [{"key": "tone", "values": values}],
+    }
+    prompt_id = world.post("/api/v1/prompts", json=new).json["prompt"]["id"]
+    asked = {"id": prompt_id, "question": "Why <b>?", "productive": False, "placeholders": {"tone": "stern"}}
+    run = world.post("/api/v1/prompts/run", json=asked)
+    run_id = run.headers["X-Run-Id"]
+
+    admin.open(f"{admin.base}/runs/{run_id}")
+    write, edit = (re.search(rf'href="([^"]*{end}\?run={run_id})"', admin.page)[1] for end in ("new", "edit"))  # type: ignore[index]
+
+    admin.open(write)
+    assert "Why &lt;b&gt;?" in admin.page
+    assert run.json["answer"] in admin.text
+    assert '<option value="stern" selected>' in admin.page
+    assert admin.open(f"{admin.base}/prompts/{prompt_id}/test-cases/new?run=999999").status_code == 404
+    admin.open(edit)
+    assert "Why &lt;b&gt;?" in admin.page

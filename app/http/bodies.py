@@ -11,6 +11,7 @@ from gunicorn.http.errors import ParseException
 
 from app.concurrency.deadline import paused
 from app.errors import Invalid, TooLarge, UnsupportedMediaType
+from app.values.json import Body, without_bom
 
 # gunicorn copies its read-ahead at each call. Reading 1.4 MB needs 0.8 ms, but 3.4 ms in chunks of 64 KiB.
 CHUNK = 1024 * 1024
@@ -65,7 +66,7 @@ def media_type_of(req: falcon.Request) -> str:
 
 def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any:
     """Return the body as JSON; `{}` for an empty body if `optional`. `Invalid` above `BODY_ELEMENTS_MAX` elements."""
-    body = read_capped(req, limit)
+    body = without_bom(read_capped(req, limit))
     if optional and not body.strip():
         return {}
     if media_type_of(req) not in ("", falcon.MEDIA_JSON):
@@ -82,7 +83,7 @@ def read_json(req: falcon.Request, limit: int, *, optional: bool = False) -> Any
         raise Invalid("The body is nested too deeply.") from error
 
 
-def has_more_elements(body: bytes, limit: int) -> bool:
+def has_more_elements(body: Body, limit: int) -> bool:
     """Return whether JSON has more than `limit` lists, objects and members; what is within texts is not counted."""
     count = inside = 0
     for piece in _pieces(body):
@@ -95,7 +96,7 @@ def has_more_elements(body: bytes, limit: int) -> bool:
     return False
 
 
-def _pieces(body: bytes) -> Iterator[bytes]:
+def _pieces(body: Body) -> Iterator[Body]:
     """Yield the body in pieces that end with no part of an escape."""
     start = 0
     while start < len(body):

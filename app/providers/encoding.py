@@ -55,6 +55,14 @@ _OTHER_NAMES = {
 }
 # Codecs of Python that are no charsets. Some need time that grows with the square of the text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+# Each mark of UTF-32 before the one of UTF-16 that it begins with.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 PDF = "application/pdf"
@@ -169,17 +177,27 @@ def usual_media_type(file: File) -> str:
 
 
 def decoded(file: File) -> str:
-    """Return the text of a file, by the charset that its media type names, UTF-8 without one; raises `Invalid`."""
+    """Return the text of a file, by its byte order mark, else by the charset that its media type names, else as UTF-8.
+
+    Raises `Invalid` for other bytes, and for a NUL, which is a sign of UTF-16 without a mark.
+    """
     _, _, parameters = file.media_type.lower().partition("charset=")
     charset = parameters.partition(";")[0].strip(" \"'") or "utf-8"
     try:
         codec = codecs.lookup(charset).name
         if codec.replace("-", "_") in _NO_CHARSETS:
             raise LookupError(charset)
-        return file.content.decode(codec).removeprefix(_BOM)
+        text = file.content.decode(_codec_of_mark(file.content) or codec).removeprefix(_BOM)
     except (ValueError, LookupError) as error:
         name = "UTF-8" if charset in ("utf-8", "utf8") else charset
         raise Invalid(f"{file.name} is sent as text, but it is not {name}.") from error
+    if "\0" in text:
+        raise Invalid(f"{file.name} is sent as text, but it has a NUL character. Save it as UTF-8.")
+    return text
+
+
+def _codec_of_mark(content: bytes) -> str | None:
+    return next((codec for mark, codec in _MARKS if content.startswith(mark)), None)
 
 
 def base64_of(content: bytes) -> str:

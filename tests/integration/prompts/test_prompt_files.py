@@ -123,7 +123,7 @@ def test_a_new_file_with_front_matter_keeps_its_comments(client: Client, tmp_pat
     assert (done.returncode, done.stderr) == (0, "")
     assert b"model: demo-agent  # cheap\r\n" in file.read_bytes()
     prompt = client.get(f"/api/v1/prompts/{done.stdout.strip()}").json()
-    assert (prompt["value"], prompt["instructionFormat"]) == ("Help.\r\n", "RAW")
+    assert (prompt["value"], prompt["instructionFormat"]) == ("Help.\n", "RAW")
     assert reprise(client, tmp_path, "prompts", "push", str(file)).returncode == 0
 
 
@@ -162,7 +162,7 @@ def test_the_same_draft_gives_the_same_bytes(folder: Folder, client: Client, tmp
 
 @pytest.mark.parametrize(
     "text",
-    ["", "---\na: b\n---\n", "a\r\nb\r\n", "a\n\n\n", "no line end 😀", "\ufeff\x0b\u2028\x85\x01", "é\n" * 60_000],
+    ["", "---\na: b\n---\n", "a\nb\n", "a\n\n\n", "no line end 😀", "\ufeff\x0b\u2028\x85\x01", "é\n" * 60_000],
 )
 def test_any_text_goes_to_the_file_and_back_byte_for_byte(client: Client, folder: Folder, text: str) -> None:
     assert client.patch(f"/api/v1/prompts/{folder.prompt_id}", {"value": text}).status == 200
@@ -268,7 +268,7 @@ def test_a_machine_that_pushes_what_was_merged_has_seen_what_it_pushed_before(fo
         ("name: find", "name: a b", "tools.0.name: "),
         ("XML", "RAW", "instructionFormat: Prompt"),
         ("---\n# Role", "# Role", "has no end"),
-        ("{{shop}}", "\x00", "text: Must not contain a NUL character."),
+        ("{{shop}}", "\x00", "line 26: There is a NUL character."),
     ],
 )
 def test_an_error_in_a_file_is_reported_and_changes_nothing(folder: Folder, old: str, new: str, words: str) -> None:
@@ -286,5 +286,53 @@ def test_an_error_in_a_file_is_reported_and_changes_nothing(folder: Folder, old:
 def test_a_missing_file_and_one_that_is_not_text_are_reported(folder: Folder) -> None:
     assert "support.md: No such file" in folder.prompts("push").stderr
     folder.file.parent.mkdir()
-    folder.file.write_bytes(b"\xff")
-    assert "support.md: The file is not UTF-8." in folder.prompts("push").stderr
+    folder.file.write_bytes(b"\xe9")
+    assert "support.md: line 1: The file is not UTF-8. A code page is not guessed" in folder.prompts("push").stderr
+
+
+def test_a_checkout_of_windows_does_not_differ_from_the_draft(folder: Folder) -> None:
+    folder.prompts("pull")
+    pulled = folder.file.read_bytes()
+    folder.git("init", "-q")
+    folder.git("config", "core.autocrlf", "true")
+    folder.git("add", ".")
+    folder.git("commit", "-qm", "First")
+    folder.file.unlink()
+    folder.git("checkout", "-q", ".")
+    checked_out = folder.file.read_bytes()
+    assert checked_out == pulled.replace(b"\n", b"\r\n")
+
+    draft = folder.draft()
+    assert folder.prompts("diff").returncode == 0
+    assert folder.prompts("pull").returncode == folder.prompts("push").returncode == 0
+    assert folder.file.read_bytes() == checked_out
+    assert folder.draft() == draft
+    folder.edit("You help", "You gladly help")
+    assert folder.prompts("push").returncode == 0
+    assert folder.draft()["value"] == "# Role\nYou gladly help customers of {{shop}}.\n"
+    assert b"\r\n---\r\n# Role\r\n" in folder.file.read_bytes()
+
+
+def test_line_ends_of_a_draft_are_no_change_of_its_file(folder: Folder, client: Client) -> None:
+    client.patch(f"/api/v1/prompts/{folder.prompt_id}", {"value": "a\r\nb\rc"})
+
+    assert folder.prompts("pull").returncode == 0
+    assert folder.file.read_bytes().endswith(b"\n---\na\nb\nc")
+    assert folder.prompts("diff").returncode == folder.prompts("push").returncode == 0
+    assert folder.draft()["value"] == "a\r\nb\rc"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_keeps_its_encoding_and_its_mark(folder: Folder, encoding: str) -> None:
+    folder.prompts("pull")
+    folder.file.write_bytes(folder.file.read_text().replace("You help", "You help 😀").encode(encoding))
+    before = folder.file.read_text(encoding)
+
+    assert folder.prompts("push").returncode == 0
+    assert "You help 😀 customers" in folder.draft()["value"]
+    assert folder.prompts("diff").returncode == 0
+    stored = folder.file.read_bytes().decode(encoding).splitlines()
+    assert [line for line in stored if "base:" not in line] == [
+        line for line in before.splitlines() if "base:" not in line
+    ]
+    assert folder.file.read_bytes()[:2] == before.encode(encoding)[:2]

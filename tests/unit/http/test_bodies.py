@@ -36,6 +36,13 @@ def test_a_body_of_the_largest_size_is_read_to_its_end(size: int) -> None:
     assert read_capped(request, size) == b"x" * size
 
 
+@pytest.mark.parametrize(
+    ("body", "value"), [(b'\xef\xbb\xbf{"a": "\xef\xbb\xbf"}', {"a": "\ufeff"}), (b"\xef\xbb\xbf", {})]
+)
+def test_a_byte_order_mark_before_json_is_left_out(body: bytes, value: object) -> None:
+    assert read_json(falcon.Request(create_environ(method="POST", body=body)), 100, optional=True) == value
+
+
 @pytest.mark.parametrize("item", [b"[]", b"{}", b"[[[]]]", b'{"":0}', b"[" * 900 + b"]" * 900])
 def test_json_of_as_many_lists_and_objects_as_are_read_keeps_the_interpreter_less_than_50_ms(item: bytes) -> None:
     marks = 1 + sum(map(item.count, (b",", b"[", b"{")))

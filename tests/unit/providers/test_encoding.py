@@ -74,6 +74,19 @@ def test_what_is_no_charset_is_refused(charset):
         decoded(file(f"text/plain; charset={charset}"))
 
 
+@pytest.mark.parametrize("media_type", ["text/csv", "text/csv; charset=utf-8", "text/csv; charset=iso-8859-1"])
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(media_type, codec):
+    assert decoded(file(media_type, "é,1\r\n\f".encode(codec))) == "é,1\r\n\f"
+    assert decoded(file(media_type, "\ufeffé".encode("utf-16-be"))) == "é"
+
+
+@pytest.mark.parametrize("content", ["a,b".encode("utf-16-le"), b"\0", "\ufeffa\0".encode()])
+def test_a_nul_is_refused_because_it_is_a_sign_of_another_encoding(content):
+    with pytest.raises(Invalid, match="f is sent as text, but it has a NUL character"):
+        decoded(file("text/csv", content))
+
+
 def test_bytes_that_are_not_in_their_charset_are_refused():
     for media_type in ("text/plain", "text/plain; charset=utf-8", "text/plain; charset=ascii"):
         with pytest.raises(Invalid, match="it is not"):

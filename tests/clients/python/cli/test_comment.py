@@ -35,7 +35,7 @@ def comment(forge: Forge, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run(text: str, **changed: str) -> Result:
         file = tmp_path / "gate.md"
-        file.write_text(text)
+        file.write_text(text, newline="")
         return CliRunner().invoke(main, ["comment", str(file)], env=tokens | variables(name, forge) | changed)
 
     return run
@@ -76,6 +76,11 @@ def test_a_comment_of_somebody_else_is_never_changed(comment: Comment, forge: Fo
 def test_a_long_text_is_cut_to_what_forges_take(comment: Comment, forge: Forge) -> None:
     assert comment("😀" * 100_000).exit_code == 0
     assert len(forge.bodies[0]) == MOST
+
+
+def test_a_report_that_windows_wrote_is_the_same_comment(comment: Comment, forge: Forge) -> None:
+    assert comment("\ufeff**Passed.**\r\nAll.").exit_code == 0
+    assert forge.bodies[0].endswith("\n**Passed.**\nAll.")
 
 
 def test_what_the_forge_refuses_is_told(comment: Comment, name: str) -> None:

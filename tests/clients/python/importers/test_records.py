@@ -43,6 +43,11 @@ LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
         json.dumps({"runs": ROWS}),
         json.dumps({"spans": ROWS[:1]}) + "\n" + json.dumps({"spans": ROWS[1:]}),
         json.dumps([{"data": ROWS[:2]}, {"data": ROWS[2:]}]),
+        LINES.encode("utf-16"),
+        ("\ufeff" + LINES).encode("utf-16-be"),
+        LINES.encode("utf-32"),
+        json.dumps(ROWS, indent=2, ensure_ascii=False).replace("\n", "\r\n").encode("utf-16"),
+        gzip.compress(LINES.encode("utf-16"), mtime=0),
         gzip.compress(LINES.encode(), mtime=0),
         gzip.compress(json.dumps(ROWS).encode(), mtime=0),
     ],
@@ -89,6 +94,23 @@ def test_what_python_can_not_read_is_a_problem_of_its_line(content: bytes) -> No
 
     assert bad.problem.startswith("is no JSON: ")
     assert good.value == {"b": 1}
+
+
+def test_an_item_of_a_code_page_is_named_and_not_guessed() -> None:
+    content = b'[{"a": "\xe9"}, {"b": "\\udce9"}, {"c": "\xc3\xa9"}]'
+
+    assert [(record.place, record.value, record.problem) for record in records_of(content)] == [
+        ("item 1", {}, "is not UTF-8"),
+        ("item 2", {"b": "\udce9"}, ""),
+        ("item 3", {"c": "é"}, ""),
+    ]
+
+
+def test_half_a_character_of_utf_16_is_a_problem_of_the_file() -> None:
+    *good, bad = records_of(LINES.encode("utf-16") + b"x")
+
+    assert [record.value for record in good] == ROWS
+    assert (bad.place, bad.problem) == ("the file", "is not utf-16-le: truncated data")
 
 
 def test_numbers_that_json_does_not_have_are_null() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile
+from reprise_client.text_files import with_line_feeds
 
 few = settings(max_examples=50)
 FRONT = "---\nmodel: echo\ninstructionFormat: RAW\n---\n"
@@ -22,11 +23,10 @@ TEXTS = st.text() | st.sampled_from(
         "\n",
         "---",
         "---\nmodel: x\n---\n",
-        "a\r\nb\r\n",
         "a\n\n\n",
         "\ufeffa",
         "😀 {{a}}",
-        "a\rb\x0b\u2028\x85",
+        "a\x0b\x0c\u2028\x85b",
         "\x00",
     ]
 )
@@ -69,7 +69,7 @@ FILES = st.builds(
     configuration=CONFIGURATIONS,
     tools=st.lists(TOOLS, max_size=2).map(tuple),
     placeholders=st.lists(PLACEHOLDERS, max_size=2).map(tuple),
-    text=TEXTS,
+    text=TEXTS.map(with_line_feeds),
 )
 
 
@@ -116,8 +116,8 @@ def test_there_is_a_difference_just_where_contents_differ(one: PromptFile, other
 
 
 def test_a_difference_is_one_that_patch_applies(tmp_path: Path) -> None:
-    old = files.parse(f"{FRONT}one\ntwo\r\nthree")
-    new = files.parse(f"{FRONT}one\nTWO\r\nthree\n")
+    old = files.parse(f"{FRONT}one\ntwo\x0c\nthree")
+    new = files.parse(f"{FRONT}one\nTWO\x0c\nthree\n")
     (tmp_path / "old").write_bytes(files.format_file(old).encode())
     patch = "".join(files.difference(old, new, "old", "new")).encode()
 
@@ -138,7 +138,7 @@ def test_texts_of_many_equal_lines_have_a_difference_that_patch_applies(tmp_path
 
 
 def test_a_long_text_is_given_back() -> None:
-    text = "Ein längerer Text.\r\n😀 " * 10_000
+    text = "Ein längerer Text.\n😀 " * 10_000
 
     assert files.parse(FRONT + text).text == text
 
@@ -158,11 +158,24 @@ def test_what_a_person_writes_stays_what_it_is() -> None:
     )
 
 
-def test_line_ends_of_windows_are_read_and_kept_in_the_front_matter() -> None:
-    content = FRONT.replace("\n", "\r\n") + "a\r\n"
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_of_any_platform_are_no_difference_and_stay_in_the_file(line_end: str, mark: str) -> None:
+    content = f"{mark}{FRONT}a\n\n{{{{b}}}}\n".replace("\n", line_end)
+    based = content.replace(f"RAW{line_end}", f"RAW{line_end}base: {'b' * 16}{line_end}")
 
-    assert files.parse(content).model == "echo"
-    assert files.with_base(content, "b" * 16) == content.replace("RAW\r\n", f"RAW\r\nbase: {'b' * 16}\r\n")
+    assert files.parse(content) == files.parse(f"{FRONT}a\n\n{{{{b}}}}\n")
+    assert files.with_base(content, "b" * 16) == based
+    assert files.with_base(based, "c" * 16) == based.replace("b" * 16, "c" * 16)
+    assert files.with_prompt(content, 17) == content.replace("model", f"prompt: 17{line_end}model")
+
+
+@few
+@given(FILES, st.sampled_from(["\r\n", "\r"]))
+def test_a_file_with_other_line_ends_is_the_same_prompt(file: PromptFile, line_end: str) -> None:
+    content = files.format_file(file)
+
+    assert files.fingerprint(files.parse(content.replace("\n", line_end))) == files.fingerprint(file)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +245,20 @@ def test_an_answer_of_the_api_leaves_out_what_the_model_does_by_itself() -> None
     assert files.format_file(files.from_answer(answer)) == (
         "---\nprompt: 17\nmodel: echo\ninstructionFormat: XML\nconfiguration:\n  seed: 3\n---\nHelp."
     )
+
+
+def test_line_ends_of_a_draft_are_no_difference_from_its_file() -> None:
+    answer = {
+        "value": "a\r\nb\rc\n",
+        "languageModel": {"name": "echo", "completionTokensMax": 1},
+        "fallbackModelName": None,
+        "languageModelConfig": {},
+        "instructionFormat": "RAW",
+        "placeholderDefinitions": [],
+    }
+    draft = files.from_answer(answer)
+
+    assert list(files.difference(draft, files.parse(f"{FRONT}a\nb\nc\n"), "draft", "file")) == []
 
 
 def test_an_answer_of_a_newer_instance_is_refused_rather_than_cut() -> None:

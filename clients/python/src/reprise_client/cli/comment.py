@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from reprise_client.cli import terminal
+from reprise_client.cli import terminal, text_input
 
 
 @click.command()
@@ -18,10 +18,5 @@ def comment(file: Path) -> None:
     `pull-requests: write`), and in GitLab CI with GITLAB_TOKEN (scope `api`). Exit code 2: it could not.
     """
     from reprise_client.cli import forges
-    from reprise_client.cli.failures import CouldNotRun
 
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CouldNotRun(f"{file}: {error.strerror}.") from error
-    terminal.echo(forges.publish(forges.from_environment(), text))
+    terminal.echo(forges.publish(forges.from_environment(), text_input.read(file).text))

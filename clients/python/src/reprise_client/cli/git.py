@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from reprise_client.text_files import decoded
 
 # Each costs a process of git, about 5 ms.
 COMMITS = 200
@@ -16,8 +19,9 @@ def earlier_contents(file: Path) -> Iterator[str]:
     There are none without git or a repository. A clone of one commit has just that one.
     """
     for commit in (_git(file, "log", f"--max-count={COMMITS}", "--format=%H", "--", file.name) or "").split():
-        if (content := _git(file, "show", f"{commit}:./{file.name}")) is not None:
-            yield content
+        content = _output(file, "show", f"{commit}:./{file.name}")
+        with suppress(UnicodeDecodeError):
+            yield decoded(content or b"").content
 
 
 def is_committed(file: Path) -> bool:
@@ -28,10 +32,14 @@ def is_committed(file: Path) -> bool:
 
 
 def _git(file: Path, *arguments: str) -> str | None:
+    output = _output(file, *arguments)
+    return None if output is None else output.decode("utf-8", "replace")
+
+
+def _output(file: Path, *arguments: str) -> bytes | None:
     """Return what git prints in the file's folder, or None where it fails."""
     command = ["git", "-C", str(file.absolute().parent), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - a fixed program, no shell
-        return done.stdout.decode("utf-8")
-    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError):
+        return subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603 - a fixed program, no shell
+    except (OSError, subprocess.CalledProcessError):
         return None

@@ -15,11 +15,12 @@ from typing import Any, Literal
 import click
 from msgspec.structs import replace
 
-from reprise_client.cli import git
+from reprise_client.cli import git, text_input
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote, RemoteAnswer
 from reprise_client.prompt_files import file as files
 from reprise_client.prompt_files.file import BadFile, PromptFile, fingerprint
+from reprise_client.text_files import TextFile
 
 
 class SyncRefused(click.ClickException):
@@ -41,10 +42,10 @@ def create(instance: Remote, file: Path, new: New) -> int:
 
     Raises `CouldNotRun` for a file that names a prompt.
     """
-    content = _read_text(file)
-    if not files.has_front_matter(content):
-        content = files.format_file(_of_text(file, content, new))
-    own = _parsed(file, content)
+    stored = text_input.read(file)
+    if not files.has_front_matter(stored.content):
+        stored = TextFile(files.format_file(_of_text(file, stored.text, new)))
+    content, own = stored.content, _parsed(file, stored.content)
     if own.prompt is not None:
         raise CouldNotRun(f"{file}: prompt: It is the file of prompt {own.prompt} already.")
     body = files.to_overlay(own) | {"name": new.name, "fallbackModelName": own.fallback}
@@ -54,7 +55,8 @@ def create(instance: Remote, file: Path, new: New) -> int:
         raise CouldNotRun(f"{file}: {files.in_names_of_the_file(error.message)}", error.status) from error
     made: int = answer["id"]
     current, etag = instance.draft(made)
-    write_file(file, files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current))))
+    content = files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current)))
+    write_file(file, TextFile(content, stored.encoding))
     if new.message is not None:
         _commit(instance, made, new.message, current, etag)
     return made
@@ -72,12 +74,12 @@ def pull(instance: Remote, file: Path, prompt_id: int | None, *, force: bool) ->
     prompt_id = named(prompt_id, local[1] if local else None)
     current = from_answer(instance.draft(prompt_id)[0])
     there = fingerprint(current)
-    content = files.format_file(replace(current, base=there))
+    content = TextFile(files.format_file(replace(current, base=there)))
     if local:
         here = fingerprint(local[1])
         if here == there:
-            # Comments and quotes stay as they are.
-            content = files.with_base(local[0], there)
+            # Comments, quotes and line ends stay unchanged.
+            content = TextFile(files.with_base(local[0].content, there), local[0].encoding)
         elif not force and here != local[1].base and not git.is_committed(file):
             raise SyncRefused(f"{file} has changes that are neither pushed nor committed; --force overwrites them.")
     write_file(file, content)
@@ -90,7 +92,7 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
     Raises `SyncRefused` when the draft has changes that the file has not seen: it is neither what the file is based on
     nor what the file was in an earlier commit.
     """
-    content, own = read_file(file)
+    stored, own = read_file(file)
     prompt_id = named(prompt_id, own)
     answer, etag = instance.draft(prompt_id)
     current = from_answer(answer)
@@ -99,7 +101,8 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
             raise _unseen(file, prompt_id)
         answer, etag = _change(instance, prompt_id, file, own, current, etag)
     yield f"{file} is the draft of prompt {prompt_id}."
-    write_file(file, files.with_base(content, fingerprint(from_answer(answer))))
+    based = files.with_base(stored.content, fingerprint(from_answer(answer)))
+    write_file(file, TextFile(based, stored.encoding))
     if message is not None:
         yield _commit(instance, prompt_id, message, answer, etag)
 
@@ -112,19 +115,10 @@ def diff(instance: Remote, file: Path, prompt_id: int | None) -> str:
     return "".join(files.difference(current, own, f"prompt {prompt_id}", str(file)))
 
 
-def read_file(file: Path) -> tuple[str, PromptFile]:
+def read_file(file: Path) -> tuple[TextFile, PromptFile]:
     """Return a file's content and the prompt that it holds; `CouldNotRun` names the line of what is wrong."""
-    content = _read_text(file)
-    return content, _parsed(file, content)
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CouldNotRun(f"{file}: The file is not UTF-8.") from error
-    except OSError as error:
-        raise CouldNotRun(f"{file}: {error.strerror}.") from error
+    stored = text_input.read(file)
+    return stored, _parsed(file, stored.content)
 
 
 def _parsed(file: Path, content: str) -> PromptFile:
@@ -134,9 +128,9 @@ def _parsed(file: Path, content: str) -> PromptFile:
         raise CouldNotRun(f"{file}: {error}") from error
 
 
-def write_file(file: Path, content: str) -> None:
+def write_file(file: Path, stored: TextFile) -> None:
     """Replace the file as a whole, so that no reader sees half of it; do nothing when it has this content."""
-    new = content.encode()
+    new = stored.content.encode(stored.encoding)
     try:
         if file.exists() and file.read_bytes() == new:
             return
@@ -163,7 +157,7 @@ def from_answer(answer: dict[str, Any]) -> PromptFile:
         raise CouldNotRun(f"This release of the command can't write the prompt as a file: {error}") from error
 
 
-def _local(file: Path, *, force: bool) -> tuple[str, PromptFile] | None:
+def _local(file: Path, *, force: bool) -> tuple[TextFile, PromptFile] | None:
     """Return what `read_file` does, or None for a file that is not there or, with `force`, is no prompt."""
     if not file.exists():
         return None

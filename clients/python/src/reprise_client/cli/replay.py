@@ -13,7 +13,7 @@ from urllib.parse import quote
 import click
 from reprise_formats.controls import visible
 
-from reprise_client.cli import terminal
+from reprise_client.cli import terminal, text_input
 from reprise_client.cli.failures import CouldNotRun
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults
     if faults is not None:
         if len(selected) > 1:
             raise CouldNotRun("--faults is for one test case: name it with --test-case.")
-        return [ChosenCase(case["id"], case["name"], {"faults": _read_json(faults)}) for case in selected]
+        return [ChosenCase(case["id"], case["name"], {"faults": text_input.read_json(faults)}) for case in selected]
     return [
         ChosenCase(
             case["id"],
@@ -202,7 +202,7 @@ def add_case(
     if corrections is None:
         _warn_of_mistakes(instance.get(f"{session}/test-case-proposal").get("doubts", ()))
     else:
-        body |= {"corrections": _read_json(corrections)}
+        body |= {"corrections": text_input.read_json(corrections)}
     case = instance.post(f"{session}/test-cases", body)
     terminal.echo(f"{case['id']}\t{visible(case['name'])}")
 
@@ -256,16 +256,8 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
     if not files:
         raise CouldNotRun(f"There are no test cases (*.json) in {folder}.")
     for file in files:
-        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", _read_json(file))
+        case = instance.post(f"/api/v1/prompts/{prompt_id}/test-cases/import", text_input.read_json(file))
         terminal.echo(f"{case['id']}\t{visible(case['name'])}")
-
-
-def _read_json(file: Path) -> Any:
-
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CouldNotRun(f"{file}: {error}") from error
 
 
 def slug(name: str) -> str:

@@ -1,11 +1,12 @@
 """Reads the records of a file one by one: JSON lines, one JSON list, or a JSON document with a list in it.
 
-The file is read while it is used, compressed with gzip or not. The most that is in memory is one record, or one
-document with its list, and neither is larger than `LARGEST`.
+The file is read while it is used, compressed with gzip or not, in UTF-8, or in UTF-16 with a byte order mark. The most
+that is in memory is one record, or one document with its list, and neither is larger than `LARGEST`.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import json
@@ -17,6 +18,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from reprise_client.importers.spans import Unreadable
+from reprise_client.text_files import encoding_of
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a line and of a document, characters of a list's item."""
@@ -26,6 +28,8 @@ _GZIP = b"\x1f\x8b"
 _LISTS = ("data", "runs", "spans", "traces")
 _TOO_LARGE = f"is larger than {LARGEST // 1024 // 1024} MiB"
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+# What a byte that is not UTF-8 becomes in the text of a list.
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -50,6 +54,8 @@ def read(file: io.BufferedReader) -> Iterator[ImportedRecord]:
     """Yield the records of a file, and the places where one could not be read."""
     stream: Stream = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
     try:
+        if (encoding := encoding_of(stream.peek(4)[:4])) != "utf-8":
+            stream = io.BufferedReader(_Utf8(stream, encoding))
         yield from _items(stream) if _begins_with_list(stream) else _lines(stream)
     except (OSError, EOFError, zlib.error) as error:
         yield _bad("the file", str(error))
@@ -130,18 +136,43 @@ def _unpacked(record: ImportedRecord) -> Iterator[ImportedRecord]:
 
 def _items(stream: Stream) -> Iterator[ImportedRecord]:
     """Yield the items of a list. Behind one that is no JSON nothing can be found, so that it ends the list."""
-    window = _Window(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"))
+    window = _Window(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape"))
     window.begin()
     for number in count(1):
         place = f"item {number}"
         try:
             if window.ends():
                 return
-            value = window.take()
+            value, is_utf8 = window.take()
         except (RecursionError, ValueError) as error:
             yield _bad(place, _reason(error))
             return
-        yield from _unpacked(_checked(place, value))
+        yield from _unpacked(_checked(place, value)) if is_utf8 else (_bad(place, "is not UTF-8"),)
+
+
+class _Utf8(io.RawIOBase):
+    """Reads a file of another encoding in UTF-8. Raises `OSError` where its bytes are not in the encoding."""
+
+    def __init__(self, stream: Stream, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any, /) -> int:
+        is_end = False
+        while not self._rest and not is_end:
+            chunk = self._stream.read(_CHUNK)
+            is_end = not chunk
+            try:
+                self._rest = self._decoder.decode(chunk, is_end).encode()
+            except UnicodeDecodeError as error:
+                raise OSError(f"is not {error.encoding}: {error.reason}") from error
+        size = min(len(target), len(self._rest))
+        target[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 @dataclass
@@ -164,16 +195,20 @@ class _Window:
             if self.at < len(self.text) or not self._read():
                 return self.text.startswith("]", self.at)
 
-    def take(self) -> Any:
-        """Return the item. Each attempt reads as much as is there already, so that all together cost twice the last."""
+    def take(self) -> tuple[Any, bool]:
+        """Return the item, and whether its bytes are UTF-8.
+
+        Each attempt reads as much as is there already, so that all together cost twice the last.
+        """
         while True:
             try:
-                value, self.at = _decode(self.text, self.at)
+                value, end = _decode(self.text, self.at)
             except (RecursionError, ValueError):
                 if not self._read():
                     raise
             else:
-                return value
+                begin, self.at = self.at, end
+                return value, not _NO_UTF8.search(self.text, begin, end)
 
     def _read(self) -> bool:
         """Read on behind what is not used; return whether there was more."""

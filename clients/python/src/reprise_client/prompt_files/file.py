@@ -10,8 +10,9 @@
     ---
     You help customers of {{shop}}.
 
-The text begins behind the second `---` line and ends with the file. `base` is the fingerprint of what the file was
-made of, so that a push can detect whether anybody else changed the prompt since.
+The text begins behind the second `---` line and ends with the file. Git may change line ends, so each of them is a line
+feed in what is sent or compared. `base` is the fingerprint of what the file was made of, so that a push can detect
+whether anybody else changed the prompt since.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from msgspec import UNSET, Meta, UnsetType
 
 from reprise_client.differences import unified
 from reprise_client.prompt_files.front_matter import BadYaml, read, write
+from reprise_client.text_files import with_line_feeds
 
 Name = Annotated[str, Meta(min_length=1)]
 Fingerprint = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
-# A whole line, also in a file in which an editor made the line ends CRLF.
-_FENCE = re.compile(r"^---[ \t]*\r?(\n|\Z)", re.MULTILINE)
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_BASE_LINE = re.compile(r"^base:.*?(?=\r?\n)", re.MULTILINE)
+# Whole lines, with the line ends of any editor.
+_FENCE = re.compile(r"(?<![^\r\n])---[ \t]*(?:\r\n|\r|\n|\Z)")
+_OPENING = re.compile(r"\ufeff?---[ \t]*(?P<end>\r\n|\r|\n)")
+_BASE_LINE = re.compile(r"(?<![^\r\n])base:[^\r\n]*")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _ERROR = re.compile(r"(?P<message>.*?)(?: - at `(?P<path>.*)`)?", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`", re.DOTALL)
@@ -101,6 +103,7 @@ class PromptFile(_Part, frozen=True, kw_only=True):
 
 def parse(content: str) -> PromptFile:
     """Return what a file holds. Raises `BadFile`, which names the line, and the path of a bad value."""
+    content = with_line_feeds(content)
     begin, end = _fences(content)
     try:
         parsed = read(content[begin : end.start()])
@@ -123,8 +126,12 @@ def has_front_matter(content: str) -> bool:
 def with_prompt(content: str, prompt_id: int) -> str:
     """Return the content of a file that names no prompt with the prompt's id; every other byte stays."""
     begin = _fences(content)[0]
-    line_end = "\r\n" if content[:begin].endswith("\r\n") else "\n"
-    return f"{content[:begin]}prompt: {prompt_id}{line_end}{content[begin:]}"
+    return f"{content[:begin]}prompt: {prompt_id}{_line_end(content)}{content[begin:]}"
+
+
+def _line_end(content: str) -> str:
+    opening = _OPENING.match(content)
+    return opening["end"] if opening else "\n"
 
 
 def _fences(content: str) -> tuple[int, re.Match[str]]:
@@ -166,8 +173,7 @@ def with_base(content: str, base: str) -> str:
     front = content[begin : end.start()]
     line = write({"base": base}).rstrip("\n")
     changed, found = _BASE_LINE.subn(line, front, count=1)
-    line_end = "\r\n" if front.endswith("\r\n") else "\n"
-    return content[:begin] + (changed if found else front + line + line_end) + content[end.start() :]
+    return content[:begin] + (changed if found else front + line + _line_end(content)) + content[end.start() :]
 
 
 def difference(old: PromptFile, new: PromptFile, old_name: str, new_name: str) -> Iterator[str]:
@@ -201,7 +207,7 @@ def from_answer(prompt: Mapping[str, Any]) -> PromptFile:
         "tools": config.pop("tools", []),
         "configuration": config,
         "placeholders": prompt["placeholderDefinitions"],
-        "text": prompt["value"],
+        "text": with_line_feeds(prompt["value"]),
     }
     try:
         return msgspec.convert(fields, PromptFile)

@@ -155,8 +155,13 @@ def add_replays(connection: Connection, links: Sequence[dict[str, Any]]) -> None
         connection.execute(insert(experiment_replays), list(some))
 
 
-def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime) -> None:
-    """Cancel the replays of an experiment that have not ended and belong to no other unfinished experiment."""
+def cancel_replays(
+    connection: Connection, *, experiment_id: int, now: datetime, arms: Collection[int] | None = None
+) -> int:
+    """Cancel the replays of an experiment that have not ended and belong to no other unfinished experiment.
+
+    `arms` restricts this to some arms. Returns how many were cancelled.
+    """
     other = experiment_replays.alias("other")
     elsewhere = (
         select(other.c.replay_id)
@@ -164,12 +169,16 @@ def cancel_replays(connection: Connection, *, experiment_id: int, now: datetime)
         .where(other.c.replay_id == _L.replay_id, _E.id != experiment_id, _E.status.in_(UNFINISHED))
     )
     own = select(_L.replay_id).where(_L.experiment_id == experiment_id, ~elsewhere.exists())
+    if arms is not None:
+        own = own.where(_L.arm.in_(sorted(arms)))
     ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
+    cancelled = 0
     for some in pieces(sorted(ids)):
         unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))
         # With the index on states it would lock, and wait for, replays that workers claim at the same time.
         by_id = unfinished.with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
-        connection.execute(by_id.values(status="cancelled", finished_at=now))
+        cancelled += connection.execute(by_id.values(status="cancelled", finished_at=now)).rowcount
+    return cancelled
 
 
 def reusable_replays(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -85,6 +86,12 @@ class AuditWork:
 
 def find_audit(connection: Connection, *, project_id: int, audit_id: int) -> JudgeAuditRow | None:
     return find_row(connection, JudgeAuditRow, _ROW.where(_C.id == audit_id, _C.project_id == project_id))
+
+
+def list_by_ids(connection: Connection, *, project_id: int, audit_ids: Collection[int]) -> list[JudgeAuditRow]:
+    """List the audits with these ids, of which some may be removed; they are at most as many as a page has entries."""
+    statement = _ROW.where(_C.id.in_(sorted(audit_ids)), _C.project_id == project_id)
+    return list_rows(connection, JudgeAuditRow, statement)
 
 
 def get_audit(connection: Connection, *, audit_id: int) -> JudgeAuditRow | None:

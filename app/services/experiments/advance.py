@@ -7,34 +7,31 @@ another worker has added replays meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import structlog
 from msgspec import structs, to_builtins
-from reprise_formats.formats import percent
 from sqlalchemy import Connection
 
-from app.audit.figures import AuditFigures, lets_pass
 from app.concurrency.batching import Coalescer
 from app.database.transactions import Database
-from app.experiments.types import Decision
 from app.metrics import Metrics
 from app.metrics.registry import EXPERIMENTS
-from app.models import experiment_replays, experiments, judge_audits
+from app.models import experiment_replays, experiments
 from app.models.experiments import ExperimentRow
 from app.models.judge_audits import JudgeAuditRow
 from app.models.replays import add_replays
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
 from app.services.audits.service import sentence_of
+from app.services.experiments.audits import Decisions, audit_of, audited, waits_for
 from app.services.experiments.findings import SummaryAudit, findings_of, ranked_arms, summary_of
 from app.services.experiments.plan import BASELINE, Plan, Series
 from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 from app.timestamps import Now
-from app.values.structs import convert
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +42,6 @@ REFILLED_AT = 16
 # More than any experiment needs; after this many steps the clock continues.
 STEPS_AT_ONCE = 300
 WAIT_S = 60.0
-Decisions = Mapping[int, Decision]
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
 
@@ -53,11 +49,12 @@ NO_RESULT = "No replay of one side has a result: see the experiment's page for t
 class NextStep:
     """The next change of an experiment: results to reuse, replays to add, or the columns of its end.
 
-    `total` is the number of replays planned so far.
+    `total` is the number of replays planned so far. The unfinished replays of `stopped` arms are cancelled.
     """
 
     total: int
     summary: dict[str, Any]
+    stopped: Collection[int] = ()
     reused: Sequence[tuple[Wanted, int]] = ()
     added: Sequence[Wanted] = ()
     end: dict[str, Any] | None = None
@@ -160,13 +157,14 @@ class ExperimentAdvancer:
     def _next(self, connection: Connection, standing: Standing) -> NextStep:
         outlook = standing.outlook
         audit, wanted = audit_of(connection, standing.plan), outlook.wanted
-        decisions = _audited(outlook.decisions, standing.plan, audit)
-        step = NextStep(len(standing.replays) + len(wanted), self.summary(connection, standing, decisions, audit))
+        decisions = audited(outlook.decisions, standing.plan, audit)
+        total, summary = len(standing.replays) + len(wanted), self.summary(connection, standing, decisions, audit)
+        step = NextStep(total, summary, stopped=standing.violated_arms)
         if outlook.fruitless is not None:
             reason = self._no_result(connection, standing, outlook.fruitless)
             return replace(step, end=_end(standing, decisions, status="error", reason=reason))
         if outlook.is_decided:
-            if audit is not None and not audit.finished:
+            if waits_for(audit, decisions):
                 return step  # the end of the audit advances the experiment
             decision = decisions[next(iter(ranked_arms(standing.plan, decisions)))]
             end = _end(standing, decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
@@ -222,6 +220,9 @@ class ExperimentAdvancer:
         if experiment_replays.count_replays(connection, experiment_id=experiment_id) != len(standing.replays):
             return None
         done = standing.ended + len(step.reused)
+        if step.end is None and step.stopped:
+            stopped = step.stopped
+            done += experiment_replays.cancel_replays(connection, experiment_id=experiment_id, arms=stopped, now=now)
         values: dict[str, Any] = {"done": done, "total": step.total, "summary": step.summary}
         if standing.plan.row.status == "queued":
             values |= {"status": "running", "started_at": now}
@@ -246,27 +247,6 @@ class ExperimentAdvancer:
         """Add a replay and return its id."""
         (replay_id,) = add_replays(connection, plan.setup(series.arm), [plan.case(series).columns], now=self.now())
         return replay_id
-
-
-def audit_of(connection: Connection, plan: Plan) -> JudgeAuditRow | None:
-    """Return the audit of the judge; None for an experiment of an earlier release, or once it is removed."""
-    audit_id = plan.numbers.audit_id
-    if audit_id is None:
-        return None
-    return judge_audits.find_audit(connection, project_id=plan.row.project_id, audit_id=audit_id)
-
-
-def _audited(decisions: Decisions, plan: Plan, audit: JudgeAuditRow | None) -> Decisions:
-    """Return the decisions; a passed one is inconclusive if the audit shows that the judge lets errors pass."""
-    least = plan.numbers.min_judge_caught
-    if audit is None or audit.figures is None or not lets_pass(convert(audit.figures, AuditFigures), least):
-        return decisions
-    sentence = (sentence_of(audit) or "").rstrip(".")
-    reason = f"{sentence}, and {percent(least)} is the least (minJudgeCaught)"
-    return {
-        arm: replace(decision, verdict="inconclusive", reason=reason) if decision.verdict == "passed" else decision
-        for arm, decision in decisions.items()
-    }
 
 
 def _end(standing: Standing, decisions: Decisions, **values: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
 from app.services.audits.service import JudgeAuditService
 from app.services.experiments.advance import ExperimentAdvancer
+from app.services.experiments.audits import with_sentences
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.forecast import Forecast, Forecaster
 from app.services.experiments.plan import PlannedCandidate, PlannedModel
@@ -97,7 +98,7 @@ class ExperimentService:
     def row(self, *, project_id: int, experiment_id: int) -> ExperimentRow:
         """Return the experiment's row as of its last step."""
         with self.database.read() as connection:
-            return _find(connection, project_id, experiment_id)
+            return _found(connection, project_id, experiment_id)
 
     def progress(self, *, project_id: int, experiment_id: int) -> ExperimentProgress:
         """Return the progress of the experiment, which is cheaper than `get`."""
@@ -112,7 +113,7 @@ class ExperimentService:
     def get(self, *, project_id: int, experiment_id: int) -> ExperimentView:
         """Return the experiment with its findings so far."""
         with self.database.read() as connection:
-            row = _find(connection, project_id, experiment_id)
+            row = _found(connection, project_id, experiment_id)
             if row.finished:
                 result = experiments.result_of(connection, experiment_id=experiment_id)
                 return ExperimentView(row, present(result, Findings))
@@ -143,7 +144,8 @@ class ExperimentService:
                 verdict=verdict,
                 newest_first=newest_first,
             )
-            return page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
+            page = page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
+            return replace(page, entries=with_sentences(connection, project_id, page.entries))
 
     def blind_cases(self, *, project_id: int, prompt_id: int) -> BlindCases | None:
         """Return the test cases that were blind in the newest experiment with a verdict; None if there are none."""
@@ -230,6 +232,12 @@ class ExperimentService:
         if baseline is None:
             return None
         return self.candidates.read(connection, **owner, candidate=baseline, field="baseline")
+
+
+def _found(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:
+    """Return the experiment as callers see it; raises `NotFound`."""
+    (row,) = with_sentences(connection, project_id, [_find(connection, project_id, experiment_id)])
+    return row
 
 
 def _find(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

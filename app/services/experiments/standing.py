@@ -82,8 +82,18 @@ class Standing:
         return sum(replay.prompt_cost_usd + replay.completion_cost_usd for replay in played)
 
     @cached_property
+    def violated_arms(self) -> frozenset[int]:
+        """The arms of compared contents with a violation, which decides them: no other replay of them is needed.
+
+        Without the arm of the baseline: other contents are compared with its replays.
+        """
+        counted = {replay.arm for replay in self.replays if replay.violated and replay.status in COUNTED}
+        return frozenset(counted - {self.plan.played_arms.get(BASELINE)})
+
+    @cached_property
     def _errors(self) -> int:
-        return sum(_is_error(replay) for replay in self.replays)
+        errors = (replay for replay in self.replays if replay.arm not in self.violated_arms)
+        return sum(_is_error(replay) for replay in errors)
 
     def found(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
         """Return the replays of a series that count as trials, in order of ordinal.

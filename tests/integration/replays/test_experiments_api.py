@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
-from tests.fakes.judging import is_question, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.experimenting import (
@@ -24,15 +22,6 @@ from tests.integration.replays.experimenting import (
     verdict,
 )
 from tests.integration.replays.recording import prompt
-from tests.integration.replays.shop import (
-    ANSWER,
-    LOOK_UP,
-    PAY_BACK,
-    READ_POLICY,
-    calls,
-    shop,
-    shop_case,
-)
 from tests.integration.runs.test_runs_streaming import events
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
@@ -117,32 +106,6 @@ def test_a_step_that_breaks_one_time_in_three_fails(world: World, upstream: Upst
 
     assert verdict(found) == ("finished", "failed"), found["reason"]
     assert 6 < found["testCases"][0]["candidate"]["runs"] <= 60
-
-
-def test_a_violation_fails_at_once_and_cancels_the_rest(world: World, upstream: Upstream) -> None:
-    prompt_id = shop(world)
-    shop_case(world, prompt_id=prompt_id)
-    world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Refund twice."})
-    held = threading.Event()
-    rest = [calls(LOOK_UP), calls(READ_POLICY), calls(PAY_BACK), calls(PAY_BACK), ANSWER]
-
-    def choose(body: dict[str, Any]) -> Reply:
-        if is_question(body):  # of the audit, whose end the experiment waits for
-            return judged("passed")
-        if "Refund twice." not in body["messages"][0]["content"]:
-            return Reply(text="...", held=held)
-        return rest[sum(message["role"] == "tool" for message in body["messages"])]
-
-    upstream.choose = choose
-    found = run(world, prompt_id)
-    held.set()
-
-    assert verdict(found) == ("finished", "failed")
-    assert {each["kind"] for each in found["violations"]} == {"extra_write"}
-    assert all(each["replayId"] and each["testCaseId"] for each in found["violations"])
-    replays = world.get(f"/api/v1/prompts/{prompt_id}/replays?limit=200").json["replays"]
-    hung = [each for each in replays if each["candidate"]["kind"] == "version"]
-    assert {each["status"] for each in hung} == {"cancelled"}
 
 
 def test_what_needs_review_has_neither_passed_nor_failed(world: World) -> None:

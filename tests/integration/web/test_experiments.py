@@ -112,6 +112,22 @@ def test_each_test_that_got_worse_shows_why_with_the_number_of_replays(
     assert f'href="{path}">Its experiment' in admin.page
 
 
+def test_a_failed_experiment_is_fetched_again_until_the_audit_of_its_judge_has_ended(
+    world: World, admin: Browser, prompt_id: int, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(type(world.container.audit_delivery), "send", lambda *_: None)
+    lose_the_tool(world, prompt_id)
+    path = started(admin, prompt_id)
+    audit_id = ended(world, path)["judgeAudit"]["id"]
+
+    assert "The audit of the judge has not ended." in read(admin, path)
+    assert 'id="experiment" data-live' in admin.page
+
+    world.post(f"/api/v1/judge-audits/{audit_id}/cancel")
+    assert "could not be audited: It was cancelled." in read(admin, path)
+    assert "data-live" not in admin.page
+
+
 def test_blind_test_cases_are_marked_and_their_prompt_s_page_offers_to_mend_them(world: World, admin: Browser) -> None:
     prompt_id = prompt(world, model="echo")
     made = {"name": "Never passes", "question": "Ping", "expectedAnswer": "Something else"}

@@ -38,6 +38,8 @@ _ADVICE = {
     "failed": "Keep it from going live: open the failing replays, mend the prompt, and start the experiment again.",
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
 }
+# A failed experiment does not wait for the audit of its judge.
+AUDITED = "The audit of the judge has not ended."
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
 _BLIND = "Calibrate or mend the blind tests, and start it again: a draft that breaks them would not be noticed."
 _UNREAD = "Let a judge or a person decide what needs review, mend what is void, and start it again."
@@ -50,8 +52,8 @@ def sentence(experiment: Json) -> str:
 
 def advice(experiment: Json) -> str:
     """Return what to do next, and with a verdict how many planted errors its judge noticed, as one line of text."""
-    audit = (experiment.get("judgeAudit") or {}) if experiment["verdict"] else {}
-    return " ".join(filter(None, [_next(experiment), plain(audit.get("sentence") or "")]))
+    audit = experiment.get("judgeAudit") if experiment["verdict"] else None
+    return " ".join([_next(experiment), *([plain(audit["sentence"] or AUDITED)] if audit else [])])
 
 
 def _next(experiment: Json) -> str:

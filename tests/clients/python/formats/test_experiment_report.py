@@ -138,6 +138,22 @@ def test_every_verdict_comes_with_what_to_do_next(verdict: str) -> None:
     assert advice(experiment(cases(3), verdict=verdict)).endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("audit", "words"),
+    [
+        (None, "start the experiment again."),
+        ({"id": 1, "sentence": None}, "The audit of the judge has not ended."),
+        ({"id": 1, "sentence": "The judge noticed 9 of 10."}, "The judge noticed 9 of 10."),
+    ],
+)
+def test_a_verdict_has_the_sentence_of_the_audit_or_that_it_has_not_ended(audit: Any, words: str) -> None:
+    found = experiment(WORSE, verdict="failed", judgeAudit=audit)
+
+    assert advice(found).endswith(words)
+    assert words in markdown(found)
+    assert "audit" not in advice(found | {"verdict": None, "status": "running"})
+
+
 def test_a_passed_verdict_says_when_tests_guard_little() -> None:
     assert "Calibrate" in advice(experiment([*cases(1), *cases(1, "flaky", 2)]))
     assert "Calibrate" not in advice(experiment(cases(2)))

@@ -16,7 +16,7 @@ from app.models.experiments import ExperimentRow
 from app.models.replays import UNFINISHED
 from app.services.experiments import standing as standing_module
 from app.services.experiments.findings import findings_of, summary_of
-from app.services.experiments.plan import BASELINE, CANDIDATE, Numbers, Plan, PlannedModel, Repeats
+from app.services.experiments.plan import BASELINE, CANDIDATE, FIRST_MODEL, Numbers, Plan, PlannedModel, Repeats
 from app.services.experiments.standing import Standing, Wanted
 from app.services.replays.frozen import FrozenCase
 
@@ -149,6 +149,36 @@ def test_a_violation_counts_at_once() -> None:
     violated = [replace(r, status="failed", violated=True) if r.ordinal and r.arm == CANDIDATE else r for r in rows]
     decision = Standing(plan(1), violated).outlook.decisions[CANDIDATE]
     assert decision.verdict == "failed"
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "arm", "stopped"),
+    [
+        ((1, 2, 3), CANDIDATE, {CANDIDATE}),
+        ((1, 2, 3), FIRST_MODEL, {FIRST_MODEL}),
+        ((1, 2, 3), BASELINE, set()),
+        # The other model is compared with the candidate's replays, which are the baseline's, too.
+        ((1, 1, 3), CANDIDATE, set()),
+    ],
+)
+def test_a_violation_stops_the_arm_unless_others_are_compared_with_it(
+    snapshots: tuple[int | None, ...], arm: int, stopped: set[int]
+) -> None:
+    fixed = plan(1, snapshots=snapshots)
+    rows = [replace(r, status="failed", violated=True) if r.arm == arm else r for r in first_round(fixed)]
+    assert Standing(fixed, rows).violated_arms == stopped
+
+
+def test_the_cancelled_rest_of_an_arm_with_a_violation_counts_as_no_error() -> None:
+    fixed = plan(1, snapshots=(1, 2, 3))
+    rows = [
+        replace(row, status="failed", violated=not row.ordinal)
+        if row.arm == CANDIDATE
+        else replace(row, status="error")
+        for row in first_round(fixed)
+    ]
+    cancelled = [replace(row, status="cancelled") if row.arm == CANDIDATE and row.ordinal else row for row in rows]
+    assert Standing(fixed, cancelled)._errors == Standing(fixed, rows)._errors == 2 * MIN
 
 
 def test_a_violation_of_the_baseline_is_no_fault_of_the_candidate() -> None:

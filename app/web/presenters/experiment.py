@@ -94,9 +94,9 @@ class ShownExperiment:
     def advice(self) -> str:
         return advice(self.found)
 
-    @property
-    def markdown(self) -> str:
-        return markdown(self.found)
+    def markdown(self, results: Mapping[int, Mapping[str, Any]]) -> str:
+        """Return the comment on a pull request, with what went wrong in the replays with these results."""
+        return markdown(self.found, results)
 
     @property
     def reused(self) -> int:

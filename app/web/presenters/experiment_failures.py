@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,6 @@ CASES, REPLAYS, REASONS = 5, 6, 3
 RESULT_BYTES = 4 * 1024 * 1024
 """No further result is read after so many bytes of results."""
 
-ReadResults = Callable[[Sequence[int]], Mapping[int, Mapping[str, Any]]]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -29,12 +27,21 @@ class Failure:
     read: int
 
 
-def failures_of(cases: Iterable[Json], read_results: ReadResults) -> dict[tuple[int, str | None], list[Failure]]:
+def replays_to_read(cases: Iterable[Json]) -> list[int]:
+    """Return the ids of the replays with the reasons of the first failing test cases."""
+    return [replay_id for replay_ids in _failing(cases).values() for replay_id in replay_ids]
+
+
+def failures_of(
+    cases: Iterable[Json], results: Mapping[int, Mapping[str, Any]]
+) -> dict[tuple[int, str | None], list[Failure]]:
     """Return the most frequent reasons of the first failing test cases, by test case id and variant."""
+    return {key: _failures(replay_ids, results) for key, replay_ids in _failing(cases).items()}
+
+
+def _failing(cases: Iterable[Json]) -> dict[tuple[int, str | None], list[int]]:
     ids = {(case["testCaseId"], case.get("variant")): [*failing(case["candidate"])[:REPLAYS]] for case in cases}
-    failed = dict([(key, replay_ids) for key, replay_ids in ids.items() if replay_ids][:CASES])
-    results = read_results([replay_id for replay_ids in failed.values() for replay_id in replay_ids])
-    return {key: _failures(replay_ids, results) for key, replay_ids in failed.items()}
+    return dict([(key, replay_ids) for key, replay_ids in ids.items() if replay_ids][:CASES])
 
 
 def _failures(replay_ids: Iterable[int], results: Mapping[int, Mapping[str, Any]]) -> list[Failure]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from app.errors import Invalid, NotFound
@@ -17,7 +16,7 @@ from app.web import labels
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
 from app.web.presenters import experiment as presenter
-from app.web.presenters.experiment_failures import RESULT_BYTES, failures_of
+from app.web.presenters.experiment_failures import RESULT_BYTES, failures_of, replays_to_read
 from app.web.presenters.prompt_editor import model_choices
 from app.web.visit import Visit
 
@@ -118,12 +117,13 @@ class ExperimentPage(PromptPage):
     def get(self, visit: Visit, experiment_id: int) -> Reply:
         view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
         shown = presenter.ShownExperiment(dump(schemas.Experiment, schemas.Shown.at(self.base_url, view)))
-        read_results = partial(self._results, visit.project_id)
+        results = {} if shown.running else self._results(visit.project_id, replays_to_read(shown.telling))
         return show(
             "experiment.html",
             head=self.head(visit, view.row.prompt_id),
             shown=shown,
-            failures={} if shown.running else failures_of(shown.telling, read_results),
+            failures=failures_of(shown.telling, results),
+            markdown=shown.markdown(results),
             violations_max=VIOLATIONS_MAX,
         )
 

@@ -76,6 +76,7 @@ def test_a_gate_returns_its_verdict_and_its_failing_replays(tools: Tools, prompt
     # Without its tool the model does something else than was recorded.
     tools.instance.change_draft(prompt_id, {"languageModelConfig": {}}, if_match=tools.instance.draft(prompt_id)[1])
     failed = tools.run_gate(prompt_id, baseline="none")
+    assert "### What went wrong" in failed
 
     assert "**Failed.**" in failed
     replay_id = int(failed.partition("for read_replay: ")[2].split("\n")[0].split(",")[0])

@@ -94,6 +94,8 @@ def test_a_failed_experiment_shows_violations_first_and_leads_to_the_failing_rep
         assert f'href="{admin.base}/replays/{replay_id}"' in admin.page
     assert "find_order is not among the draft's tools any more" in page
     assert "| Where is &#124; my order? |" in page
+    went_wrong = page.partition("### What went wrong")[2]
+    assert "turn 1, step 1 (tool&#95;call) failed" in went_wrong
 
 
 def test_each_test_that_got_worse_shows_why_with_the_number_of_replays(

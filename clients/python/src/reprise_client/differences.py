@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+
+from reprise_formats.replay_steps import equal_beginning
 
 STEPS_MAX = 10_000_000
 """Steps of a comparison, about half a second. `difflib` needs up to the cube of the number of lines."""
@@ -27,18 +28,13 @@ def _steps(before: Sequence[str], after: Sequence[str]) -> int:
 
     Each common stretch, of which there may be as many as lines, is found by a look at all pairs of equal lines.
     """
-    start = _equal(before, after)
+    start = equal_beginning(before, after)
     before, after = before[start:], after[start:]
-    end = _equal(before[::-1], after[::-1])
+    end = equal_beginning(before[::-1], after[::-1])
     before, after = before[: len(before) - end], after[: len(after) - end]
     lines = Counter(after)
     pairs = sum(lines[line] for line in before)
     return (pairs + len(before) + len(after)) * min(len(before), len(after), pairs)
-
-
-def _equal(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of lines at the beginning that are equal."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
 def _replaced(

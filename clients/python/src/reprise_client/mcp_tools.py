@@ -15,6 +15,7 @@ from reprise_formats.experiment_summary import cases_of
 
 from reprise_client import mcp_texts as texts
 from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
 from reprise_client.cli.versions import full_hash
@@ -182,7 +183,7 @@ class Tools:
         # One that continues, or became unreachable meanwhile, is shown as it was last seen.
         with suppress(CouldNotRun):
             watch.follow(_ignore)
-        return texts.page(_gate(watch.experiment), offset)
+        return texts.page(_gate(self.instance, watch.experiment), offset)
 
     def cancel_gate(self, experiment_id: int) -> str:
         """Cancel a gate that goes on."""
@@ -211,12 +212,13 @@ class Tools:
         return {"commitHash": full_hash(self.instance, prompt_id, name)}
 
 
-def _gate(experiment: Json) -> str:
+def _gate(instance: Remote, experiment: Json) -> str:
     """Return the report, with the ids by which it and its failing replays are read."""
+    replays = read_failures(instance, experiment) if experiment["verdict"] else {}
     text = [f"Gate {experiment['id']} of prompt {experiment['promptId']}: {experiment['status']}"]
     if failing := list(_failing(experiment)):
         text.append("Failing replays, for read_replay: " + ", ".join(map(str, failing[:PAGE])))
-    return "\n\n".join([*text, report.markdown(dict(experiment))])
+    return "\n\n".join([*text, report.markdown(experiment, replays)])
 
 
 def _failing(experiment: Json) -> Iterable[int]:

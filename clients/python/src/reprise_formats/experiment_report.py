@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reprise_formats import experiment_comment as comment
+from reprise_formats.experiment_failures import Replays, failures_markdown
 from reprise_formats.experiment_summary import (
     Json,
     baseline_of,
@@ -68,9 +69,13 @@ def _next(experiment: Json) -> str:
     return told + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 
-def markdown(experiment: Json) -> str:
-    """Return a comment of less than 60 KB, in which texts of others are no markup."""
-    return comment.markdown(experiment, _sentence(experiment, comment.inert), advice(experiment))
+def markdown(experiment: Json, replays: Replays | None = None) -> str:
+    """Return a comment of less than 60 KB, in which texts of others are no markup.
+
+    `replays` are some of its failing replays, which show what went wrong.
+    """
+    text = comment.markdown(experiment, _sentence(experiment, comment.inert), advice(experiment))
+    return text + "".join(f"{line}\n" for line in failures_markdown(replays or {}, experiment))
 
 
 def _sentence(experiment: Json, quote: Quote) -> str:

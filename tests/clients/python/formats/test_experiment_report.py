@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reprise_formats.experiment_failures import first_failing
 from reprise_formats.experiment_report import advice, markdown, sentence
 from reprise_formats.experiment_summary import CLASSES
+from reprise_formats.replay_steps import changed_lines
 
 from tests.support.experiments import BASELINE, DRAFT, case, experiment, side
 
@@ -152,6 +154,39 @@ def test_a_verdict_has_the_sentence_of_the_audit_or_that_it_has_not_ended(audit:
     assert advice(found).endswith(words)
     assert words in markdown(found)
     assert "audit" not in advice(found | {"verdict": None, "status": "running"})
+
+
+def test_the_comment_quotes_what_a_judge_found_in_the_first_failing_replay() -> None:
+    finding = {"kind": "contradicts", "why": "The *refund* ends.", "recorded": "within 30", "produced": "after 30"}
+    step = {
+        "kind": "answer",
+        "result": "failed",
+        "reason": "the judge refused it",
+        "expected": "You get it within 30 days.",
+        "actual": "You get it after 30 days.",
+        "findings": [finding],
+    }
+    failing = first_failing(experiment(WORSE))
+
+    written = markdown(experiment(WORSE, verdict="failed"), {failing[0]: {"turns": [{"steps": [step], "extra": []}]}})
+
+    assert "### What went wrong" in written
+    shown = unescape(written).replace("\u200b", "")
+    assert "turn 1, step 1 (answer) failed: the judge refused it" in shown
+    assert "- contradicts: The *refund* ends." in shown
+    assert "- You get it »within 30« days." in shown
+    assert "+ You get it »after 30« days." in shown
+    assert "*refund*" not in written
+    assert "went wrong" not in markdown(experiment(WORSE, verdict="failed"))
+
+
+def test_long_texts_are_compared_by_their_lines_in_linear_time() -> None:
+    before, after = [f"line {n}" for n in range(50_000)], [f"line {n}" for n in range(50_000)]
+    after[25_000:25_001] = ["another", "two"]
+
+    assert list(changed_lines(before, after)) == ["-line 25000", "+another", "+two"]
+    assert list(changed_lines(["a"], ["a", "a"])) == ["+a"]
+    assert list(changed_lines(before, before)) == []
 
 
 def test_a_passed_verdict_says_when_tests_guard_little() -> None:

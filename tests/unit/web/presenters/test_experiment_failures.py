@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from app.web.presenters.experiment_failures import CASES, REASONS, REPLAYS, failures_of
+from app.web.presenters.experiment_failures import CASES, REASONS, REPLAYS, failures_of, replays_to_read
 
 
 def failed(reason: str) -> dict[str, Any]:
@@ -21,7 +20,7 @@ def case(number: int, replay_ids: list[int]) -> dict[str, Any]:
 def test_the_most_frequent_reason_is_first_and_names_its_first_replay() -> None:
     results = {1: failed("late"), 2: failed("twice"), 3: failed("twice"), 4: {"status": "passed"}}
 
-    found = failures_of([case(7, [1, 2, 3, 4, 5])], lambda ids: {i: results[i] for i in ids if i in results})
+    found = failures_of([case(7, [1, 2, 3, 4, 5])], results)
 
     assert [(each.trouble.reason, each.replay_id, each.count, each.read) for each in found[7, None]] == [
         ("twice", 2, 2, 3),
@@ -30,16 +29,11 @@ def test_the_most_frequent_reason_is_first_and_names_its_first_replay() -> None:
 
 
 def test_few_replays_of_few_test_cases_are_read() -> None:
-    read: list[int] = []
-
-    def read_results(ids: Sequence[int]) -> dict[int, Any]:
-        read.extend(ids)
-        return {replay_id: failed(str(replay_id)) for replay_id in ids}
-
     cases = [case(0, [])] + [case(number, [*range(number * 100, number * 100 + 50)]) for number in range(1, 20)]
 
-    found = failures_of(cases, read_results)
+    read = replays_to_read(cases)
+    found = failures_of(cases, {replay_id: failed(str(replay_id)) for replay_id in read})
 
     assert len(read) == CASES * REPLAYS
     assert [number for number, _ in found] == [*range(1, CASES + 1)]
-    assert {len(each) for each in found.values()} == {REASONS}
+    assert {len(failures) for failures in found.values()} == {REASONS}

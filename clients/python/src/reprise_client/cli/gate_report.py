@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from reprise_formats import experiment_report as report
 from reprise_formats.experiment_comment import inert
+from reprise_formats.experiment_failures import failure_lines
 from reprise_formats.experiment_summary import (
     address_of,
     candidates_of,
@@ -22,7 +23,6 @@ from reprise_formats.experiment_summary import (
     violations_of,
 )
 
-from reprise_client.cli.gate_failures import failure_lines, failures_markdown
 from reprise_client.cli.gate_run import Result
 from reprise_client.cli.junit import JunitCase, document
 
@@ -69,8 +69,7 @@ def markdown(result: Result) -> str:
     problem = f"**Could not run.** {inert(result.problem)}\n" if result.problem else ""
     if not result.experiment:
         return problem
-    failures = "\n".join(failures_markdown(result.failures, result.experiment))
-    return problem + report.markdown(result.experiment) + (f"{failures}\n" if failures else "")
+    return problem + report.markdown(result.experiment, result.failures)
 
 
 def as_json(result: Result) -> str:

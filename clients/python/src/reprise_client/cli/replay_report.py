@@ -12,13 +12,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from reprise_formats.controls import visible
-from reprise_formats.quotes import ComparedText
+from reprise_formats.replay_steps import shown, step_lines
 
 from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.differences import unified
-
-EXCERPT = 2000
 
 
 def exit_code(outcomes: Sequence[ReplayOutcome]) -> int:
@@ -54,9 +52,13 @@ def details(outcome: ReplayOutcome) -> Iterator[str]:
     for index, turn in enumerate(replay.get("turns", ()), 1):
         for number, step in enumerate(turn["steps"], 1):
             if step["result"] in ("failed", "needs_review"):
-                yield from step_lines(index, number, step)
+                yield from step_lines(index, number, step, _unified)
         for extra in turn["extra"]:
             yield f"  turn {index}, beyond the recording: {_extra(extra)}"
+
+
+def _unified(expected: Sequence[str], actual: Sequence[str]) -> Iterator[str]:
+    return unified(expected, actual, "expected", "actual", lineterm="")
 
 
 def _endings(outcome: ReplayOutcome, replay: dict[str, Any]) -> Iterator[str]:
@@ -129,44 +131,6 @@ def _violations(outcome: ReplayOutcome) -> list[dict[str, Any]]:
 
 def _extra(step: dict[str, Any]) -> str:
     if step["kind"] == "answer":
-        return f"the answer {_shown(step['text'])}"
+        return f"the answer {shown(step['text'])}"
     told = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
-    return f"{step['name']} {_shown(step.get('arguments'))}{told}"
-
-
-def step_lines(index: int, number: int, step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the result of a step with its reason, and what a judge found or how its values differ."""
-    reason = step.get("reason") or "it differs"
-    yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
-    if step.get("findings"):
-        yield from _findings(step)
-        return
-    for difference in step.get("diff", ()):
-        yield from _difference(difference)
-
-
-def _findings(step: Mapping[str, Any]) -> Iterator[str]:
-    """Show what a judge found, with its quotes between » and « in both texts."""
-    texts = [ComparedText(step, side) for side in ("expected", "actual")]
-    for finding in step["findings"]:
-        yield f"    {finding['kind']}: {visible(finding['why'])}"
-        for mark, text, quote in zip("-+", texts, (finding["recorded"], finding["produced"]), strict=True):
-            yield f"      {mark} {visible(text.passage(quote).line)}"
-
-
-def _difference(difference: dict[str, Any]) -> Iterator[str]:
-    """Show texts of several lines as a unified diff, other values as two lines; a side without the path is absent."""
-    sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
-    if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
-        expected, actual = (value.splitlines() for value in sides.values())
-        lines = unified(expected, actual, "expected", "actual", lineterm="")
-        yield from (f"    {line}" for line in lines)
-        return
-    yield f"    at {difference['path'] or 'the answer'}:"
-    for mark, side in (("-", "expected"), ("+", "actual")):
-        yield f"      {mark} {_shown(sides[side]) if side in sides else '(absent)'}"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+    return f"{step['name']} {shown(step.get('arguments'))}{told}"

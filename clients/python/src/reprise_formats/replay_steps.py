@@ -1,0 +1,72 @@
+"""Shows the steps of replays that did not pass, as lines of text. Turns and steps are counted from 1."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from reprise_formats.controls import visible
+from reprise_formats.quotes import ComparedText
+
+EXCERPT = 2000  # characters
+
+CompareLines = Callable[[Sequence[str], Sequence[str]], Iterator[str]]
+
+
+def equal_beginning(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the number of lines at the beginning that are equal."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+
+
+def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Yield the lines between the equal beginnings and the equal ends of two texts, in linear time."""
+    start = equal_beginning(before, after)
+    before, after = before[start:], after[start:]
+    end = equal_beginning(before[::-1], after[::-1])
+    yield from (f"-{line}" for line in before[: len(before) - end])
+    yield from (f"+{line}" for line in after[: len(after) - end])
+
+
+def shown(value: object) -> str:
+    """Return the JSON of a value, cut to `EXCERPT` characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
+
+
+def step_lines(
+    index: int, number: int, step: Mapping[str, Any], compare: CompareLines = changed_lines
+) -> Iterator[str]:
+    """Yield the result of a step with its reason, and what a judge found or how its values differ.
+
+    `compare` shows texts of several lines.
+    """
+    reason = step.get("reason") or "it differs"
+    yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
+    if step.get("findings"):
+        yield from _findings(step)
+        return
+    for difference in step.get("diff", ()):
+        yield from _difference(difference, compare)
+
+
+def _findings(step: Mapping[str, Any]) -> Iterator[str]:
+    """Show what a judge found, with its quotes between » and « in both texts."""
+    texts = [ComparedText(step, side) for side in ("expected", "actual")]
+    for finding in step["findings"]:
+        yield f"    {finding['kind']}: {visible(finding['why'])}"
+        for mark, text, quote in zip("-+", texts, (finding["recorded"], finding["produced"]), strict=True):
+            yield f"      {mark} {visible(text.passage(quote).line)}"
+
+
+def _difference(difference: Mapping[str, Any], compare: CompareLines) -> Iterator[str]:
+    """Show texts of several lines by `compare`, other values as two lines; a side without the path is absent."""
+    sides = {side: difference[side] for side in ("expected", "actual") if side in difference}
+    if len(sides) == 2 and all(isinstance(value, str) for value in sides.values()) and "\n" in "".join(sides.values()):
+        expected, actual = (value.splitlines() for value in sides.values())
+        yield from (f"    {line}" for line in compare(expected, actual))
+        return
+    yield f"    at {difference['path'] or 'the answer'}:"
+    for mark, side in (("-", "expected"), ("+", "actual")):
+        yield f"      {mark} {shown(sides[side]) if side in sides else '(absent)'}"

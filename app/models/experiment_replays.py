@@ -79,6 +79,7 @@ class PlayedRow:
     reused: bool
     status: str | None
     violated: bool
+    accepted_partial: bool
     attempts: int
     prompt_tokens: int
     completion_tokens: int
@@ -93,6 +94,7 @@ _LINK = {name: _L[name] for name in ("arm", "test_case_id", "variant", "ordinal"
 _COUNTS = ("attempts", "prompt_tokens", "completion_tokens", "prompt_cost_usd", "completion_cost_usd")
 _VIOLATED = func.coalesce(type_coerce(_R.violations, Text) != "[]", False)
 _FOUND = {name: func.coalesce(_R[name], 0) for name in _COUNTS} | {"violated": _VIOLATED}
+_FOUND["accepted_partial"] = func.coalesce(_R.accepted_partial, False)
 _PLAYED = (
     select(*columns_of(PlayedRow, replays, **_LINK, **_FOUND))
     .select_from(experiment_replays)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     DefaultClause,
@@ -77,6 +78,7 @@ class ReplayRow(Outcome):
     counts: Annotated[dict[str, int] | None, Json]
     # Columns of the result that lists show too.
     violations: Annotated[list[dict[str, Any]] | None, Json]
+    accepted_partial: Annotated[bool, Boolean(create_constraint=False), DefaultClause("0")]
     # The verdicts of people.
     reviews: Annotated[int, Integer, DefaultClause("0")]
     error: Annotated[str | None, MediumText]

@@ -204,6 +204,7 @@ class ReplaySummary(AnswerSchema):
     """A `ReplayView` in a list. `commitHash` is the newest version with the same content, if there is one.
 
     `faults` are the calls that failed on purpose, and `variant` is the variant of the test case that has them.
+    `acceptedPartial` is true if it was played although it can't show all that the recorded model saw.
     """
 
     id = integer(attribute="row.id")
@@ -219,6 +220,7 @@ class ReplaySummary(AnswerSchema):
     progress = one(ReplayProgress, attribute="row")
     counts = one(StepCounts, get=lambda view: view.row.counts or NO_COUNTS)
     violations = many(answer_of(findings.Violation), get=lambda view: view.row.violations or [])
+    accepted_partial = boolean(attribute="row.accepted_partial")
     tokens = one(Tokens, get=lambda view: _tokens(view.row))
     cost = one(Cost, get=lambda view: _cost(view.row))
     error = text(attribute="row.error", allow_none=True)
@@ -240,7 +242,7 @@ class Replay(ReplaySummary):
     """A whole replay. `turns` are present once it has ended. `tokens` include `judgeTokens`.
 
     `void` is the reason for which it shows nothing of what the recorded model saw, null if it shows all of it.
-    `fidelity` is what it can't show; `acceptedPartial` is true if it was played nevertheless.
+    `fidelity` is what it can't show.
     """
 
     turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])

@@ -64,7 +64,8 @@ class CaseFindings(_FindingsDocument, frozen=True):
     """The findings of a test case; `baseline` is None in an experiment without a baseline.
 
     `variant` is the name of the variant that was played, which is a part of `name`; None for the recording. A `blind`
-    test case cannot show a drop, because the baseline passes it too rarely.
+    test case cannot show a drop, because the baseline passes it too rarely. `accepted_partial` is true if replays of it
+    were played although they can't show all that the recorded model saw.
     """
 
     test_case_id: int
@@ -74,6 +75,7 @@ class CaseFindings(_FindingsDocument, frozen=True):
     baseline: Side | None
     blind: bool = False
     variant: str | None = None
+    accepted_partial: bool = False
 
 
 class ModelFindings(_FindingsDocument, frozen=True):
@@ -256,6 +258,7 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
             baseline=_side(standing, BASELINE, case) if has_baseline else None,
             blind=index in decision.blind,
             variant=case.variant_name,
+            accepted_partial=any(row.accepted_partial for row in standing.found(arm, case)),
         )
         for index, (case, class_) in enumerate(zip(standing.plan.cases, decision.classes, strict=True))
     )

@@ -175,6 +175,7 @@ class ReplayPlayer:
             columns = {
                 "counts": results.counts(result.turns),
                 "violations": dumped["violations"],
+                "accepted_partial": result.accepted_partial,
                 "result": dumped,
                 "error": result.error,
                 # A replay with faults ends with the turn of the last one.

@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from reprise_formats.experiment_report import markdown
 
+from tests.fakes.judging import is_question, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
+from tests.integration.replays.experimenting import run
 from tests.integration.replays.recording import START_NS, make_case, prompt, replayed
 from tests.support.backends import SQLITE_CONTAINER
 from tests.support.exports import export, span
@@ -52,6 +55,17 @@ def test_a_recorded_image_is_sent_to_the_model_again(world: World, upstream: Ups
     assert (replay["fidelity"], replay["acceptedPartial"]) == ({"complete": True, "missing": []}, False)
 
 
+def test_an_experiment_names_the_test_cases_that_can_t_show_all(world: World, upstream: Upstream) -> None:
+    prompt_id = prompt(world)
+    make_case(world, seen(world, prompt_id, LINK), acceptPartial=True)
+    upstream.choose = lambda body: judged("failed") if is_question(body) else Reply(text=ANSWER)
+
+    found = run(world, prompt_id, baseline=None, repeats={"min": 1, "max": 1})
+
+    assert [case["acceptedPartial"] for case in found["testCases"]] == [True]
+    assert "| passes, played without all that the recorded model saw |" in markdown(found)
+
+
 def test_an_image_without_its_content_makes_a_replay_void_until_the_test_case_accepts_that(
     world: World, upstream: Upstream
 ) -> None:
@@ -68,6 +82,8 @@ def test_an_image_without_its_content_makes_a_replay_void_until_the_test_case_ac
     assert "acceptPartial" in void["void"]
     assert [step["result"] for step in void["turns"][0]["steps"]] == ["not_run"]
     assert (played["status"], played["acceptedPartial"], played["fidelity"]["missing"]) == ("passed", True, [gap])
+    listed = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"]
+    assert [replay["acceptedPartial"] for replay in listed] == [True, False]
     assert len(upstream.requests) == 1
     page = world.container.services.audit.page(organization_id=world.organization_id, limit=50, cursor=None)
     assert [entry.details for entry in page.entries if entry.action == "test_case.changed"] == [{"acceptPartial": True}]

@@ -24,6 +24,7 @@ CLASSES = {
     "improved": "better",
     "stable_pass": "passes",
 }
+PARTIAL = "played without all that the recorded model saw"
 TEXT_MAX = 400
 # $BASE_URL is replaced by the address of the instance, which a browser fills in.
 _URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
@@ -180,8 +181,9 @@ def unread(experiment: Json) -> int:
 
 
 def class_words(case: Json) -> str:
-    """Return the class of a test case in words, and that it is blind."""
-    return f"{CLASSES[case['class']]}, blind" if case.get("blind") else CLASSES[case["class"]]
+    """Return the class of a test case in words, that it is blind, and that its replays can't show all."""
+    marks = [*["blind"] * bool(case.get("blind")), *[PARTIAL] * bool(case.get("acceptedPartial"))]
+    return ", ".join([CLASSES[case["class"]], *marks])
 
 
 def forecast_words(forecast: Json) -> str:

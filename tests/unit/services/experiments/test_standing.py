@@ -67,6 +67,7 @@ def played(wanted: Wanted, replay_id: int, status: str | None = "passed", **valu
         reused=False,
         status=status,
         violated=False,
+        accepted_partial=False,
         attempts=1,
         prompt_tokens=3,
         completion_tokens=1,

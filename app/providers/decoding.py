@@ -146,8 +146,13 @@ class Decoder(ABC):
         self.answer.finish = "refused"
         self.answer.add_refusal(words)
 
+    def rest(self) -> list[StreamEvent]:
+        """Return as events what has waited for more; nothing more comes."""
+        return []
+
     def end(self) -> Answer:
         """Return the answer. Raises `ProviderFailure` when it broke off, or is too large to be stored."""
+        self.rest()
         return self.answer.end()
 
 

@@ -80,6 +80,8 @@ class VendorModels:
             if not failure.filtered:
                 raise
             decoder.read_refusal(str(failure))
+        for piece in decoder.rest():
+            on_event(piece)
         return decoder.end()
 
     def close(self) -> None:

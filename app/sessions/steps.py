@@ -17,6 +17,7 @@ from app.prices.types import NOTHING, CalledModel
 from app.sessions.exchanges import RequestedCall
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
+from app.values.thoughts import separated
 
 
 def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
@@ -211,7 +212,7 @@ def answer_text(outputs: Messages | None) -> str | None:
     Calls of hosted tools do not count: the vendor has answered them.
     """
     message = _answer(outputs)
-    return message.text if message else None
+    return _separated(message)[1] or None if message else None
 
 
 def _answer(outputs: Messages | None) -> NormalisedMessage | None:
@@ -232,8 +233,17 @@ def text_beside_tools(outputs: Messages | None) -> str | None:
     written = [message for message in outputs or () if message.role not in NO_MODEL and message is not answer]
     if not any(message.asks or message.calls for message in written):
         return None
-    return "\n".join(message.text for message in written if message.text) or None
+    texts = (_separated(message)[1] for message in written)
+    return "\n".join(filter(None, texts)) or None
 
 
 def reasoning(outputs: Messages | None) -> str | None:
-    return "\n".join(message.reasoning for message in outputs or () if message.reasoning) or None
+    texts = (_separated(message)[0] for message in outputs or ())
+    return "\n".join(filter(None, texts)) or None
+
+
+def _separated(message: NormalisedMessage) -> tuple[str | None, str | None]:
+    """Return what the model has thought, and its text, of which thoughts may be the beginning."""
+    if message.reasoning or message.text is None or message.role in NO_MODEL:
+        return message.reasoning, message.text
+    return separated(message.text)

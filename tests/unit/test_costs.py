@@ -24,7 +24,7 @@ from app.otlp.normalise.toolio import recorded_arguments, result_in_block
 from app.prices.book import NO_PRICES
 from app.prices.types import CalledModel, total
 from app.providers.bounds import AnswerReader
-from app.providers.openai_wire import OpenAIDecoder
+from app.providers.openai_answers import OpenAIDecoder
 from app.rendering.render import Placeholder, PlaceholderValue, filled_length, to_xml
 from app.schemas.answer import dump
 from app.schemas.csv_lines import csv_lines

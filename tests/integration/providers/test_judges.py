@@ -141,3 +141,10 @@ def test_a_judge_that_refuses_needs_review(asking: Asking) -> None:
 
     assert judgement.verdict == "needs_review"
     assert asking.counted.tokens.total > 0
+
+
+def test_thoughts_in_the_text_of_a_judge_are_no_part_of_its_reply(asking: Asking) -> None:
+    asking.upstream.script(Reply(text=f"<think>\n{{5 or 6?\n</think>\n\n{FAILED}"))
+
+    verdict = asking.judge().verdict
+    assert verdict == ("failed" if asking.vendor == "CUSTOM_OPENAI_COMPATIBLE" else "needs_review")

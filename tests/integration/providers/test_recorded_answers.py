@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.providers.failures import refused
+from app.values.thoughts import separated
 from tests.fakes.models import request
 from tests.fakes.upstream import Reply
 
@@ -61,7 +62,9 @@ def test_a_recorded_answer_of_openais_format_has_what_its_fields_have(entry):
     assert entry["answer"]["calls"] == calls
     assert entry["answer"]["tokens"][:2] == [usage["prompt_tokens"], usage["completion_tokens"]]
     if isinstance(message.get("content"), str):
-        assert entry["answer"]["text"] == message["content"]
+        thoughts, text = separated(message["content"])
+        assert entry["answer"]["text"] == text
+        assert thoughts in (None, entry["answer"]["reasoning"])
 
 
 @pytest.mark.parametrize("entry", ERRORS)

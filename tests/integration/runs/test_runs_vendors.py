@@ -53,6 +53,20 @@ def test_it_answers_whole_and_as_a_stream(world, upstream, request, vendor):
     assert record(world, whole)["languageModel"]["vendor"] == upstream.requests[-1].vendor
 
 
+def test_thoughts_in_the_text_of_an_own_model_are_no_answer(world, upstream, custom):
+    text = "<think>They ask about `</think>`.</think>\n\nThe tag </think> ends <think>."
+    upstream.script(Reply(text=text), Reply(text=text), Reply(text="<think>They ask", truncated=True))
+    whole = run(world, custom).json
+    streamed = events(stream(world, custom))
+
+    assert whole["answer"] == said(streamed) == "The tag </think> ends <think>."
+    assert whole["chainOfThoughts"] == "They ask about `</think>`."
+    assert "".join(data["text"] for kind, _, data in streamed if kind == "reasoning") == whole["chainOfThoughts"]
+    assert (streamed[-1][2]["answer"], streamed[-1][2]["chainOfThoughts"]) == (said(streamed), whole["chainOfThoughts"])
+    cut = run(world, custom).json
+    assert (cut["answer"], cut["chainOfThoughts"], cut["status"][:3]) == ("", "They ask", "NOK")
+
+
 def test_deepseek_gets_the_organizations_key(world, upstream, deepseek):
     run(world, deepseek)
 

@@ -15,7 +15,7 @@ from app.providers import catalogue
 from app.providers.anthropic_wire import AnthropicDecoder
 from app.providers.decoding import Decoder
 from app.providers.google_wire import GoogleDecoder
-from app.providers.openai_wire import OpenAIDecoder
+from app.providers.openai_answers import OpenAIDecoder
 from app.providers.responses_wire import ResponsesDecoder
 from app.providers.types import ModelConfig, ModelRef, ModelRequest
 from app.providers.vendors import VENDORS

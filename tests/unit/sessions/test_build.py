@@ -120,6 +120,28 @@ def test_text_beside_tool_calls_is_shown_and_is_no_step() -> None:
     assert turn.spans[0].text_beside_tools == "Let me see"
 
 
+@pytest.mark.parametrize(
+    ("text", "thoughts", "answer"),
+    [
+        ("<think>\nHm.\n</think>\n\nRome.", "\nHm.\n", "Rome."),
+        ("Rome <think>is</think> it.", None, "Rome <think>is</think> it."),
+        ("<think>Hm", "Hm", None),
+    ],
+)
+def test_thoughts_in_the_text_of_a_model_are_no_answer(text: str, thoughts: str | None, answer: str | None) -> None:
+    turn = turn_of(chat(1, outputs=[said("assistant", text)]))
+
+    assert [step.text for step in turn.steps] == ([] if answer is None else [answer])
+    assert turn.spans[0].reasoning == thoughts
+
+
+def test_a_tag_is_text_where_thoughts_were_recorded_separately() -> None:
+    parts = [{"type": "reasoning", "content": "Hm."}, *said("assistant", "<think>a</think>b")["parts"]]
+    turn = turn_of(chat(1, outputs=[{"role": "assistant", "parts": parts}]))
+
+    assert ([step.text for step in turn.steps], turn.spans[0].reasoning) == (["<think>a</think>b"], "Hm.")
+
+
 def test_an_answer_is_the_last_output_message() -> None:
     turn = turn_of(chat(1, outputs=[said("assistant", "draft"), said("assistant", "final")]))
 

@@ -7,7 +7,7 @@ import pytest
 from app.chat import Tokens
 from app.providers.decoding import ANSWER_MAX, TOKENS_MAX
 from app.providers.failures import ProviderFailure
-from app.providers.openai_wire import OpenAIDecoder
+from app.providers.openai_answers import OpenAIDecoder, ThinkingDecoder
 from tests.support.operations import growth_of
 
 
@@ -321,3 +321,66 @@ def test_reading_arguments_in_pieces_costs_what_they_are_long():
 def test_a_former_field_of_a_call_that_is_empty_is_no_call():
     said = whole({"content": "4", "function_call": {"name": "", "arguments": ""}, "tool_calls": None}, "")
     assert (said.text, said.tool_calls, said.finish_reason) == ("4", (), "stop")
+
+
+THINKING = "<think>\nThey ask for `</think>`.\n</think>\n\nRome <think>is</think> it."
+
+
+def thinking(*chunks):
+    """The answer of a stream, and the texts of its events by their kind."""
+    decoder, texts = ThinkingDecoder(), {"token": "", "reasoning": ""}
+    for chunk in chunks:
+        for event in decoder.read_event(chunk):
+            texts[event.kind] += event.text
+    for event in decoder.rest():
+        texts[event.kind] += event.text
+    return decoder.end(), texts
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 100])
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_thoughts_in_the_text_are_separate_also_across_chunks(size, in_parts):
+    pieces = [THINKING[at : at + size] for at in range(0, len(THINKING), size)]
+    contents = [[{"type": "text", "text": piece}] for piece in pieces] if in_parts else pieces
+    chunks = [delta(role="assistant", content=""), *(delta(content=content) for content in contents), delta("stop")]
+    streamed, texts = thinking(*chunks)
+
+    assert (streamed.reasoning, streamed.text) == ("\nThey ask for `</think>`.\n", "Rome <think>is</think> it.")
+    assert texts == {"token": streamed.text, "reasoning": streamed.reasoning}
+    decoder = ThinkingDecoder()
+    decoder.read_whole({"choices": [{"message": {"content": THINKING}, "finish_reason": "stop"}]})
+    assert decoder.end() == streamed
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_a_tag_is_text_of_a_server_that_sends_thoughts_separately(key):
+    apart = {key: "Hm."}
+    streamed, _ = thinking(delta(**apart), delta(content=THINKING[:9]), delta(content=THINKING[9:]), delta("stop"))
+    decoder = ThinkingDecoder()
+    decoder.read_whole({"choices": [{"message": {"content": THINKING, **apart}, "finish_reason": "stop"}]})
+
+    assert (streamed.reasoning, streamed.text) == ("Hm.", THINKING)
+    assert decoder.end() == streamed
+
+
+@pytest.mark.parametrize(("content", "reasoning", "text"), [("<think>Hm", "Hm", ""), ("<thi", None, "<thi")])
+def test_an_answer_that_is_cut_off_in_its_thoughts_has_no_text(content, reasoning, text):
+    cut, texts = thinking(*(delta(content=character) for character in content), delta("length"))
+
+    assert (cut.reasoning, cut.text, cut.finish_reason) == (reasoning, text, "length")
+    assert texts == {"token": text, "reasoning": reasoning or ""}
+
+
+def test_calls_after_thoughts_have_no_text_with_them():
+    asked, _ = thinking(
+        delta(content=THINKING.partition("Rome")[0]), piece(0, "{}", id="a", name="look"), delta("stop")
+    )
+
+    assert (asked.text, calls_of(asked), asked.finish_reason) == ("", [("a", "look", {})], "tool_calls")
+
+
+def test_thoughts_and_text_are_refused_together_once_they_are_too_large():
+    decoder = ThinkingDecoder()
+    decoder.read_event(delta(content="<think>" + "x" * (ANSWER_MAX // 2)))
+    with pytest.raises(ProviderFailure, match="most that can be stored"):
+        decoder.read_event(delta(content="</think>" + "x" * (ANSWER_MAX // 2 + 1)))

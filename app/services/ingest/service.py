@@ -39,7 +39,7 @@ from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
 from app.timestamps import Now
-from app.values.budget import WorkBudget
+from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json import Body
 
 log = structlog.get_logger(__name__)
@@ -150,7 +150,9 @@ class IngestService:
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
             evaluated = MARK in plain
-            budget = WorkBudget(ELEMENTS_READ)
+            # Each mark is a byte: in small batches they need no count.
+            is_small = sum(len(span.raw) for span in kept) <= ELEMENTS_READ
+            budget = UNLIMITED if is_small else WorkBudget(ELEMENTS_READ)
             written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
             stored = sum(count for count, _ in written)
             self.settler.settle(project_id, sorted(set().union(*(shared for _, shared in written))))

@@ -10,6 +10,7 @@ import pytest
 from app.otlp.decode import decode
 from app.services.ingest import service
 from app.services.ingest.turns import parts_of
+from app.sessions import bounded_views
 from app.values.budget import WorkBudget
 from tests.support.exports import export, span
 from tests.support.operations import calls_of
@@ -59,3 +60,10 @@ def test_a_span_beyond_the_budget_is_stored_whole_with_facts_of_its_short_attrib
     (dear,) = (entry["id"] for entry in sessions if entry["conversationId"] == "c1")
     (turn,) = world.get(f"/api/v1/sessions/{dear}").json["turns"]
     assert turn["spans"][0]["attributes"]["gen_ai.input.messages"] == DEAR
+
+
+def test_the_members_of_a_small_batch_are_not_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_views, "count_marks", lambda _: pytest.fail("the members were counted"))
+    sent = export(chat(0, DEAR, **{"service.prompt.id": world.prompt()}))
+
+    assert world.send(sent).json == {"partialSuccess": {}}

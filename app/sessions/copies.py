@@ -38,7 +38,7 @@ _COMPARED = 8
 
 Pair = Callable[[TurnSpan, TurnSpan], bool]
 """Whether a call is the same as a later one."""
-Parents = Mapping[str, TurnSpan | None]
+Parents = Mapping[str | None, TurnSpan | None]
 
 
 def mark_copies(spans: Sequence[TurnSpan]) -> None:
@@ -47,7 +47,7 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
     What a kept span lacks is taken from its copies. Calls with equal words, one after the other, are not copies.
     """
     calls = [span for span in spans if _is_call(span)]
-    if len(calls) > 1 and _may_repeat(calls, around := _calls_around(spans)):
+    if len(calls) > 1 and _may_repeat(calls, around := _calls_around(spans, calls)):
         _mark_within(calls, around)
         _mark_siblings(calls)
         _mark_equal(calls)
@@ -58,11 +58,11 @@ def _is_call(span: TurnSpan) -> bool:
     return span.normal.is_chat or span.normal.is_tool
 
 
-def _calls_around(spans: Sequence[TurnSpan]) -> dict[str, TurnSpan | None]:
-    """Return the nearest call around each call, by its span id."""
+def _calls_around(spans: Sequence[TurnSpan], calls: Sequence[TurnSpan]) -> Parents:
+    """Return the nearest call around each call, by the id of the call's parent."""
     tree = {span.span_id: span for span in spans}
     nearest: dict[str, TurnSpan | None] = {}
-    return {span.span_id: _nearest_call(span.full.parent_span_id, tree, nearest) for span in spans if _is_call(span)}
+    return {parent: _nearest_call(parent, tree, nearest) for parent in {span.full.parent_span_id for span in calls}}
 
 
 def _nearest_call(
@@ -84,12 +84,18 @@ def _nearest_call(
 
 def _may_repeat(calls: Sequence[TurnSpan], around: Parents) -> bool:
     """Return whether copies are possible. It reads no messages: most turns are recorded by one library, once."""
-    if len({span.scope for span in calls}) > 1:
+    chats, tools = [span for span in calls if span.normal.is_chat], [span for span in calls if span.normal.is_tool]
+    if _are_of_several(chats) or _are_of_several(tools):
         return True
     ids = [name for span in calls if (name := _recorded_id(span))]
     return len(set(ids)) < len(ids) or any(
-        (outer := around[span.span_id]) and outer.normal.is_chat == span.normal.is_chat for span in calls
+        (outer := around[span.full.parent_span_id]) and outer.normal.is_chat == span.normal.is_chat for span in calls
     )
+
+
+def _are_of_several(spans: Iterable[TurnSpan]) -> bool:
+    """Return whether several libraries recorded these calls."""
+    return len({span.scope for span in spans}) > 1
 
 
 def _recorded_id(span: TurnSpan) -> tuple[bool, str] | None:
@@ -104,7 +110,7 @@ def _mark_within(calls: Iterable[TurnSpan], around: Parents) -> None:
     # What is within a copy of an outer call is within that outer call.
     whole: dict[str, TurnSpan] = {}
     for span in calls:
-        outer = around[span.span_id]
+        outer = around[span.full.parent_span_id]
         outer = whole.get(outer.span_id, outer) if outer else None
         if outer is None or outer is span or outer.normal.is_chat != span.normal.is_chat:
             continue
@@ -150,10 +156,11 @@ def _mark_equal(calls: Sequence[TurnSpan]) -> None:
     chats = [span for span in calls if span.normal.is_chat]
     _pair(tools, call_id, is_same_run, by_id=True)
     _pair(chats, call_id, is_same_response, by_id=True)
-    if len({span.scope for span in calls}) > 1:
+    if _are_of_several(chats):
         _pair(chats, requested_ids, are_side_by_side)
         _pair(chats, spoken, count_alike)
         _pair(chats, known_tokens, is_silent_beside)
+    if _are_of_several(tools):
         _pair(tools, name_and_arguments, are_side_by_side)
         _pair(tools, lambda span: own_name(span.tool_name), is_bare_beside)
 

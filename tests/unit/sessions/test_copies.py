@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from app.otlp.decode import decode
+from app.otlp.normalise import Normalised
 from app.sessions.copies import mark_copies
+from app.sessions.facts import TurnFacts
 from app.sessions.spans import TurnSpan, read_turn
 from tests.support.exports import export, span
 
@@ -212,3 +214,16 @@ def test_many_equal_calls_are_compared_with_few() -> None:
     turn = read_turn(spans)
 
     assert copies(turn) == []
+
+
+def test_a_framework_that_records_tools_beside_a_client_that_records_calls_repeats_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spans = [*call(1, "client", gen_ai__output__messages=ANSWER), *call(2, "client", gen_ai__output__messages=ANSWER)]
+    spans += [*tool(3, "framework"), *tool(4, "framework")]
+    monkeypatch.setattr(Normalised, "output_messages", property(lambda _: pytest.fail("an output was read")))
+    monkeypatch.setattr(Normalised, "tool", property(lambda _: pytest.fail("a tool was read")))
+
+    facts = TurnFacts.of(spans)
+
+    assert (facts.tool_calls, [calls.calls for calls in facts.calls]) == (2, [2])

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from app.otlp.decode import decode
 from app.otlp.span import Span
+from app.sessions import build
 from app.sessions.build import build_session
 from app.sessions.types import Step, Turn, Usage
+from app.values.json import json_container
 from tests.support.exports import export, pairs_of, span
 
 
@@ -387,3 +389,15 @@ def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, int, int]],
     random.shuffle(spans)
 
     assert build_turn(spans) == turn
+
+
+def test_messages_with_as_many_closing_brackets_as_opening_ones_are_not_parsed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[Any] = []
+    monkeypatch.setattr(build, "json_container", lambda value: parsed.append(value) or json_container(value))
+    asked = [said("user", "Hi {you}")]
+
+    build_turn(stored(chat(1, asked, [said("assistant", "Hello")])))
+
+    assert not any(isinstance(value, str) and value.startswith("[") for value in parsed)

@@ -183,14 +183,16 @@ def _key(span: TurnSpan) -> Key:
 
 def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
     """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`."""
-    chats = [span for span in spans if span.is_chat]
-    tools = [span for span in spans if span.is_tool]
+    all_chats = [span for span in spans if span.normal.is_chat]
+    all_tools = [span for span in spans if span.normal.is_tool]
+    chats = [span for span in all_chats if span.copy_of is None]
+    tools = [span for span in all_tools if span.copy_of is None]
     failed = [span for span in tools if span.failed]
     calls = summed(map(_calls, chats))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
         "models": _kept(span.normal.model for span in chats),
-        "errors": sum(span.failed for span in spans if not span.is_copy),
+        "errors": sum(span.failed for span in spans if span.copy_of is None),
         "tool_calls": len(tools),
         "tool_errors": len(failed),
         "tools": _kept(span.tool_name for span in tools),
@@ -198,14 +200,15 @@ def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
         "user": min(filter(None, map(_user, spans)), default=None),
         "calls": calls,
         "edition": EDITION,
-        "chats_extent": _extent(span for span in spans if span.normal.is_chat),
-        "tools_extent": _extent(span for span in spans if span.normal.is_tool),
+        "chats_extent": _extent(all_chats),
+        "tools_extent": _extent(all_tools),
     }
 
 
-def _extent(spans: Iterable[TurnSpan]) -> Extent | None:
-    times = [(span.full.start_ns, span.full.end_ns) for span in spans]
-    return (min(start for start, _ in times), max(end for _, end in times)) if times else None
+def _extent(calls: Sequence[TurnSpan]) -> Extent | None:
+    if not calls:
+        return None
+    return min([call.full.start_ns for call in calls]), max([call.full.end_ns for call in calls])
 
 
 def _calls(span: TurnSpan) -> ModelCalls:
@@ -256,5 +259,5 @@ def _openings(spans: Iterable[TurnSpan]) -> tuple[Opening | None, Opening | None
 
 def _opening(span: TurnSpan) -> Opening | None:
     # Read once, and not kept: the input is the largest part of a span.
-    text = first_user_text(Normalised(span.normal.span).input_messages)
+    text = first_user_text(span.normal.read_input())
     return None if text is None else (_key(span), text[:MAX_OPENING])

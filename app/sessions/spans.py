@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import structs
 
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
@@ -21,12 +21,12 @@ from app.otlp.protobuf import stored_fields
 from app.otlp.span import Span, decode_span
 from app.otlp.values import attributes, raw_value, time_ns
 from app.values.json import json_key
+from app.values.lazy import Lazy
 
 _NAMESPACE = re.compile(r"__|[./:]")
 
 
-@dataclass(frozen=True, slots=True)
-class FullSpan:
+class FullSpan(msgspec.Struct, frozen=True):
     """The full content of a span. Times are Unix nanoseconds; `parent_span_id` is lower-case hex."""
 
     parent_span_id: str | None
@@ -41,10 +41,7 @@ class FullSpan:
 
 def read_span(raw: bytes) -> FullSpan:
     """Return the span in `raw`, which was valid when it was stored; fields that can't be read are empty."""
-    try:
-        fields = stored_fields(raw)
-    except ValueError:
-        fields = _readable_fields(raw)
+    fields = _fields(raw)
     status = fields.get("status")
     status = status if isinstance(status, dict) else {}
     name, message = fields.get("name"), status.get("message")
@@ -65,8 +62,16 @@ def read_span(raw: bytes) -> FullSpan:
 def view_of(span: Span) -> SpanView:
     """Return a span of a batch for the conventions; its events are parsed only if they are needed."""
     return SpanView(
-        span.name, span.scope, span.attributes, lambda: read_span(bytes(span.raw)).events, failed=span.failed
+        span.name, span.scope, span.attributes, lambda: _events(_fields(bytes(span.raw))), failed=span.failed
     )
+
+
+def _fields(raw: bytes) -> dict[str, Any]:
+    try:
+        fields: dict[str, Any] = stored_fields(raw)
+        return fields
+    except ValueError:
+        return _readable_fields(raw)
 
 
 def _readable_fields(raw: bytes) -> dict[str, Any]:
@@ -120,23 +125,26 @@ class TurnSpan:
     copy_of: TurnSpan | None = None
     copies: list[TurnSpan] = field(default_factory=list)
 
-    @cached_property
+    @Lazy
     def outputs(self) -> Messages | None:
         return self.normal.output_messages if self.normal.is_chat else None
 
     @property
     def inputs(self) -> Messages | None:
-        given = (span.normal.input_messages for span in (self, *self.copies))
-        return next((messages for messages in given if messages is not None), None)
+        given = self.normal.input_messages
+        if given is not None or not self.copies:
+            return given
+        others = (copy.normal.input_messages for copy in self.copies)
+        return next((messages for messages in others if messages is not None), None)
 
-    @cached_property
+    @Lazy
     def words(self) -> tuple[str, tuple[Any, ...]]:
         """What a model call put out, its text and calls, for comparison."""
         outputs = self.outputs or ()
         calls = [(own_name(call.name), json_key(call.arguments)) for message in outputs for call in message.calls]
         return "\n".join(message.text.strip() for message in outputs if message.text), tuple(calls)
 
-    @cached_property
+    @Lazy
     def tool(self) -> ToolUse | None:
         return self.normal.tool if self.normal.is_tool else None
 
@@ -166,6 +174,8 @@ class TurnSpan:
     def tokens(self) -> TokenCounts:
         """The counts of a model call, those of a copy if it counts the same tokens in more parts."""
         own = self.normal.tokens
+        if not self.copies:
+            return own
         others = (copy.normal.tokens for copy in self.copies)
         return max((own, *(counts for counts in others if own[:2] in ((0, 0), counts[:2]))), key=_parts_counted)
 
@@ -176,11 +186,11 @@ class TurnSpan:
 
     @property
     def provider(self) -> str | None:
-        return next(filter(None, (span.normal.provider for span in (self, *self.copies))), None)
+        return self.normal.provider or next(filter(None, (copy.normal.provider for copy in self.copies)), None)
 
     @property
     def served_model(self) -> str | None:
-        return next(filter(None, (span.normal.served_model for span in (self, *self.copies))), None)
+        return self.normal.served_model or next(filter(None, (copy.normal.served_model for copy in self.copies)), None)
 
 
 def own_name(tool_name: str) -> str:
@@ -222,7 +232,7 @@ def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> T
     if recorded:
         has_content = any(is_content(name) for name, _ in full.events)
         more = [event for event in recorded if not (has_content and is_content(event[0]))]
-        full = replace(full, events=[*full.events, *more])
+        full = structs.replace(full, events=[*full.events, *more])
     normal = Normalised(SpanView(full.name, stored.scope, full.attributes, lambda: full.events, memo, full.failed))
     return TurnSpan(stored.span_id.hex(), stored.scope, full, normal)
 

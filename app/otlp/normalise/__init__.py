@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from app.chat import ToolCall
@@ -17,6 +18,7 @@ from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Who
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
 from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
+from app.values.lazy import Lazy
 
 CONVENTIONS: tuple[Convention, ...] = (
     GoogleADK(),
@@ -43,13 +45,36 @@ _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENT
 MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
 
 
+# Each fact that a convention reads, with the attribute of the convention that names the keys it is read from.
+_FACTS = {
+    "operation": "",
+    "model": "model_keys",
+    "provider": "provider_keys",
+    "input_tokens": "input_token_keys",
+    "output_tokens": "output_token_keys",
+    "input_messages": "input_keys",
+    "output_messages": "output_keys",
+    "tool": "",
+    "definitions": "",
+}
+
+
 @lru_cache(maxsize=1024)
-def _matching(markers: frozenset[str]) -> tuple[Convention, ...]:
-    return tuple(one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers))
+def _matching(markers: frozenset[str]) -> Mapping[str, tuple[Convention, ...]]:
+    """Return the conventions that may have each fact of a span with these markers."""
+    matching = [one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers)]
+    return {fact: tuple(one for one in matching if _may_have(one, fact)) for fact in _FACTS}
+
+
+def _may_have(convention: Convention, fact: str) -> bool:
+    """Return whether a convention reads a fact: it names the keys of the fact, or has a method for it."""
+    if getattr(type(convention), fact) is not getattr(Convention, fact):
+        return True
+    return bool(_FACTS[fact] and getattr(convention, _FACTS[fact]))
 
 
 def _fact(name: str) -> Any:
-    return property(lambda normalised: normalised._first(name))
+    return Lazy(lambda normalised: normalised._first(name))
 
 
 class Normalised:
@@ -61,12 +86,17 @@ class Normalised:
 
     model: str | None = _fact("model")
     provider: str | None = _fact("provider")
-    definitions: list[Any] | None = _fact("definitions")
+    convention: str | None = None
+    """The name of the convention that defines the span's kind; None for spans that are no model or tool."""
+    operation: str = ""
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
         self._conventions = _matching(_MARKERS.intersection(span.attributes))
-        self.operation: str = self._first("operation") or ""
+        for convention in self._conventions["operation"]:
+            if operation := self._read(convention, "operation"):
+                self.operation, self.convention = operation, convention.name
+                break
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
         self.is_agent = self.operation in AGENTS
@@ -79,57 +109,55 @@ class Normalised:
             return None
 
     def _first(self, fact: str) -> Any:
-        for convention in self._conventions:
+        for convention in self._conventions[fact]:
             if (found := self._read(convention, fact)) is not None:
                 return found
         return None
 
-    def _messages(self, fact: str) -> Messages | None:
-        """Return the messages of the first convention in which any of them has content, else those of the first."""
-        empty: Messages | None = None
-        for convention in self._conventions:
-            messages: Messages | None = self._read(convention, fact)
-            if messages and any(message.has_content for message in messages):
-                return messages
-            empty = empty or messages
-        return empty
+    def _messages(self, fact: str) -> Iterator[Messages]:
+        """Yield the messages of each convention that has any."""
+        for convention in self._conventions[fact]:
+            if messages := self._read(convention, fact):
+                yield messages
 
-    @property
-    def convention(self) -> str | None:
-        """The name of the convention that defines the span's kind; None for spans that are no model or tool."""
-        return next((one.name for one in self._conventions if self._read(one, "operation")), None)
-
-    @cached_property
+    @Lazy
     def tokens(self) -> TokenCounts:
         return counts_of(self.span, self._first("input_tokens") or 0, self._first("output_tokens") or 0)
+
+    @property
+    def definitions(self) -> list[Any] | None:
+        definitions: list[Any] | None = self._first("definitions")
+        return definitions
 
     @property
     def served_model(self) -> str | None:
         """The model that answered; the requested model if no other is recorded."""
         return served_model(self.span, self.model)
 
-    @cached_property
+    @Lazy
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""
-        return self._messages("input_messages")
+        return self.read_input()
+
+    def read_input(self) -> Messages | None:
+        """Return the input without keeping it."""
+        return _with_content(self._messages("input_messages"))
 
     @property
     def output_messages(self) -> Messages | None:
         """The output; calls that the model ended with may be recorded by another convention than its words."""
-        messages = self._messages("output_messages")
+        recorded = self._messages("output_messages")
+        messages = _with_content(recorded)
         if not messages or not self.is_chat or any(message.calls for message in messages):
             return messages
         asks = messages[-1].asks or recorded_reason(self.span.attributes)
         if asks is False:
             return messages
-        calls = next(filter(None, map(self._calls, self._conventions)), ())
+        # Conventions before the one that has the words have no content.
+        calls = next(filter(None, map(_calls, recorded)), ())
         if not calls and not asks:
             return messages
         return (*messages[:-1], replace(messages[-1], calls=calls, asks=bool(asks)))
-
-    def _calls(self, convention: Convention) -> tuple[ToolCall, ...]:
-        messages: Messages = self._read(convention, "output_messages") or ()
-        return tuple(call for message in messages for call in message.calls)
 
     @property
     def tool_name(self) -> str | None:
@@ -139,13 +167,27 @@ class Normalised:
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        uses = [use for convention in self._conventions if (use := self._read(convention, "tool"))]
+        uses = [use for convention in self._conventions["tool"] if (use := self._read(convention, "tool"))]
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),
             next((use.arguments for use in uses if use.arguments is not None), None),
             next((use.result for use in uses if use.result is not None), None),
         )
+
+
+def _with_content(recorded: Iterator[Messages]) -> Messages | None:
+    """Return the messages of the first convention in which any of them has content, else those of the first."""
+    empty: Messages | None = None
+    for messages in recorded:
+        if any(message.has_content for message in messages):
+            return messages
+        empty = empty or messages
+    return empty
+
+
+def _calls(messages: Messages) -> tuple[ToolCall, ...]:
+    return tuple(call for message in messages for call in message.calls)
 
 
 __all__ = [

@@ -96,7 +96,10 @@ FinishReason = Literal["stop", "tool_calls", "length", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer. `refusal` is the vendor's text when `finish_reason` is `refused`."""
+    """A model's answer. `refusal` is the vendor's text when `finish_reason` is `refused`.
+
+    `snapshot` is the model that the vendor reports, "" if it reports none.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -105,6 +108,7 @@ class Answer:
     finish_reason: FinishReason = "stop"
     refusal: str | None = None
     vendor_state: VendorState | None = field(default=None, compare=False, repr=False)
+    snapshot: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

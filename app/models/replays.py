@@ -32,6 +32,8 @@ from app.models.queries import changes_row, columns_of, find_row, insert_row, li
 Status = Literal["queued", "running", "passed", "failed", "needs_review", "void", "error", "cancelled"]
 STATUSES = ("queued", "running", "passed", "failed", "needs_review", "void", "error", "cancelled")
 UNFINISHED = ("queued", "running")
+# Replays in which a remembered verdict or a rule decided report nothing.
+REPORTS_READ = 100
 CandidateKind = Literal["draft", "version", "overlay"]
 
 
@@ -104,6 +106,8 @@ replays = new_table(
     # The steps that both a judge and a person decided, and those of them on which they agree.
     Column("judge_reviewed", Integer, nullable=False, server_default="0"),
     Column("judge_agreed", Integer, nullable=False, server_default="0"),
+    # The model that the vendor of the judge reported in the last answer; NULL if no judge was asked.
+    Column("judge_snapshot", exact(200)),
     # The usage of all its calls, including the judge's and those of interrupted attempts.
     *(Column(f"{count}_tokens", Integer, nullable=False, server_default="0") for count in TOKEN_COUNTS),
     Index("ix_replays_prompt_id_id", "prompt_id", "id"),
@@ -239,6 +243,27 @@ def complete_cancelled(connection: Connection, *, replay_id: int, token: str, va
     c = replays.c
     own = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
     return changes_row(connection, own.values(values))
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSnapshot:
+    """The model that a judge's vendor reported, and when a replay with that judge ended."""
+
+    snapshot: str
+    finished_at: datetime
+
+
+def reported_snapshot(connection: Connection, *, prompt_id: int, judge_model_id: int) -> ReportedSnapshot | None:
+    """Return what the vendor of a judge reported last in the newest `REPORTS_READ` replays of a prompt."""
+    c = replays.c
+    asked = select(c.id, c.judge_snapshot, c.finished_at).where(
+        c.prompt_id == prompt_id, c.judge_model_id == judge_model_id
+    )
+    newest = asked.order_by(c.id.desc()).limit(REPORTS_READ).subquery()
+    known = newest.c.judge_snapshot.is_not(None) & newest.c.finished_at.is_not(None)
+    last = select(newest.c.judge_snapshot, newest.c.finished_at).where(known).order_by(newest.c.id.desc()).limit(1)
+    row = connection.execute(last).one_or_none()
+    return ReportedSnapshot(*row) if row else None
 
 
 def put_verdict(connection: Connection, *, before: ReplayRow, values: dict[str, Any]) -> bool:

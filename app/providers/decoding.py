@@ -30,6 +30,8 @@ ANSWER_MAX = 6_000_000
 CALLS_MAX = 1000
 CALL_ID_MAX = 255
 """Characters of a call's id, as in the history of a run. A longer one is replaced."""
+SNAPSHOT_MAX = 200
+"""Characters of the name of a model that are kept."""
 
 Finish = Literal["stop", "length", "refused"]
 
@@ -49,6 +51,7 @@ class AnswerBuilder:
     finish: Finish | None = None
     tokens: Tokens = Tokens()
     vendor_state: VendorState = field(default_factory=dict)
+    snapshot: str = ""
     _characters: int = 0
 
     def add_text(self, text: str) -> list[StreamEvent]:
@@ -88,6 +91,7 @@ class AnswerBuilder:
             finish_reason=reason,
             refusal=refusal if reason == "refused" else None,
             vendor_state=self.vendor_state or None,
+            snapshot=self.snapshot,
         )
         _check_size(answer)
         return answer
@@ -135,6 +139,12 @@ class Decoder(ABC):
     @abstractmethod
     def read_event(self, sent: Any) -> list[StreamEvent]:
         """Read the JSON of an event; return its text as events. Tool calls are whole only when all were read."""
+
+    def read_snapshot(self, sent: Any) -> None:
+        """Read the name of the model in the JSON of an answer that is not streamed."""
+        named = (sent.get("model") or sent.get("modelVersion")) if isinstance(sent, dict) else None
+        if isinstance(named, str):
+            self.answer.snapshot = storable_text(named[:SNAPSHOT_MAX])
 
     def read_done(self) -> None:
         """Note that the vendor ended its stream: an answer without a reason of its end is whole, even an empty one."""

@@ -69,7 +69,9 @@ class VendorModels:
             with closing(self._received(request, wire, streamed=streamed)) as received:
                 for is_event, sent in received:
                     if not is_event:
-                        decoder.read_whole(_read(sent, request))
+                        whole = _read(sent, request)
+                        decoder.read_whole(whole)
+                        decoder.read_snapshot(whole)
                         return _passed_on(decoder.end(), on_event)
                     if (data := _data(sent)) == _LAST:
                         decoder.read_done()

@@ -42,13 +42,15 @@ class JudgeAuditSummary(AnswerSchema):
     """An audit in a list.
 
     `sentence` is the one that experiments have. `stale` is the reason why the audit no longer describes the gate, null
-    while it does. `judgeModelName` is null without a judge, or if the model was removed.
+    while it does. `judgeModelName` is null without a judge, or if the model was removed. `judgeSnapshot` is the model
+    that the judge's vendor reported, null until it has answered.
     """
 
     id = integer(attribute="row.id")
     prompt_id = integer(attribute="row.prompt_id")
     status = choice(*get_args(Status), attribute="row.status")
     judge_model_name = text(attribute="judge", allow_none=True)
+    judge_snapshot = text(attribute="snapshot", allow_none=True)
     sentence = text(allow_none=True)
     stale = text(allow_none=True)
     figures = one(answer_of(AuditFigures), allow_none=True)

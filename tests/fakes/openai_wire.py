@@ -24,7 +24,7 @@ def body(asked: Any, reply: Any) -> dict[str, Any]:
         "id": f"chatcmpl-{asked.id}",
         "object": "chat.completion",
         "created": 1,
-        "model": asked.model,
+        "model": reply.model or asked.model,
         "choices": [choice],
         "usage": _usage(asked, reply),
     }

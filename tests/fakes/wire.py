@@ -20,7 +20,8 @@ class Reply:
     `signature` is Google's for a tool call; `echo_key` puts the caller's key into the failure's message; `cut`
     ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
     it is set, as does all of an answer that is no stream; `hang` never answers; `latency_s` is instead of the server's
-    own. `raw` is sent unchanged, in the place of an answer.
+    own. `model` is the model that an answer of OpenAI's format reports instead of the one that was asked. `raw` is sent
+    unchanged, in the place of an answer.
     """
 
     text: str | None = None
@@ -43,6 +44,7 @@ class Reply:
     hang: bool = False
     latency_s: float | None = None
     per_event_s: float = 0.0
+    model: str | None = None
     raw: bytes | None = None
 
 

@@ -24,6 +24,7 @@ class AuditProgress:
     row: JudgeAuditRow
     verdicts: dict[str, dict[str, Any]]
     failures: list[str] = field(default_factory=list)
+    _snapshot: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _prompt_usd: Decimal = field(init=False)
     _completion_usd: Decimal = field(init=False)
@@ -31,6 +32,10 @@ class AuditProgress:
     def __post_init__(self) -> None:
         self._prompt_usd = Decimal(self.row.prompt_cost_usd)
         self._completion_usd = Decimal(self.row.completion_cost_usd)
+
+    def judged_by(self, snapshot: str) -> None:
+        """Note the model that the vendor of the judge reports."""
+        self._snapshot = snapshot
 
     def add(self, model: LanguageModel, tokens: Tokens) -> None:
         cost = cost_of(model, tokens)
@@ -49,8 +54,10 @@ class AuditProgress:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the audit that a heartbeat writes, so that another worker continues from here."""
+        reported = {"basis": {**self.row.basis, "snapshot": self._snapshot}} if self._snapshot else {}
         with self._lock:
             return {
+                **reported,
                 "verdicts": dict(self.verdicts),
                 "done": len(self.verdicts),
                 "prompt_cost_usd": float(self._prompt_usd),

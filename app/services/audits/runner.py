@@ -195,6 +195,7 @@ class JudgeAuditRunner:
             limit,
             self.call_timeout_s,
             prepared.row.organization_id,
+            progress.judged_by,
         )
         return metered.as_judge()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 from sqlalchemy import Connection
 
 from app.audit.figures import AuditFigures, ProbeOutcome, noticed
@@ -16,7 +16,7 @@ from app.audit.staleness import AuditBasis, stale_reason
 from app.database.transactions import Database
 from app.errors import Conflict, Invalid, require
 from app.models import cases as test_cases
-from app.models import judge_audits
+from app.models import judge_audits, replays
 from app.models.case_snapshots import snapshot_fingerprint
 from app.models.judge_audits import JudgeAuditRow
 from app.models.language_models import LanguageModel
@@ -53,6 +53,11 @@ class JudgeAuditView:
     @property
     def figures(self) -> AuditFigures | None:
         return convert(self.row.figures, AuditFigures) if self.row.figures else None
+
+    @property
+    def snapshot(self) -> str | None:
+        """The model that the vendor of the judge reported."""
+        return convert(self.row.basis, AuditBasis).snapshot or None
 
     @property
     def sentence(self) -> str | None:
@@ -119,10 +124,7 @@ class JudgeAuditService:
         """Return the audit that describes the gate now: an earlier one that is not stale, else a new one."""
         head = candidate.head
         known = judge_audits.latest_audit(connection, prompt_id=head.id, judge_model_id=judge.id if judge else None)
-        if (
-            known
-            and stale_reason(convert(known.basis, AuditBasis), _basis(judge, _fingerprints(connection, head))) is None
-        ):
+        if known and _stale(connection, known, judge, _fingerprints(connection, head)) is None:
             return known.id
         most = COST_MAX if max_cost is None else min(max_cost, COST_MAX)
         return self._add(connection, candidate, cases, judge, {"probes": PROBES, "max_cost": most, "seed": _seed(head)})
@@ -166,7 +168,7 @@ class JudgeAuditService:
     ) -> JudgeAuditView:
         """Return an audit as callers see it; `fingerprints` are those of the prompt's present test cases."""
         judge = self.preparation.judge_model(connection, row)
-        stale = stale_reason(convert(row.basis, AuditBasis), _basis(judge, fingerprints))
+        stale = _stale(connection, row, judge, fingerprints)
         return JudgeAuditView(row, judge.name if judge else None, stale, outcomes)
 
     def _add(
@@ -190,6 +192,18 @@ class JudgeAuditService:
             created_at=self.now(),
             **columns,
         )
+
+
+def _stale(
+    connection: Connection, row: JudgeAuditRow, judge: LanguageModel | None, fingerprints: dict[str, str]
+) -> str | None:
+    """Return why an audit is stale; `fingerprints` are those of the prompt's present test cases."""
+    present, reported = _basis(judge, fingerprints), None
+    if judge and row.finished_at:
+        reported = replays.reported_snapshot(connection, prompt_id=row.prompt_id, judge_model_id=judge.id)
+    if reported and row.finished_at and reported.finished_at > row.finished_at:
+        present = structs.replace(present, snapshot=reported.snapshot)
+    return stale_reason(convert(row.basis, AuditBasis), present)
 
 
 def _fingerprints(connection: Connection, head: PromptHead) -> dict[str, str]:

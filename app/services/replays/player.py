@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -157,7 +157,8 @@ class ReplayPlayer:
     ) -> JudgePort | None:
         if model is None:
             return None
-        return self._metered(organization_id, model, {"temperature": 0}, progress, budget).as_judge()
+        metered = self._metered(organization_id, model, {"temperature": 0}, progress, budget)
+        return replace(metered, reported=progress.judged_by).as_judge()
 
     def _metered(
         self, organization_id: int, model: LanguageModel, config: dict[str, Any], progress: Progress, budget: Budget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
@@ -45,6 +45,11 @@ class Progress:
         self._tokens = Tokens(**{name: getattr(before, f"{name}_tokens") for name in TOKEN_COUNTS})
         self._prompt_usd = Decimal(before.prompt_cost_usd)
         self._completion_usd = Decimal(before.completion_cost_usd)
+        self._judge_snapshot: str | None = None
+
+    def judged_by(self, snapshot: str) -> None:
+        """Note the model that the vendor of the judge reports."""
+        self._judge_snapshot = snapshot
 
     def note(self, done: int, _total: int, _turn: TurnResult | None) -> None:
         self._done = done
@@ -61,7 +66,7 @@ class Progress:
         with self._lock:
             tokens = {f"{name}_tokens": min(getattr(self._tokens, name), TOKENS_MAX) for name in TOKEN_COUNTS}
             costs = {"prompt_cost_usd": float(self._prompt_usd), "completion_cost_usd": float(self._completion_usd)}
-            return {"done": self._done, **tokens, **costs}
+            return {"done": self._done, "judge_snapshot": self._judge_snapshot, **tokens, **costs}
 
 
 class Meter(Protocol):
@@ -70,11 +75,16 @@ class Meter(Protocol):
     def add(self, model: LanguageModel, tokens: Tokens) -> None: ...
 
 
+def _ignore(_snapshot: str) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class MeteredModel:
     """The engine's `ModelPort` on top of the providers.
 
-    `config` is a prompt's configuration; its tools are replaced by the engine's.
+    `config` is a prompt's configuration; its tools are replaced by the engine's. `reported` is called with the model
+    that the vendor reports.
     """
 
     model: LanguageModel
@@ -85,6 +95,7 @@ class MeteredModel:
     budget: Budget
     timeout_s: float
     organization_id: int
+    reported: Callable[[str], None] = _ignore
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """Call the model; a request that the model rejects raises `ProviderError`, like a failure of its provider."""
@@ -119,6 +130,8 @@ class MeteredModel:
             with self.budget.call(partial(most_cost, self.model, request)):
                 answer = self.providers.complete(request)
                 self.progress.add(self.model, answer.tokens)
+                if answer.snapshot:
+                    self.reported(answer.snapshot)
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
         return answer

@@ -51,6 +51,7 @@ class Asking(NamedTuple):
     vendor: str
     providers: Providers
     counted: Counted
+    reported: list[str]
 
     def judge(self) -> StepJudgement:
         language_model = LanguageModel(
@@ -58,7 +59,15 @@ class Asking(NamedTuple):
         )
         keys: Any = Keys(self.upstream.base_url(self.vendor))
         model = MeteredModel(
-            language_model, {"temperature": 0}, self.providers, keys, self.counted, Unlimited(), 60.0, 0
+            language_model,
+            {"temperature": 0},
+            self.providers,
+            keys,
+            self.counted,
+            Unlimited(),
+            60.0,
+            0,
+            self.reported.append,
         )
         (judgement,) = model.as_judge().judge_turn(TURN).steps
         return judgement
@@ -66,7 +75,7 @@ class Asking(NamedTuple):
 
 @pytest.fixture
 def asking(upstream: Upstream, vendor: str, providers: Providers) -> Asking:
-    return Asking(upstream, vendor, providers, Counted())
+    return Asking(upstream, vendor, providers, Counted(), [])
 
 
 def schema_of(body: dict[str, Any]) -> Any:
@@ -90,6 +99,14 @@ def test_the_judge_is_held_to_its_schema_by_each_vendor_that_has_one(asking: Ask
         assert schema_of(body) == SCHEMA
     if asking.vendor in {"OPENAI", "CUSTOM_OPENAI_COMPATIBLE"}:
         assert body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_the_model_that_each_vendor_reports_is_known(asking: Asking) -> None:
+    asking.upstream.script(Reply(text=FAILED))
+
+    asking.judge()
+
+    assert asking.reported == [MODELS[asking.vendor]]
 
 
 @pytest.mark.parametrize("status", [400, 422])

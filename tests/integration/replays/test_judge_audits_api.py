@@ -18,7 +18,7 @@ from app.services.replays import ports
 from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.integration.replays.recording import make_case, prompt, record
+from tests.integration.replays.recording import make_case, prompt, record, replayed
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_world
@@ -59,10 +59,15 @@ def ended(world: World, path: str) -> dict[str, Any]:
     return audit
 
 
+def first_case(world: World, prompt_id: int) -> int:
+    """Return the id of the oldest test case of a prompt."""
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
+    return min(entry["id"] for entry in listed)
+
+
 def copy_first(world: World, prompt_id: int, name: str) -> int:
     """Copy the oldest test case of a prompt, and return its id."""
-    listed = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"]
-    first: int = min(entry["id"] for entry in listed)
+    first = first_case(world, prompt_id)
     copied = world.post(f"/api/v1/test-cases/{first}/copy", json={"name": name})
     assert copied.status_code == 201, copied.text
     return first
@@ -127,6 +132,34 @@ def test_an_audit_is_stale_once_its_test_cases_changed(world: World, prompt_id: 
     world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Who?", "expectedAnswer": "Me."})
 
     assert world.get(path).json["stale"] == "1 of 2 test cases have changed"
+
+
+def test_an_audit_names_the_snapshot_of_the_judge_and_is_stale_once_the_vendor_reports_another(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    def report(snapshot: str) -> None:
+        of_steps = judging(is_short)
+        upstream.choose = lambda body: replace(
+            of_steps(body) if is_question(body) else Reply(text=f"Leave is {snapshot}."), model=snapshot
+        )
+
+    report("gpt-4o-mini-2024-07-18")
+    path = start(world, prompt_id, probes=2)
+    before = ended(world, path)
+    replayed(world, first_case(world, prompt_id))
+    same = world.get(path).json
+
+    report("gpt-4o-mini-2026-01-01")
+    replayed(world, first_case(world, prompt_id), judgeModelName="gpt-4o-mini")
+    stale = world.get(path).json
+    later = ended(world, start(world, prompt_id, probes=2))
+
+    assert (before["judgeModelName"], before["judgeSnapshot"]) == ("gpt-4o-mini", "gpt-4o-mini-2024-07-18")
+    assert (before["stale"], same["stale"]) == (None, None)
+    assert stale["stale"] == "the vendor reported gpt-4o-mini-2024-07-18 and reports gpt-4o-mini-2026-01-01 now"
+    assert (later["judgeSnapshot"], later["stale"]) == ("gpt-4o-mini-2026-01-01", None)
+    listed = world.get(f"/api/v1/prompts/{prompt_id}/judge-audits").json["judgeAudits"]
+    assert [audit["stale"] for audit in listed] == [None, stale["stale"]]
 
 
 def test_checks_without_a_judge_are_audited_too(world: World, upstream: Upstream) -> None:

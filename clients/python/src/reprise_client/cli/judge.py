@@ -87,6 +87,8 @@ def exit_code(audit: dict[str, Any], min_caught: float) -> int:
 def report(audit: dict[str, Any]) -> Iterator[str]:
     """Yield the lines about an audit: the sentence, the figures by kind, and the probes that got a wrong verdict."""
     yield audit["sentence"] or audit["status"]
+    if snapshot := audit.get("judgeSnapshot"):
+        yield f"The judge is {audit['judgeModelName']}; its vendor reported {snapshot}."
     if figures := audit["figures"]:
         harmless = figures["harmless"]
         yield f"Accepted {harmless['right']} of {harmless['probes']} harmless changes. It cost {usd(audit['cost'])}."

@@ -19,7 +19,7 @@ help: ## List the targets
 
 setup: $(VENV)/test.stamp ## Make the virtual environment, with everything for run, test and check
 
-run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) ## Serve on PORT; embedded, or on DATABASE_URL and REDIS_URL
+run: $(VENV)/base.stamp $(if $(DATABASE_URL),$(VENV)/mysql.stamp) $(if $(REPRISE_OPENID_ISSUER),$(VENV)/openid.stamp) ## Serve on PORT; embedded, or on DATABASE_URL and REDIS_URL
 	@exec $(BIN)/reprise serve
 
 test: $(VENV)/test.stamp test-mysql test-js ## Run all tests; ARGS="-k name" to choose, REQUIRE_SERVICES=1 to fail where a server is missing
@@ -81,7 +81,7 @@ build/clients/bin/python:
 
 # Not a part of check, because it queries the database of advisories: check must have the same result tomorrow, and offline.
 audit: build/audit/bin/pip-audit ## Look for known vulnerabilities in all that is pinned; needs the internet
-	build/audit/bin/pip-audit --no-deps --disable-pip $(foreach file,installers build mysql test,--requirement requirements/$(file).txt) $(ARGS)
+	build/audit/bin/pip-audit --no-deps --disable-pip $(foreach file,installers build mysql openid test,--requirement requirements/$(file).txt) $(ARGS)
 
 build/audit/bin/pip-audit:
 	$(PYTHON) -m venv build/audit
@@ -113,6 +113,7 @@ lock: build/lock/bin/pip-compile clients ## Pin the ranges of setup.py again; PY
 	$(COMPILE) --output-file requirements/build.txt --allow-unsafe --only-build-deps --build-deps-for editable
 	$(COMPILE) --output-file requirements/base.txt
 	$(COMPILE) --output-file requirements/mysql.txt --extra mysql --constraint requirements/base.txt
+	$(COMPILE) --output-file requirements/openid.txt --extra openid --constraint requirements/base.txt
 	$(COMPILE) --output-file requirements/test.txt --extra test --constraint requirements/base.txt
 
 COMPILE = CUSTOM_COMPILE_COMMAND="make lock" build/lock/bin/pip-compile setup.py --quiet --strip-extras \

@@ -55,11 +55,14 @@ setup(
     extras_require={
         # No wheels: needs a compiler, pkg-config and the MySQL or MariaDB headers.
         "mysql": ["mysqlclient>=2.2.7,<3"],
+        # Checks the tokens of an OpenID provider.
+        "openid": ["joserfc>=1.8,<2"],
         "test": [
             # Brings axe-core along.
             "axe-playwright-python>=0.1.8,<0.2",
             "hypothesis>=6.150,<7",
             "import-linter>=2.9,<3",
+            "joserfc>=1.8,<2",
             "jsonschema>=4.25,<5",
             # Of the range that schemathesis takes.
             "jsonschema-rs>=0.60,<0.61",

@@ -46,6 +46,14 @@ def networks(text: str) -> str:
     return text
 
 
+def group_roles(text: str) -> str:
+    for entry in filter(None, map(str.strip, text.split(","))):
+        group, _, role = entry.rpartition("=")
+        if not group.strip() or role.strip() not in ("viewer", "member", "admin"):
+            raise ValueError(f"{entry!r} is not like group=viewer, group=member or group=admin")
+    return text
+
+
 def path(text: str) -> Path:
     return Path(text).expanduser().resolve()
 

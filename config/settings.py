@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from config import servers
 from config.environment import (
     SettingsError,
+    group_roles,
     natural,
     networks,
     one_of,
@@ -76,6 +79,33 @@ class Settings:
         "",
         "Encrypts stored vendor credentials and unfinished work of projects that mask; embedded mode makes one",
         secret=True,
+    )
+    openid_issuer: str = setting(
+        "REPRISE_OPENID_ISSUER",
+        "",
+        "Address of an OpenID provider with which people sign in, as its metadata names it; empty: none",
+    )
+    openid_client_id: str = setting("REPRISE_OPENID_CLIENT_ID", "", "Name of this instance at the OpenID provider")
+    openid_client_secret: str = setting(
+        "REPRISE_OPENID_CLIENT_SECRET", "", "Secret of this instance at the OpenID provider", secret=True
+    )
+    openid_name: str = setting(
+        "REPRISE_OPENID_NAME", "single sign-on", "The OpenID provider's name on the sign-in page"
+    )
+    openid_scopes: str = setting("REPRISE_OPENID_SCOPES", "openid email profile", "Scopes asked of the OpenID provider")
+    openid_groups: str = setting("REPRISE_OPENID_GROUPS", "groups", "Claim of the OpenID provider that lists groups")
+    openid_roles: str = setting(
+        "REPRISE_OPENID_ROLES",
+        "",
+        "Roles of the OpenID provider's groups, as group=admin,group=member,*=viewer, where * is everybody; empty: "
+        "only members sign in",
+        group_roles,
+    )
+    openid_trust_email: str = setting(
+        "REPRISE_OPENID_TRUST_EMAIL",
+        "off",
+        "Whether e-mails of the OpenID provider count as verified without its word, on or off",
+        one_of("on", "off"),
     )
     metrics_token: str = setting(
         "REPRISE_METRICS_TOKEN", "", "Bearer token of GET /metrics; empty: the path does not exist", secret=True
@@ -240,9 +270,23 @@ class Settings:
         if bool(loaded.database_url) != bool(loaded.redis_url):
             missing = "REDIS_URL" if loaded.database_url else "DATABASE_URL"
             raise SettingsError(f"{missing}: DATABASE_URL and REDIS_URL go together; set both, or neither")
+        loaded._check_openid()
         if loaded.database_url.startswith("mysql"):
             _load_mysql_driver()
         return loaded
+
+    def _check_openid(self) -> None:
+        """Raise `SettingsError` if people could not sign in at the OpenID provider."""
+        if not self.openid_issuer:
+            return
+        if urlsplit(self.openid_issuer).scheme not in ("http", "https"):
+            raise SettingsError("REPRISE_OPENID_ISSUER: must begin with https:// or http://")
+        if not self.openid_client_id:
+            raise SettingsError("REPRISE_OPENID_CLIENT_ID: set it together with REPRISE_OPENID_ISSUER")
+        if not self.public_url:
+            raise SettingsError("REPRISE_PUBLIC_URL: the OpenID provider sends people back to it; set it, too")
+        if find_spec("joserfc") is None:
+            raise SettingsError("REPRISE_OPENID_ISSUER: needs a library: pip install -r requirements/openid.txt")
 
     @classmethod
     def load_or_exit(cls) -> Settings:

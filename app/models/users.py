@@ -114,3 +114,18 @@ def remember_origins(
     newest = select(_known.id).where(ours).order_by(_known.used_at.desc(), _known.id.desc()).limit(most)
     connection.execute(delete(known_origins).where(ours, _known.id.not_in(list(connection.scalars(newest)))))
     connection.execute(delete(known_origins).where(_known.used_at <= since))
+
+
+# People as OpenID providers know them. The digest is of the provider's address and its name for the person.
+identities = new_table(
+    "identities",
+    reference("user_id", "users"),
+    Column("digest", binary(32), nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    UniqueConstraint("digest"),
+)
+
+
+def find_identity(connection: Connection, digest: bytes) -> int | None:
+    """Return the id of the user who a provider knows by that digest."""
+    return connection.scalar(select(identities.c.user_id).where(identities.c.digest == digest))

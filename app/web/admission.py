@@ -16,7 +16,7 @@ from app.redis_store.rate import RateLimiter
 from app.services.accounts.projects import ProjectService
 from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import SignInService, Viewer
-from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, read_flash
+from app.web.cookies import DEVICE_COOKIE, FORM_COOKIE, ONCE_COOKIE, OPENID_COOKIE, SESSION_COOKIE, Cookies, read_flash
 from app.web.forms import Form, check_csrf, csrf_token, read_form
 from app.web.page import Page
 from app.web.visit import Visit
@@ -69,6 +69,7 @@ class Admission:
             # A form's answer can be a preview, and the viewer would miss messages in it. The next page shows them.
             flash=read_flash(req) if req.method == "GET" else None,
             once=req.cookies.get(ONCE_COOKIE, ""),
+            attempt=req.cookies.get(OPENID_COOKIE, ""),
         )
         req.context.visit = visit
         if isinstance(access, ByRole):

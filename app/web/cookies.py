@@ -19,6 +19,8 @@ FORM_COOKIE = "reprise_form"
 FLASH_COOKIE = "reprise_flash"
 # A new secret, such as an API key. Only the page that shows it receives the cookie.
 ONCE_COOKIE = "reprise_once"
+# The secrets of a sign-in at an OpenID provider, until the person is sent back.
+OPENID_COOKIE, OPENID_PATH = "reprise_openid", "/sign-in/openid"
 FLASH_LENGTH = 1000
 # Seconds; None: until the browser is closed. Failed tries of a device that has signed in are counted separately.
 LIFETIMES = {
@@ -27,6 +29,7 @@ LIFETIMES = {
     FORM_COOKIE: None,
     FLASH_COOKIE: 60,
     ONCE_COOKIE: 60,
+    OPENID_COOKIE: 600,
 }
 
 

@@ -16,7 +16,16 @@ from app.http.errors import status_of
 from app.models.organizations import Role
 from app.models.prompts import PromptHead
 from app.services.accounts.sign_ins import StartedSession
-from app.web.cookies import DEVICE_COOKIE, FLASH_COOKIE, ONCE_COOKIE, SESSION_COOKIE, Cookies, Flash
+from app.web.cookies import (
+    DEVICE_COOKIE,
+    FLASH_COOKIE,
+    ONCE_COOKIE,
+    OPENID_COOKIE,
+    OPENID_PATH,
+    SESSION_COOKIE,
+    Cookies,
+    Flash,
+)
 from app.web.visit import Visit
 from app.web.zones import shown_in
 from app.wiring.container import Container
@@ -50,7 +59,8 @@ class Redirect:
     """An answer to a form that redirects to `path`, where `flash` is shown.
 
     `once` is a new secret that the page at `path` shows once; a reload does not make another one. That page must set
-    `shows_once`. `started` is a new session of this browser; `ended` ends the present session.
+    `shows_once`. `started` is a new session of this browser; `ended` ends the present session. `attempt` is a
+    sign-in at an OpenID provider, for the browser to keep; `path` is then the provider's address.
     """
 
     path: str
@@ -58,6 +68,7 @@ class Redirect:
     started: StartedSession | None = None
     ended: bool = False
     once: str = ""
+    attempt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +179,8 @@ class Page:
             cookies.remove(resp, SESSION_COOKIE)
         if reply.once:
             cookies.put(req, resp, ONCE_COOKIE, reply.once, path=reply.path)
+        if reply.attempt:
+            cookies.put(req, resp, OPENID_COOKIE, reply.attempt, path=OPENID_PATH)
         if reply.flash:
             cookies.put_flash(req, resp, reply.flash if isinstance(reply.flash, Flash) else Flash(reply.flash))
         resp.status = falcon.HTTP_303

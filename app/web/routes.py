@@ -7,7 +7,7 @@ from jinja2 import Environment
 from app.http.route_table import RoutedApp
 from app.web.admission import Admission
 from app.web.assets import Assets
-from app.web.cookies import Cookies
+from app.web.cookies import OPENID_PATH, Cookies
 from app.web.errors import PageAnswers
 from app.web.page import Page, Site
 from app.web.views import (
@@ -54,6 +54,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     ("/", home.Home),
     ("/sign-in", sign_in.SignIn),
     ("/sign-in/link", sign_in.SignInLink),
+    (OPENID_PATH, sign_in.OpenIdSignIn),
+    (f"{OPENID_PATH}/return", sign_in.OpenIdReturn),
     ("/sign-out", sign_in.SignOut),
     ("/join/{token}", sign_in.Join),
     ("/account", sign_in.Account),

@@ -24,8 +24,8 @@ class Visit:
     `csrf` is the token that forms must contain. `zone` is the time zone of the browser. `viewer` is None without a
     sign-in. `project` is the project in the address; on pages without one it is the viewer's first project, or None.
     Admins of the organization `operators` operate the instance. `query` has the last value of each field. `session`
-    is the browser's session token. `once` is a secret that the previous form made. `problem` is the reason why a sent
-    form is shown again.
+    is the browser's session token. `once` is a secret that the previous form made. `attempt` is the browser's sign-in
+    at an OpenID provider. `problem` is the reason why a sent form is shown again.
     """
 
     csrf: str
@@ -40,6 +40,7 @@ class Visit:
     operators: int | None = None
     flash: Flash | None = None
     once: str = ""
+    attempt: str = ""
     form: Form = field(default_factory=lambda: Form({}))
     problem: ServiceError | None = None
 

@@ -19,6 +19,7 @@ from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import as_they_are, compress_all
 from app.models.span_bodies import as_sent, by_turn
+from app.network.openid import OpenIdProvider
 from app.network.proxies import parse_networks
 from app.prices.book import PriceList
 from app.providers.catalogue import Catalogue
@@ -31,6 +32,7 @@ from app.redis_store.epochs import Epochs
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.rate import TryLimiter
 from app.services.accounts.keys import KeyService
+from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.services.accounts.passwords import TryLimits
 from app.services.accounts.projects import AuditService, Owners, ProjectService
 from app.services.accounts.service import AccountService
@@ -186,6 +188,7 @@ class Services:
     sessions: SessionService
     setup: SetupService
     sign_ins: SignInService
+    openid: OpenIdSignIns
     test_cases: TestCaseService
     turn_settler: TurnSettler
     usage: UsageService
@@ -242,7 +245,25 @@ def _add_accounts(parts: ServiceParts, backends: Backends) -> None:
         account=TryLimiter(client, TRIES_OF_ACCOUNT),
     )
     parts.make(KnownOrigins, secret_key=secret_key)
+    parts.make(OpenIdSettings, **_openid(backends.settings))
     parts.make(CredentialService, secret_key=secret_key, from_settings=backends.settings.vendor_credentials)
+
+
+def _openid(settings: Settings) -> dict[str, Any]:
+    provider = OpenIdProvider(
+        issuer=settings.openid_issuer,
+        client_id=settings.openid_client_id,
+        client_secret=settings.openid_client_secret,
+        redirect_uri=f"{settings.public_url.rstrip('/')}/sign-in/openid/return",
+        scopes=settings.openid_scopes,
+        groups_claim=settings.openid_groups,
+    )
+    return {
+        "provider": provider if settings.openid_issuer else None,
+        "name": settings.openid_name,
+        "roles": roles_of(settings.openid_roles),
+        "trust_email": settings.openid_trust_email == "on",
+    }
 
 
 def _add_data(parts: ServiceParts, backends: Backends) -> None:

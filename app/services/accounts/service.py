@@ -57,7 +57,7 @@ class AccountService:
                 return False
         hashed = self.passwords.hash(password)
         with self.database.write() as connection:
-            user_id = self._add_user(connection, email, name, hashed)
+            user_id = self.add_user(connection, email, name, hashed)
             self._join(connection, organization_id, user_id, email, Role.ADMIN)
             self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=Role.ADMIN)
         return True
@@ -164,7 +164,7 @@ class AccountService:
         # Locked so that other changes of members and invitations wait.
         organizations.lock_organization(connection, self._open(connection, token).organization_id)
         invitation = self._open(connection, token)
-        user_id = known.id if known else self._add_user(connection, invitation.email, new.name, hashed)
+        user_id = known.id if known else self.add_user(connection, invitation.email, new.name, hashed)
         if not organizations.accept_invitation(connection, invitation_id=invitation.id, user_id=user_id):
             raise NotFound("This invitation has been used.")
         if invitation.organization_id not in organizations.roles_of(connection, user_id=user_id):
@@ -184,12 +184,26 @@ class AccountService:
             raise Invalid(f"name: Use 1 to {NAME_MAX} characters.")
         return self.passwords.hash(new.password)
 
-    def _add_user(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+    def add_user(self, connection: Connection, email: str, name: str, hashed: str) -> int:
+        """Create a user in the caller's transaction; raises `Conflict` if another one was created meanwhile."""
         try:
             values = {"email": email, "name": name, "password_hash": hashed, "created_at": self.now()}
             return insert_row(connection, users.users, **values)
         except IntegrityError as error:
             raise Conflict("An account with this e-mail was created a moment ago: send the form again.") from error
+
+    def assign_role(self, connection: Connection, *, organization_id: int, user_id: int, role: Role) -> None:
+        """Make a user a member with that role, in the caller's transaction. The only admin stays admin."""
+        organizations.lock_organization(connection, organization_id)
+        members = organizations.list_members(connection, organization_id=organization_id)
+        roles, email = {member.user_id: member.role for member in members}, self._email(connection, user_id)
+        key = {"organization_id": organization_id, "user_id": user_id}
+        if (old := roles.get(user_id)) is None:
+            self._join(connection, organization_id, user_id, email, role)
+            self._note(connection, organization_id, SYSTEM, Action.MEMBER_JOINED, email, role=role)
+        elif old is not role and (role is Role.ADMIN or [*roles.values()].count(Role.ADMIN) > (old is Role.ADMIN)):
+            update_rows(connection, organizations.memberships, key, role=role)
+            self._note(connection, organization_id, SYSTEM, Action.MEMBER_ROLE_CHANGED, email, old=old, new=role)
 
     def _open(self, connection: Connection, token: str) -> Invitation:
         invitation = organizations.find_invitation(connection, digest=digest(token), now=self.now())

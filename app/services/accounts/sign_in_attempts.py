@@ -106,7 +106,7 @@ log = structlog.get_logger(__name__)
 FLUSH_S = 0.5
 WINDOW = timedelta(minutes=1)
 Failure = Literal["wrong", "refused"]
-Way = Literal["password", "link", "invitation", "new password"]
+Way = Literal["password", "link", "invitation", "new password", "OpenID Connect"]
 
 
 @dataclass(slots=True)

@@ -80,9 +80,11 @@ class SignInService:
 
         return self._started(user.id, origin, "password", keep)
 
-    def start(self, user_id: int, origin: SignInOrigin, *, way: Way, replaced: str = "") -> StartedSession:
+    def start(
+        self, user_id: int, origin: SignInOrigin, *, way: Way, replaced: str = "", lasts: timedelta = SESSION
+    ) -> StartedSession:
         """Begin a session for a user who was authenticated in another way."""
-        return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced))
+        return self._started(user_id, origin, way, lambda connection: self._replace(connection, replaced), lasts)
 
     @retried
     def make_link(self, *, email: str, resets: bool = False) -> str:
@@ -161,7 +163,12 @@ class SignInService:
         return self._started(user.id, origin, "new password", change)
 
     def _started(
-        self, user_id: int, origin: SignInOrigin, way: Way, before: Callable[[Connection], None]
+        self,
+        user_id: int,
+        origin: SignInOrigin,
+        way: Way,
+        before: Callable[[Connection], None],
+        lasts: timedelta = SESSION,
     ) -> StartedSession:
         """Begin a session, and apply the change `before` it in the same transaction."""
         token, origin, now = new_token(), origin.with_device(), self.now()
@@ -169,7 +176,7 @@ class SignInService:
         def begin(connection: Connection) -> None:
             before(connection)
             users.remove_expired_sign_ins(connection, now=earlier_now(connection, now))
-            _add(connection, user_id, "session", token, now, now + SESSION)
+            _add(connection, user_id, "session", token, now, now + lasts)
             if user := users.find_user(connection, user_id):
                 self.origins.remember(connection, user_id=user_id, email=user.email, origin=origin)
 

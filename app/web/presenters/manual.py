@@ -28,7 +28,7 @@ _GROUPS = {
     "Tests": ["replays", "experiments"],
     "Traces": ["search", "insight", "webhooks"],
     "Run Reprise": ["deploy", "configuration", "capacity", "operations", "metrics", "reliability", "performance"],
-    "Data and access": ["organization", "data", "data-flows", "security"],
+    "Data and access": ["organization", "sign-in", "data", "data-flows", "security"],
     "How it is made": ["overview", "design"],
 }
 _FOLDERS = {"Connect": "connect", "The contract": "reference"}

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from app.errors import Invalid, RateLimited, Unauthorized
+import base64
+import hmac
+import json
+from dataclasses import dataclass
+
+from app.errors import Conflict, Invalid, RateLimited, Unauthorized, Unavailable
 from app.http.access import BySession, Public
+from app.network.openid import Attempt
 from app.services.accounts.service import NewUser
 from app.web.cookies import Flash
 from app.web.page import Page, Redirect, Reply, show
@@ -16,7 +22,9 @@ class SignIn(Page):
 
     def get(self, visit: Visit) -> Reply:
         path = safe_path(visit.sent.text("next", visit.query.get("next", "/")))
-        return Redirect(path) if visit.viewer and not visit.problem else show("sign_in.html", next=path)
+        if visit.viewer and not visit.problem:
+            return Redirect(path)
+        return show("sign_in.html", next=path, provider=self.services.openid.name)
 
     def post(self, visit: Visit) -> Reply:
         form = visit.form
@@ -24,6 +32,62 @@ class SignIn(Page):
             email=form.text("email"), password=form.text("password"), origin=visit.origin, replaced=visit.session
         )
         return Redirect(safe_path(form.text("next", "/")), started=started)
+
+
+class OpenIdSignIn(Page):
+    """Sends the person to the OpenID provider."""
+
+    access = Public({"GET"})
+
+    def get(self, visit: Visit) -> Reply:
+        try:
+            attempt, address = self.services.openid.begin()
+        except Unavailable as error:
+            return Redirect("/sign-in", Flash(str(error), "problem"))
+        kept = PendingSignIn(attempt, safe_path(visit.query.get("next", "/")))
+        return Redirect(address, attempt=kept.packed)
+
+
+class OpenIdReturn(Page):
+    """The provider sends the person here, with a code or the reason of a refusal (RFC 6749, section 4.1.2)."""
+
+    access = Public({"GET"})
+
+    def get(self, visit: Visit) -> Reply:
+        query, kept = visit.query, PendingSignIn.unpacked(visit.attempt)
+        try:
+            if not kept or not hmac.compare_digest(kept.attempt.state.encode(), query.get("state", "").encode()):
+                raise Unauthorized("This sign-in was begun in another browser, or too long ago. Try again.")
+            if "code" not in query:
+                reason = query.get("error_description") or query.get("error") or "no reason was given"
+                raise Unauthorized(f"The provider refused: {reason[:200]}")
+            started = self.services.openid.finish(query["code"], kept.attempt, visit.origin, replaced=visit.session)
+        except (Unauthorized, Unavailable, Invalid, Conflict) as error:
+            return Redirect("/sign-in", Flash(str(error), "problem"))
+        return Redirect(kept.next, started=started)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSignIn:
+    """What the browser keeps until the provider sends it back. `next` is the path that was asked for."""
+
+    attempt: Attempt
+    next: str
+
+    @property
+    def packed(self) -> str:
+        fields = [self.attempt.state, self.attempt.nonce, self.attempt.verifier, self.next]
+        return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
+
+    @classmethod
+    def unpacked(cls, packed: str) -> PendingSignIn | None:
+        """Return the content of a cookie; None if it can't be read."""
+        try:
+            fields = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
+            state, nonce, verifier, path = map(str, fields)
+        except (ValueError, TypeError):
+            return None
+        return cls(Attempt(state, nonce, verifier), safe_path(path))
 
 
 class SignInLink(Page):

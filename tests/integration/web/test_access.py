@@ -158,7 +158,7 @@ def test_a_malformed_form_is_refused_with_a_page(world: World, admin: Browser, b
 
 
 def test_only_the_ways_in_and_out_are_public() -> None:
-    public = {"/sign-in", "/sign-in/link", "/sign-out", "/join/{token}"}
+    public = {"/sign-in", "/sign-in/link", "/sign-in/openid", "/sign-in/openid/return", "/sign-out", "/join/{token}"}
 
     assert {path for path, page in ROUTES if isinstance(page.access, Public)} == public
 

@@ -1,0 +1,205 @@
+"""Signs people in at an OpenID provider, by its authorization code flow with PKCE.
+
+Sources: OpenID Connect Core 1.0 and Discovery 1.0, RFC 6749 and 7636. Tokens are checked by joserfc, which is installed
+with the extra `openid`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from app.errors import Unauthorized, Unavailable
+
+TIMEOUT_S = 10.0
+METADATA_S = 3600.0
+KEYS_S = 60.0
+"""How long metadata is kept; how long keys are, before an unknown key has them read again."""
+LEEWAY_S = 60
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
+"""Signatures with public keys only: one with the client's secret, or none, is never accepted."""
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A person as the provider knows them; `groups` is empty if the provider names none."""
+
+    issuer: str
+    subject: str
+    email: str
+    email_verified: bool
+    name: str
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The secrets of one sign-in, which the browser keeps until it comes back."""
+
+    state: str
+    nonce: str
+    verifier: str
+
+    @property
+    def challenge(self) -> str:
+        digest = hashlib.sha256(self.verifier.encode()).digest()
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+@dataclass(slots=True)
+class OpenIdProvider:
+    """A provider and this instance's client there. All methods raise `Unavailable` if the provider does not answer."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    redirect_uri: str
+    scopes: str = "openid email profile"
+    groups_claim: str = "groups"
+    monotonic: Callable[[], float] = time.monotonic
+    transport: httpx.BaseTransport | None = None
+    _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
+    _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
+
+    def authorization_url(self, attempt: Attempt) -> str:
+        """Return the address at the provider where the person signs in."""
+        address: str = self._described()["authorization_endpoint"]
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": self.scopes,
+            "state": attempt.state,
+            "nonce": attempt.nonce,
+            "code_challenge": attempt.challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+
+    def identity(self, code: str, attempt: Attempt) -> Identity:
+        """Return who signed in, given the code that the provider sent; `Unauthorized` if the code or token is bad."""
+        described = self._described()
+        tokens = self._exchanged(described, code, attempt)
+        claims = self._checked(described, str(tokens.get("id_token", "")), attempt.nonce)
+        if not isinstance(claims.get("email"), str) or self.groups_claim not in claims:
+            claims = self._user_info(described, str(tokens.get("access_token", "")), claims) | claims
+        groups = claims.get(self.groups_claim)
+        listed = groups if isinstance(groups, list) else [groups]
+        email = claims.get("email")
+        return Identity(
+            issuer=self.issuer,
+            subject=claims["sub"],
+            email=email if isinstance(email, str) else "",
+            email_verified=claims.get("email_verified") in (True, "true"),
+            name=str(claims.get("name") or claims.get("preferred_username") or ""),
+            groups=frozenset(group for group in listed if isinstance(group, str)),
+        )
+
+    def _described(self) -> Json:
+        """Return the provider's metadata (Discovery 1.0, section 4)."""
+        read_at, metadata = self._metadata
+        if metadata and self.monotonic() - read_at < METADATA_S:
+            return metadata
+        metadata = self._json("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        if metadata.get("issuer") != self.issuer:
+            raise Unavailable(f"The provider calls itself {metadata.get('issuer')!r}, not {self.issuer!r}.")
+        lacking = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
+        if lacking:
+            raise Unavailable(f"The provider's metadata lacks {', '.join(sorted(lacking))}.")
+        self._metadata = self.monotonic(), metadata
+        return metadata
+
+    def _exchanged(self, described: Json, code: str, attempt: Attempt) -> Json:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.redirect_uri,
+            "code_verifier": attempt.verifier,
+        }
+        methods = described.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        by_header = bool(self.client_secret) and "client_secret_basic" in methods
+        if not by_header:
+            form |= {"client_id": self.client_id}
+        if self.client_secret and not by_header:
+            form |= {"client_secret": self.client_secret}
+        # RFC 6749, section 2.3.1: both are encoded like values of forms.
+        encoded = [urlencode({"": text})[1:] for text in (self.client_id, self.client_secret)]
+        auth = httpx.BasicAuth(*encoded) if by_header else None
+        return self._json("POST", described["token_endpoint"], data=form, auth=auth)
+
+    def _checked(self, described: Json, token: str, nonce: str) -> Json:
+        """Return the claims of an ID token (Core 1.0, section 3.1.3.7)."""
+        from joserfc import errors, jwt
+
+        try:
+            claims = self._decoded(described, token)
+            jwt.JWTClaimsRegistry(
+                leeway=LEEWAY_S,
+                iss={"essential": True, "value": self.issuer},
+                aud={"essential": True, "value": self.client_id},
+                sub={"essential": True},
+                exp={"essential": True},
+                iat={"essential": True},
+                nonce={"essential": True, "value": nonce},
+                azp={"value": self.client_id},
+            ).validate(claims)
+        except (errors.JoseError, ValueError) as error:
+            raise Unauthorized(f"The provider's token can't be accepted: {error}") from error
+        return claims
+
+    def _decoded(self, described: Json, token: str) -> Json:
+        """Return the claims of a token that is signed by one of the provider's keys."""
+        from joserfc import errors, jwk, jwt
+
+        read_at, keys = self._keys
+        try:
+            return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys or {"keys": []}), ALGORITHMS).claims)  # type: ignore[arg-type]
+        except (errors.JoseError, ValueError):
+            if keys and self.monotonic() - read_at < KEYS_S:
+                raise
+        # The provider may have new keys.
+        keys = self._json("GET", described["jwks_uri"])
+        listed = keys.get("keys")
+        if not isinstance(listed, list) or not all(isinstance(key, dict) for key in listed):
+            raise Unavailable("The provider lists no keys.")
+        self._keys = self.monotonic(), keys
+        return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys), ALGORITHMS).claims)  # type: ignore[arg-type]
+
+    def _user_info(self, described: Json, access_token: str, claims: Json) -> Json:
+        """Return the claims of the user info endpoint, if there is one, for the person of the ID token."""
+        if "userinfo_endpoint" not in described:
+            return {}
+        headers = {"Authorization": f"Bearer {access_token}"}
+        found = self._json("GET", described["userinfo_endpoint"], headers=headers)
+        if found.get("sub") != claims["sub"]:
+            raise Unauthorized("The provider describes another person than its token.")
+        return found
+
+    def _json(self, method: str, url: str, **options: Any) -> Json:
+        try:
+            with httpx.Client(timeout=TIMEOUT_S, transport=self.transport, follow_redirects=False) as client:
+                answer = client.request(
+                    method, url, headers={"Accept": "application/json"} | options.pop("headers", {}), **options
+                )
+            found = answer.json()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise Unavailable(f"The provider does not answer as it should: {error or type(error).__name__}") from error
+        if answer.status_code in (400, 401, 403):
+            raise Unauthorized(f"The provider refused: {_reason(found)}")
+        if answer.status_code != 200 or not isinstance(found, dict):
+            raise Unavailable(f"The provider answered {url} with status {answer.status_code}.")
+        return found
+
+
+def _reason(answer: Any) -> str:
+    """Return the reason in an error of the provider (RFC 6749, section 5.2)."""
+    said: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
+    return str(said.get("error_description") or said.get("error") or "no reason was given")[:200]

@@ -1,0 +1,133 @@
+"""Signs people in who an OpenID provider knows: makes their accounts, and gives them the roles of their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.database.transactions import Database
+from app.encryption import digest, new_token
+from app.errors import Conflict, NotFound, Unauthorized
+from app.models import organizations, users
+from app.models.organizations import Role
+from app.models.queries import insert_row
+from app.network.openid import Attempt, Identity, OpenIdProvider
+from app.services.accounts.passwords import Passwords
+from app.services.accounts.projects import ProjectService
+from app.services.accounts.service import NAME_MAX, AccountService, checked_email
+from app.services.accounts.sign_in_attempts import SignInOrigin
+from app.services.accounts.sign_ins import SignInService, StartedSession
+from app.timestamps import Now
+
+SESSION = timedelta(hours=12)
+"""After so long the provider is asked again, so that who leaves a group loses its rights within a day."""
+EVERYBODY = "*"
+NO_ACCESS = "Your account at the provider has no access here. Ask an admin to invite you, or to add you to a group."
+
+
+def roles_of(text: str) -> dict[str, Role]:
+    """Return the role of each group, given `group=role, group=role`; the group `*` is everybody."""
+    pairs = (entry.rpartition("=") for entry in text.split(",") if entry.strip())
+    return {group.strip(): Role(role.strip()) for group, _, role in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIdSettings:
+    """The provider, None if there is none, its `name` on pages, and the roles of its groups.
+
+    With `trust_email`, e-mails count as verified even if the provider does not verify them.
+    """
+
+    provider: OpenIdProvider | None
+    name: str
+    roles: Mapping[str, Role]
+    trust_email: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIdSignIns:
+    """Signs in at the provider. The roles of groups are those in the instance's first organization."""
+
+    database: Database
+    now: Now
+    settings: OpenIdSettings
+    passwords: Passwords
+    projects: ProjectService
+    accounts: AccountService
+    sign_ins: SignInService
+
+    @property
+    def name(self) -> str:
+        """The provider's name for the sign-in page; "" without a provider."""
+        return self.settings.name if self.settings.provider else ""
+
+    @property
+    def provider(self) -> OpenIdProvider:
+        """The provider; raises `NotFound` without one."""
+        if self.settings.provider is None:
+            raise NotFound("There is no such page.")
+        return self.settings.provider
+
+    def begin(self) -> tuple[Attempt, str]:
+        """Return a new attempt, and the provider's address where it goes on."""
+        attempt = Attempt(state=new_token(), nonce=new_token(), verifier=new_token())
+        return attempt, self.provider.authorization_url(attempt)
+
+    def finish(self, code: str, attempt: Attempt, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
+        """Begin a session for the person who the provider sent back. Raises `Unauthorized` for one without access.
+
+        A new person gets an account. Later sign-ins find it by the provider's name of the person, whatever their e-mail
+        is then. The highest role of the person's groups replaces the one before.
+        """
+        identity = self.provider.identity(code, attempt)
+        role = self._role(identity)
+        # Hashed before the transaction, because this needs time. No person knows this password.
+        unusable = self.passwords.hash(new_token())
+
+        def keep(connection: Connection) -> int:
+            user_id = self._user(connection, identity, unusable, may_join=role is not None)
+            if role is not None:
+                self.accounts.assign_role(connection, organization_id=self._organization_id, user_id=user_id, role=role)
+            elif not organizations.roles_of(connection, user_id=user_id):
+                raise Unauthorized(NO_ACCESS)
+            return user_id
+
+        user_id = self.database.retrying(keep)
+        return self.sign_ins.start(user_id, origin, way="OpenID Connect", replaced=replaced, lasts=SESSION)
+
+    @property
+    def _organization_id(self) -> int:
+        if (organization_id := self.projects.operators()) is None:
+            raise Conflict("There is no organization yet: run `reprise init` first.")
+        return organization_id
+
+    def _role(self, identity: Identity) -> Role | None:
+        """Return the highest role of the person's groups."""
+        roles = self.settings.roles
+        given = {roles[group] for group in (*identity.groups, EVERYBODY) if group in roles}
+        return max(given, key=list(Role).index, default=None)
+
+    def _user(self, connection: Connection, identity: Identity, unusable: str, *, may_join: bool) -> int:
+        """Return the person's account, and link it to the provider; a new one if they may join."""
+        known_as = digest(f"{identity.issuer}\0{identity.subject}")
+        if (user_id := users.find_identity(connection, known_as)) is not None:
+            return user_id
+        if not (identity.email_verified or self.settings.trust_email):
+            raise Unauthorized("The provider has not verified your e-mail.")
+        email = checked_email(identity.email)
+        if user := users.find_by_email(connection, email):
+            user_id = user.id
+        elif not may_join:
+            raise Unauthorized(NO_ACCESS)
+        else:
+            name = (identity.name.strip() or email)[:NAME_MAX]
+            user_id = self.accounts.add_user(connection, email, name, unusable)
+        try:
+            insert_row(connection, users.identities, user_id=user_id, digest=known_as, created_at=self.now())
+        except IntegrityError as error:
+            raise Conflict("You signed in twice at this moment: try again.") from error
+        return user_id

@@ -25,7 +25,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tests.fakes import wire
@@ -181,7 +181,8 @@ async def _answer(writer: asyncio.StreamWriter, asked: Asked, reply: Reply) -> b
     elif reply.raw is not None:
         kind = "text/event-stream" if asked.stream else "application/json"
         _send(writer, 200, {"content-type": kind, **reply.headers}, reply.raw)
-    elif asked.stream:
+    elif asked.stream or reply.streamed:
+        asked = replace(asked, wants_usage=asked.wants_usage or reply.streamed)
         return await _send_stream(writer, wire.events(asked, reply), reply)
     else:
         _send(writer, 200, reply.headers, wire.body(asked, reply), cut=reply.cut)

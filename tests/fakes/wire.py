@@ -21,7 +21,7 @@ class Reply:
     ends the connection midway, in a stream after `cut_after` events; with `held` what comes after so many waits until
     it is set, as does all of an answer that is no stream; `hang` never answers; `latency_s` is instead of the server's
     own. `model` is the model that an answer of OpenAI's format reports instead of the one that was asked. `raw` is sent
-    unchanged, in the place of an answer.
+    unchanged, in the place of an answer. `streamed` is sent as a stream, whatever was asked for.
     """
 
     text: str | None = None
@@ -46,6 +46,7 @@ class Reply:
     per_event_s: float = 0.0
     model: str | None = None
     raw: bytes | None = None
+    streamed: bool = False
 
 
 @dataclass(frozen=True)

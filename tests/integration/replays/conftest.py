@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from app.providers.vendors import CUSTOM
 from app.wiring.container import Container
+from tests.fakes.models import VENDORS
 from tests.support.world import running_on, settings_for
 
 KEY = "sk-very-secret"
@@ -14,7 +16,7 @@ KEY = "sk-very-secret"
 @pytest.fixture(scope="package", params=["sqlite", pytest.param("services", marks=pytest.mark.services)])
 def container(request, tmp_path_factory, shared_upstream) -> Iterator[Container]:
     home = tmp_path_factory.mktemp(request.param)
-    credentials = {"OPENAI": (KEY, shared_upstream.base_url("OPENAI"))}
+    credentials = {vendor: (KEY, shared_upstream.base_url(vendor)) for vendor in VENDORS if vendor != CUSTOM}
 
     def settings(home, **urls):
         return replace(settings_for(home, **urls), vendor_credentials=credentials, run_call_s=10)

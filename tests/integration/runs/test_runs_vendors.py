@@ -1,13 +1,13 @@
 """The vendors that tests elsewhere leave out, through a whole run: DEEPSEEK, and an endpoint of one's own."""
 
 import pytest
-from sqlalchemy import insert
 
 from app.models.language_models import language_models
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
 from tests.integration.runs.test_runs_streaming import events, said, stream
+from tests.support.own_models import add_own_model
 
 KEY = "sk-of-this-organization"
 
@@ -23,22 +23,7 @@ def deepseek(world, upstream):
 @pytest.fixture
 def custom(world, upstream):
     """A model of the organization's own, on its own server, with its own prices."""
-    values = {
-        "organization_id": world.organization_id,
-        "vendor": "CUSTOM_OPENAI_COMPATIBLE",
-        "name": "llama3",
-        "base_url": upstream.base_url("CUSTOM_OPENAI_COMPATIBLE"),
-        "prompt_price": 1.0,
-        "completion_price": 2.0,
-        "context_tokens_max": 8000,
-        "completion_tokens_max": 1000,
-        "description": "",
-        "details": {},
-        "created_at": world.container.now(),
-        "updated_at": world.container.now(),
-    }
-    with world.container.database.write() as connection:
-        connection.execute(insert(language_models).values(values))
+    add_own_model(world, "llama3", upstream.base_url("CUSTOM_OPENAI_COMPATIBLE"))
     return prompt(world, model="llama3")
 
 

@@ -20,7 +20,7 @@ from app.values.structs import convert
 
 SHIPPED = Path(__file__).with_name("catalogue.toml")
 
-Capability = Literal["image", "pdf", "tools", "json", "json_schema", "reasoning"]
+Capability = Literal["image", "audio", "pdf", "tools", "json", "json_schema", "reasoning"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Refused = Literal["temperature with top_p", "top_p with reasoning", "top_p", "stop", "seed"]
 Count = Annotated[int, msgspec.Meta(ge=1)]

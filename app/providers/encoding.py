@@ -52,6 +52,14 @@ _OTHER_NAMES = {
     "application/x-pdf": "application/pdf",
     "application/acrobat": "application/pdf",
     "text/pdf": "application/pdf",
+    "audio/mpeg": "audio/mp3",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-aac": "audio/aac",
+    "audio/x-aiff": "audio/aiff",
+    "audio/x-flac": "audio/flac",
+    "audio/x-mp3": "audio/mp3",
+    "audio/x-wav": "audio/wav",
 }
 # Codecs of Python that are no charsets. Some need time that grows with the square of the text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
@@ -158,16 +166,16 @@ def own_state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
 
 
 def media_type_of(vendor: Vendor, file: File) -> str:
-    """Return the media type in which a file is sent: an image's, `PDF`, or text/plain for all that is text.
+    """Return the media type in which a file is sent: an image's, an audio's, `PDF`, or text/plain for all that is text.
 
     Raises `Invalid` for a type that the vendor's models can't read.
     """
-    media_type = usual_media_type(file)
-    if media_type in VENDORS[vendor].images or (media_type == PDF and VENDORS[vendor].reads_pdf):
+    media_type, profile = usual_media_type(file), VENDORS[vendor]
+    if media_type in profile.images | profile.audio or (media_type == PDF and profile.reads_pdf):
         return media_type
     if media_type.startswith("text/") or media_type in _TEXTUAL or media_type.endswith(("+json", "+xml")):
         return "text/plain"
-    raise Invalid(f"{vendor} models can't read {media_type} ({file.name}).")
+    raise Invalid(f"{vendor} models can't read {file.media_type} ({file.name}).")
 
 
 def usual_media_type(file: File) -> str:

@@ -135,7 +135,10 @@ def _part(vendor: Vendor, file: File) -> dict[str, Any]:
     media_type = encoding.media_type_of(vendor, file)
     if media_type == "text/plain":
         return {"type": "text", "text": f"{file.name}:\n\n{encoding.decoded(file)}"}
-    url = f"data:{media_type};base64,{encoding.base64_of(file.content)}"
+    data = encoding.base64_of(file.content)
+    if media_type.startswith("audio/"):
+        return {"type": "input_audio", "input_audio": {"data": data, "format": media_type.removeprefix("audio/")}}
+    url = f"data:{media_type};base64,{data}"
     if media_type == encoding.PDF:
         return {"type": "file", "file": {"filename": file.name, "file_data": url}}
     return {"type": "image_url", "image_url": {"url": url}}

@@ -156,11 +156,13 @@ def _capability(file: File) -> Capability | None:
     media_type = usual_media_type(file)
     if media_type.startswith("image/") and not media_type.endswith("+xml"):
         return "image"
+    if media_type.startswith("audio/"):
+        return "audio"
     return "pdf" if media_type == PDF else None
 
 
 def _without_binaries(request: ModelRequest) -> ModelRequest:
-    """Empty images and documents to save their encoding; only their type is checked."""
+    """Empty images, audio and documents to save their encoding; only their type is checked."""
 
     def light(file: File) -> File:
         return replace(file, content=b"") if _capability(file) else file

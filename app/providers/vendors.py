@@ -14,6 +14,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 CUSTOM: Vendor = "CUSTOM_OPENAI_COMPATIBLE"
 _PNG_JPEG_WEBP = frozenset({"image/png", "image/jpeg", "image/webp"})
+_WAV_MP3 = frozenset({"audio/wav", "audio/mp3"})
 _KEY_HEADERS: dict[WireFormat, str] = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
 
 
@@ -32,6 +33,7 @@ class VendorProfile:
     base_url: str | None
     wire: WireFormat = "openai"
     images: frozenset[str] = _PNG_JPEG_WEBP
+    audio: frozenset[str] = frozenset()
     reads_pdf: bool = True
     seeds: tuple[int, int] = (-(2**63), 2**63 - 1)
     takes_seed: bool = True
@@ -80,6 +82,7 @@ VENDORS: dict[str, VendorProfile] = {
         base_url="https://generativelanguage.googleapis.com",
         wire="google",
         images=_PNG_JPEG_WEBP | {"image/heic", "image/heif"},
+        audio=_WAV_MP3 | {"audio/aac", "audio/aiff", "audio/flac", "audio/ogg"},
         json_instruction="never",
         state_key="google",
         seeds=(-(2**31), 2**31 - 1),
@@ -101,5 +104,6 @@ VENDORS: dict[str, VendorProfile] = {
         title="OpenAI-compatible endpoints",
         base_url=None,
         images=_PNG_JPEG_WEBP | {"image/gif"},
+        audio=_WAV_MP3,
     ),
 }

@@ -1,6 +1,7 @@
 """The requests to each vendor, in its own wire format, over real HTTP."""
 
 import json
+from base64 import b64encode
 
 import pytest
 
@@ -19,6 +20,7 @@ SCHEMA = {
 }
 PNG = File("dot.png", "image/png", b"\x89PNG fake")
 PNG_BASE64 = "iVBORyBmYWtl"
+SPEECH = File("order.wav", "audio/x-wav", b"RIFF fake")
 PDF = File("terms.pdf", "application/pdf", b"%PDF fake")
 TEXT = File("notes.md", "text/markdown; charset=utf-8", "héllo notes".encode())
 
@@ -110,6 +112,23 @@ def test_a_pdf_is_sent_as_a_document_or_refused_by_type(upstream, ask, vendor):
             assert file["file_data"].startswith("data:application/pdf;base64,")
 
 
+def test_audio_is_sent_where_the_vendor_has_a_part_for_it_or_refused_by_type(upstream, ask, vendor):
+    asked = request(upstream, vendor, Message("user", "Listen.", files=(SPEECH,)))
+    data = b64encode(SPEECH.content).decode()
+    match vendor:
+        case "GOOGLE":
+            ask(asked)
+            inline = sent(upstream)["contents"][0]["parts"][1]["inlineData"]
+            assert inline == {"mimeType": "audio/wav", "data": data}
+        case "CUSTOM_OPENAI_COMPATIBLE":
+            ask(asked)
+            audio = {"data": data, "format": "wav"}
+            assert sent(upstream)["messages"][0]["content"][1] == {"type": "input_audio", "input_audio": audio}
+        case _:
+            with pytest.raises(Invalid, match=r"can't read audio/x-wav \(order.wav\)"):
+                ask(asked)
+
+
 def test_a_text_file_is_read_by_every_model(upstream, ask, vendor):
     ask(request(upstream, vendor, Message("user", "Read.", files=(TEXT,))))
 
@@ -127,8 +146,8 @@ def test_a_text_file_is_read_by_every_model(upstream, ask, vendor):
 @pytest.mark.parametrize(
     ("file", "named"),
     [
-        (File("song.mp3", "audio/mpeg", b"x"), "audio/mpeg.*song"),
-        (File("latin.txt", "text/plain", b"\xff\xfe"), "latin.*not UTF-8"),
+        (File("film.mp4", "video/mp4", b"x"), "video/mp4.*film"),
+        (File("latin.txt", "text/plain", b"caf\xe9"), "latin.*not UTF-8"),
     ],
 )
 def test_a_file_no_model_can_read_is_refused_before_anything_is_sent(upstream, ask, vendor, file, named):

@@ -20,6 +20,7 @@ from tests.support.world import World
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": PNG}
 LINK = {"type": "uri", "modality": "image", "uri": "https://example.test/a.png"}
+SPEECH = {"type": "blob", "modality": "audio", "mime_type": "audio/x-wav", "content": "UklGRiQAAABXQVZF"}
 ANSWER = "It is a cat."
 
 
@@ -53,6 +54,28 @@ def test_a_recorded_image_is_sent_to_the_model_again(world: World, upstream: Ups
     (_, question) = upstream.requests[0].body["messages"]
     assert {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}} in question["content"]
     assert (replay["fidelity"], replay["acceptedPartial"]) == ({"complete": True, "missing": []}, False)
+
+
+def test_recorded_audio_is_sent_again_to_a_model_that_may_hear_it_and_is_missing_for_another(
+    world: World, upstream: Upstream
+) -> None:
+    url = upstream.base_url("CUSTOM_OPENAI_COMPATIBLE")
+    added = world.post("/api/v1/models", json={"name": "hears", "baseUrl": url, "completionTokensMax": 900})
+    assert added.status_code == 201, added.text
+    prompt_id = prompt(world, model="hears")
+    case = make_case(world, seen(world, prompt_id, SPEECH))
+    upstream.script(Reply(text=ANSWER))
+
+    heard = replayed(world, case["id"])
+    world.patch(f"/api/v1/prompts/{prompt_id}", json={"languageModelName": "gpt-4o-mini"})
+    void = replayed(world, case["id"])
+
+    assert (case["fidelity"], heard["status"]) == ({"complete": True, "missing": []}, "passed")
+    (_, question) = upstream.requests[0].body["messages"]
+    audio = {"data": SPEECH["content"], "format": "wav"}
+    assert {"type": "input_audio", "input_audio": audio} in question["content"]
+    assert (void["status"], len(upstream.requests)) == ("void", 1)
+    assert [gap["kind"] for gap in void["fidelity"]["missing"]] == ["audio"]
 
 
 def test_an_experiment_names_the_test_cases_that_can_t_show_all(world: World, upstream: Upstream) -> None:

@@ -63,7 +63,8 @@ def test_what_is_missing_is_named(world):
 @pytest.mark.parametrize(
     ("model", "media_type", "message"),
     [
-        ("gpt-4o-mini", "audio/mpeg", "OPENAI models can't read audio/mpeg (f)."),
+        ("gpt-4o-mini", "audio/mpeg", "gpt-4o-mini can't read audio/mpeg (f)."),
+        ("gpt-4o-mini", "video/mp4", "OPENAI models can't read video/mp4 (f)."),
         ("deepseek-flash", "application/pdf", "can't read application/pdf (f)."),
     ],
 )

@@ -33,6 +33,15 @@ def test_other_names_of_media_types_are_known(vendor, named, sent):
     assert media_type_of(vendor, file(named)) == sent
 
 
+@pytest.mark.parametrize(
+    ("named", "sent"),
+    [("audio/mpeg", "audio/mp3"), ("AUDIO/X-WAV", "audio/wav"), ("audio/wave; rate=8000", "audio/wav")],
+)
+@pytest.mark.parametrize("vendor", ["GOOGLE", "CUSTOM_OPENAI_COMPATIBLE"])
+def test_other_names_of_audio_are_known_where_a_model_may_hear_it(vendor, named, sent):
+    assert media_type_of(vendor, file(named)) == sent
+
+
 @pytest.mark.parametrize("named", ["application/x-pdf", "application/acrobat", "text/pdf", "application/pdf; v=1"])
 def test_other_names_of_pdf_are_known(named):
     assert usual_media_type(file(named)) == "application/pdf"

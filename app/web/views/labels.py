@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from app.errors import Conflict, Forbidden, Invalid, NotFound
@@ -11,6 +12,7 @@ from app.schemas.base import load
 from app.schemas.labels import LabelMoveSchema, LabelPath
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
+from app.web.presenters.experiment import version_choices
 from app.web.visit import Visit
 
 GUARDS = [("", "Unchanged"), ("on", "On: moves only to a version that passed an experiment")]
@@ -22,7 +24,11 @@ EVIDENCE = [
 
 
 class MoveLabel(PromptPage):
-    """Moves a label. The query fills in the form: `label`, `version`, `share` in percent, and `experiment`."""
+    """Moves a label. The query fills in the form: `label`, `version`, `share` in percent, and `experiment`.
+
+    For a label that exists, the newest version is chosen unless the query names another than the label's, and the
+    newest experiment that this version passed against the label's.
+    """
 
     reads = Role.MEMBER
     refusals = (Invalid, Conflict, Forbidden, NotFound)
@@ -30,9 +36,11 @@ class MoveLabel(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         head = self.head(visit, prompt_id)
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
-        choices = [(each.head.commit_hash, f"{each.head.commit_hash[:8]} {each.head.message}") for each in versions]
         filled = visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()})
         known = head.labels.get(filled.text("label"))
+        chosen, present = filled.text("version"), known.commit_hash if known else ""
+        if versions and not visit.problem and chosen in ("", present):
+            chosen = versions[0].head.commit_hash
         passed = self.services.experiments.list(
             project_id=visit.project_id, prompt_id=prompt_id, verdict="passed", limit=PAGE_SIZE
         )
@@ -40,9 +48,13 @@ class MoveLabel(PromptPage):
             "label.html",
             head=head,
             experiments=[("", "None"), *((str(row.id), _sides(row)) for row in passed.entries)],
+            experiment=filled.text("experiment") or _evidence(passed.entries, chosen, present),
             filled=filled,
+            known=known,
+            refines=any(map(filled.text, ("share", "guard", "evidence", "override"))),
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
-            versions=choices,
+            version=chosen,
+            versions=version_choices([each.head for each in versions], chosen),
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
             evidence=EVIDENCE,
         )
@@ -81,6 +93,12 @@ def _share(percent: str) -> float | None:
         return float(percent) / 100 if percent else None
     except ValueError as error:
         raise Invalid("share: Must be a number of percent, above 0 and below 100.") from error
+
+
+def _evidence(passed: Iterable[ExperimentRow], version: str, present: str) -> str:
+    """Return the id of the newest experiment that a version passed against the present one; "" without one."""
+    sides = version, present
+    return next((str(row.id) for row in passed if (row.candidate_commit, row.baseline_commit) == sides), "")
 
 
 def _sides(row: ExperimentRow) -> str:

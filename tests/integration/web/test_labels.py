@@ -54,7 +54,7 @@ def test_a_label_is_made_moved_and_moved_back_by_one_click(
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"value": "Not committed."})
     member.open(f"{page}/versions")
     assert "The draft, not committed" in said(member)
-    assert f"Second productive production {second[:6]}" in said(member)
+    assert f"Second latest production {second[:6]}" in said(member)
     back = re.search(r'name="version" value="(\w+)"><button class="small" title="To version (\w+)">Back<', member.page)
     assert back is not None
     assert (back[1], back[2]) == (first, first[: len(back[2])])
@@ -100,7 +100,7 @@ def test_sessions_are_counted_by_the_version_that_their_spans_name(
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/versions")
 
-    assert re.search(r"Second productive .* 02 sessions – – –50 % .* First .* 01 session – – –0 %", said(admin))
+    assert re.search(r"Second latest .* 02 sessions – – –50 % .* First .* 01 session – – –0 %", said(admin))
 
 
 def test_a_form_that_is_refused_is_shown_again_with_the_reason(
@@ -125,7 +125,7 @@ def test_a_form_that_is_refused_is_shown_again_with_the_reason(
     ):
         refused = member.send(f"{page}/labels", **{"label": "production"} | fields)
         assert (refused.status_code, word in member.text) == (status, True), fields
-        assert "Label a version" in member.text
+        assert ("Label a version" if word == "label" else "Move production") in member.text
 
     assert "Reason to move it" not in member.text
     assert [label["commitHash"] for label in labels(world, prompt_id)] == [first]
@@ -158,7 +158,9 @@ def test_a_passed_experiment_is_chosen_for_a_guarded_label(
     member = member_of(Role.MEMBER)
     page = f"{member.base}/prompts/{prompt_id}/labels"
 
-    member.open(f"{page}?label=production&version={second}&experiment={passed}")
+    member.open(f"{page}?label=production&version={first}")
+    assert f'value="{second}" selected' in member.page
+    assert f"compare?from={first}&amp;to={second}" in member.page
     choices = member.page.partition('<select id="experiment"')[2].partition("</select>")[0]
     offered = re.findall(r'<option value="(\d*)"( selected)?>', choices)
     member.send(page, label="production", version=second, experiment=str(passed))

@@ -177,7 +177,7 @@ def test_versions_show_how_their_runs_and_replays_went(world: World, admin: Brow
     admin.open(f"{admin.base}/prompts/{prompt_id}/versions")
 
     said = " ".join(admin.text.split())
-    assert "First productive" in said
+    assert "First latest" in said
     assert re.search(r"API key 2 \$0 [\d.]+ ms 0 % 100 %", said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -97,3 +98,28 @@ def test_a_violation_counts_although_the_vendor_fails_in_the_next_turn(
     assert (replay["status"], kinds(replay)) == ("failed", [("extra_write", "refund", 0)])
     assert verdict(found) == ("finished", "failed")
     assert found["violations"]
+
+
+@pytest.mark.parametrize("silence", ["", " \n"])
+def test_a_draft_that_is_silent_in_half_of_its_conversations_fails_although_the_vendor_refuses_to_go_on(
+    world: World, upstream: Upstream, silence: str
+) -> None:
+    case = shop_case(world, [RecordedTurn("One?", "1"), RecordedTurn("Two?", "2")])
+    begun = count()
+
+    def choose(body: dict[str, Any]) -> Reply:
+        messages = body["messages"]
+        if messages[-1]["content"] == "One?":
+            return Reply(text=silence if next(begun) % 2 else "1")
+        spoken = any(message["role"] == "assistant" and message["content"] == "1" for message in messages)
+        return Reply(text="2") if spoken else Reply(status=400, message="text content blocks must be non-empty")
+
+    upstream.choose = choose
+    repeats = {"min": 4, "max": 8}
+    found = run(world, case["promptId"], baseline=None, judge="never", repeats=repeats, reuse=False)
+
+    assert verdict(found) == ("finished", "failed")
+    side = found["testCases"][0]["candidate"]
+    assert 0 < side["passed"] < side["runs"]
+    first = world.get(f"/api/v1/replays/{side['failedReplayIds'][0]}").json
+    assert (first["status"], first["turns"][0]["steps"][0]["result"]) == ("failed", "failed")

@@ -8,6 +8,7 @@ from app.services.runs import RunCommand
 from tests.fakes.models import MODELS
 from tests.fakes.wire import Reply
 from tests.integration.runs.asking import prompt, record, run
+from tests.integration.runs.test_runs_streaming import stream
 from tests.support.backends import SQLITE_CONTAINER
 from tests.support.readable import readable
 from tests.support.world import new_world
@@ -196,3 +197,25 @@ def test_a_history_is_masked_down_to_the_ids_of_its_calls(world, upstream):
     assert str(upstream.requests[0].body).count(secret) == 6
     assert readable(world, secret) == []
     assert secret not in str(record(world, answer))
+
+
+@pytest.mark.parametrize("ask", [run, stream])
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+@pytest.mark.parametrize("role", ["assistant", "user"])
+def test_a_conversation_with_a_blank_message_goes_on_with_a_vendor_that_refuses_texts_without_a_word(
+    world, upstream, ask, blank, role
+):
+    def choose(body):
+        contents = [message["content"] for message in body["messages"]]
+        parts = [
+            part for content in contents for part in ([{"text": content}] if isinstance(content, str) else content)
+        ]
+        is_blank = any("text" in part and not part["text"].strip() for part in parts) or not all(contents)
+        return Reply(status=400, message="text content blocks must be non-empty") if is_blank else Reply(text="On.")
+
+    upstream.choose = choose
+    history = [{"role": "user", "text": "a"}, {"role": "assistant", "text": "b"}]
+    history = [message | {"text": blank} if message["role"] == role else message for message in history]
+
+    assert ask(world, prompt(world, model="claude-haiku-4-5"), "Go on.", history=history).status_code == 200
+    assert len(upstream.requests) == 1

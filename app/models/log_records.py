@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 
-from sqlalchemy import Column, Connection, Index, LargeBinary, UniqueConstraint, bindparam, func, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    bindparam,
+    func,
+    select,
+)
 
 from app.models import queries
 from app.models.base import BigInt, beside, binary, new_table
@@ -80,10 +91,19 @@ def records_of(
 
 def sizes_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[tuple[int, bytes, int]]:
     """List the records of traces in the order in which they were stored: row, trace, and the bytes of the body."""
+    of_traces = (_sizes(connection, project_id, _C.trace_id.in_(some)) for some in queries.pieces(trace_ids))
+    return sorted(chain.from_iterable(of_traces))
+
+
+def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
+    """Return the bytes of the bodies of records, by their rows."""
+    of_rows = (_sizes(connection, project_id, _C.id.in_(some)) for some in queries.pieces(ids))
+    return {id_: size for id_, _, size in chain.from_iterable(of_rows)}
+
+
+def _sizes(connection: Connection, project_id: int, condition: ColumnElement[bool]) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the rows of records that meet a condition: row, trace, and the bytes of the body."""
     raw = raw_of(_C.body)
     columns = select(_C.id, _C.trace_id, func.substr(raw, 1, HEAD_BYTES, type_=LargeBinary), func.length(raw))
-    found: list[tuple[int, bytes, int]] = []
-    for some in queries.pieces(trace_ids):
-        rows = connection.execute(columns.where(_C.project_id == project_id, _C.trace_id.in_(some)))
-        found += [(id_, trace_id, readable_size_of(head, stored)) for id_, trace_id, head, stored in rows]
-    return sorted(found)
+    for id_, trace_id, head, stored in connection.execute(columns.where(_C.project_id == project_id, condition)):
+        yield id_, trace_id, readable_size_of(head, stored)

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from itertools import groupby
+from operator import itemgetter, or_
 from typing import Any
 
 from sqlalchemy import (
@@ -149,8 +150,8 @@ def _signed(turns: int) -> int:
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
     """Note the blocks of these turns if they are stored."""
     found: list[int] = []
-    for prompt_id in sorted({prompt_id for prompt_id, _ in keys}):
-        for some in queries.pieces([trace_id for named, trace_id in keys if named == prompt_id]):
+    for prompt_id, of_prompt_keys in groupby(sorted(keys), key=itemgetter(0)):
+        for some in queries.pieces([trace_id for _, trace_id in of_prompt_keys]):
             of_prompt = (beside(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(some))
             found += connection.scalars(select(_T.id).where(*of_prompt))
     note_turns(connection, project_id=project_id, turn_ids=found)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, and_, func, select, type_coerce
 
 from app.models import queries
-from app.models.span_bodies import HEAD_BYTES, readable_size_of
+from app.models.span_bodies import HEAD_BYTES, TOGETHER_BYTES, readable_size_of
 from app.models.spans import TurnKey, spans
 
 SPAN_BYTES = 1024
@@ -28,6 +29,13 @@ def sizes_of(connection: Connection, *, project_id: int, key: TurnKey) -> list[t
     prompt_id, trace_id = key
     of_turn = and_(spans.c.trace_id == trace_id, spans.c.prompt_id == prompt_id)
     return sorted((id_, size) for id_, _, size in _sizes(connection, project_id, of_turn))
+
+
+def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
+    """Return the bytes that spans need in memory if each is read without the others of its turn, by their rows."""
+    of_rows = (_sizes(connection, project_id, spans.c.id.in_(some)) for some in queries.pieces(ids))
+    # A body in another span's row needs that row.
+    return {id_: size if size > SPAN_BYTES else size + TOGETHER_BYTES for id_, _, size in chain.from_iterable(of_rows)}
 
 
 def _sizes(

@@ -123,11 +123,17 @@ def spans_by_key(
     connection: Connection, *, project_id: int, keys: Collection[SpanKey]
 ) -> dict[TurnKey, list[StoredSpanRow]]:
     """Return the stored spans that have the keys, by their turns."""
+    ids = list(rows_by_key(connection, spans, project_id=project_id, keys=keys))
+    return spans_of_rows(connection, project_id=project_id, ids=ids)
+
+
+def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[TurnKey, list[StoredSpanRow]]:
+    """Return the spans of rows, by their turns."""
     c = spans.c
     # In one statement with the holder: between two statements another span might become the holder.
     columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     found: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
-    for some in queries.pieces(list(rows_by_key(connection, spans, project_id=project_id, keys=keys))):
+    for some in queries.pieces(ids):
         rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
         holders = {
             span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None

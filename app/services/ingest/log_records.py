@@ -84,27 +84,27 @@ class LogRecordService:
         named = {record.prompt_id for record in records if record.prompt_id is not None}
         known = self.known_prompts.among(project_id, named)
         batch_id = new_batch_id(self.now())
-        content = list(self._rows(project_id, records, known, batch_id))
+        content = [record for record in records if record.name != EVALUATION]
+        rows = list(self._rows(project_id, content, known, batch_id))
         scored = list(_scores(project_id, records, known, batch_id))
 
         def work(connection: Connection) -> int:
-            return log_records.insert_new(connection, content) + scores.insert_new(connection, scored)
+            return log_records.insert_new(connection, rows) + scores.insert_new(connection, scored)
 
         return self.database.retrying(work)
 
     def _rows(
-        self, project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int
+        self, project_id: int, content: Sequence[LogRecord], known: Set[int], batch_id: int
     ) -> Iterator[log_records.NewRecord]:
         """Yield the rows of records. Equal records of one batch are numbered: a conversation may repeat its words."""
         seen: Counter[tuple[bytes, bytes, bytes]] = Counter()
-        for record in records:
-            if record.name != EVALUATION:
-                same = (record.trace_id, record.span_id, record.raw)
-                digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
-                seen[same] += 1
-                prompt_id = record.prompt_id if record.prompt_id in known else None
-                key = (record.trace_id, record.span_id)
-                yield (project_id, *key, digest, prompt_id, record.time_ns, self.to_stored([record.raw])[0], batch_id)
+        bodies = self.to_stored([record.raw for record in content])
+        for record, body in zip(content, bodies, strict=True):
+            same = (record.trace_id, record.span_id, record.raw)
+            digest = blake2b(record.raw, digest_size=16, salt=seen[same].to_bytes(8)).digest()
+            seen[same] += 1
+            prompt_id = record.prompt_id if record.prompt_id in known else None
+            yield (project_id, record.trace_id, record.span_id, digest, prompt_id, record.time_ns, body, batch_id)
 
     def sweep(self) -> None:
         """Remove rows that wait for a span that has not come, until none is left or the time is used up."""

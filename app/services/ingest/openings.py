@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
+from operator import attrgetter
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.models import log_records, search, spans
-from app.models.queries import new_batch_id
+from app.models import log_records, search, span_sizes, spans
+from app.models.queries import by_size, new_batch_id
 from app.models.span_bodies import SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of
@@ -19,8 +21,17 @@ from app.services.ingest.turns import add_openings
 from app.sessions.facts import Opening, opening_of
 from app.timestamps import Now
 
-SPANS_IN_MEMORY, RECORD_BYTES_READ = 16, 16 * 1024 * 1024
-"""Spans that are in memory together, and the bytes of the records that are read of them."""
+BYTES_IN_MEMORY = 16 * 1024 * 1024
+"""The bytes of spans and their records that are in memory together. Of one span as many bytes of records are read."""
+SPANS_IN_MEMORY = 4096
+
+
+class LoggedSpan(NamedTuple):
+    """The row of a span and those of its log records, with the bytes that all of them need in memory."""
+
+    row_id: int
+    record_ids: Sequence[int]
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +52,16 @@ class OpeningService:
             # Most projects have no log records. Checking that is four times as fast as looking for hundreds of keys.
             if not log_records.has_any(connection, project_id=project_id):
                 return
-            rows = spans.rows_by_key(connection, log_records.log_records, project_id=project_id, keys=keys)
-        logged: dict[SpanKey, list[int]] = defaultdict(list)
-        for id_, key in rows.items():
-            logged[key].append(id_)
-        named = sorted(logged)
-        for start in range(0, len(named), SPANS_IN_MEMORY):
-            self._add(project_id, {key: logged[key] for key in named[start : start + SPANS_IN_MEMORY]})
+            logged = _logged_spans(connection, project_id, keys)
+        for piece in by_size(logged, attrgetter("size"), BYTES_IN_MEMORY):
+            self._add(project_id, piece)
 
-    def _add(self, project_id: int, logged: Mapping[SpanKey, list[int]]) -> None:
-        """Add the openings of the spans `logged`, given with the row ids of their log records."""
+    def _add(self, project_id: int, logged: Sequence[LoggedSpan]) -> None:
+        record_ids = [id_ for span in logged for id_ in span.record_ids]
+        row_ids = [span.row_id for span in logged]
         with self.database.read() as connection:
-            ids = _first_ids(connection, project_id, logged)
-            records = events_of(log_records.list_records(connection, project_id=project_id, ids=ids))
-            stored = spans.spans_by_key(connection, project_id=project_id, keys=logged.keys())
+            records = events_of(log_records.list_records(connection, project_id=project_id, ids=record_ids))
+            stored = spans.spans_of_rows(connection, project_id=project_id, ids=row_ids)
         openings = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
         if stored:
             self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), openings))
@@ -67,10 +74,27 @@ class OpeningService:
             search.note_traces(connection, project_id=project_id, keys=keys)
 
 
-def _first_ids(connection: Connection, project_id: int, logged: Mapping[SpanKey, list[int]]) -> list[int]:
-    """Return the ids of the records that were stored first, up to `RECORD_BYTES_READ` of them."""
-    wanted, trace_ids = frozenset(chain.from_iterable(logged.values())), sorted({trace_id for trace_id, _ in logged})
-    sizes = log_records.sizes_of(connection, project_id=project_id, trace_ids=trace_ids)
-    ids = [(id_, size) for id_, _, size in sizes if id_ in wanted]
-    totals = accumulate(size for _, size in ids)
-    return [id_ for (id_, _), total in zip(ids, totals, strict=True) if total <= RECORD_BYTES_READ]
+def _logged_spans(connection: Connection, project_id: int, keys: Collection[SpanKey]) -> list[LoggedSpan]:
+    """Return the stored spans among `keys` that have log records, in key order."""
+    records = spans.rows_by_key(connection, log_records.log_records, project_id=project_id, keys=keys)
+    rows = spans.rows_by_key(connection, spans.spans, project_id=project_id, keys=set(records.values()))
+    if not rows:
+        return []
+    stored = set(rows.values())
+    ids_of: dict[SpanKey, list[int]] = defaultdict(list)
+    for id_, key in sorted(records.items()):
+        if key in stored:
+            ids_of[key].append(id_)
+    record_ids = [id_ for ids in ids_of.values() for id_ in ids]
+    record_sizes = log_records.sizes_of_rows(connection, project_id=project_id, ids=record_ids)
+    span_bytes = span_sizes.sizes_of_rows(connection, project_id=project_id, ids=list(rows))
+    named = sorted(rows.items(), key=lambda row: row[1])
+    return [_logged_span(id_, span_bytes.get(id_, 0), ids_of[key], record_sizes) for id_, key in named]
+
+
+def _logged_span(row_id: int, span_bytes: int, record_ids: Sequence[int], sizes: Mapping[int, int]) -> LoggedSpan:
+    """Return a span with the records that were stored first, up to `BYTES_IN_MEMORY` of them."""
+    totals = list(accumulate(sizes.get(id_, 0) for id_ in record_ids))
+    read = [id_ for id_, total in zip(record_ids, totals, strict=True) if total <= BYTES_IN_MEMORY]
+    record_bytes = totals[len(read) - 1] if read else 0
+    return LoggedSpan(row_id, read, max(span_bytes + record_bytes, BYTES_IN_MEMORY // SPANS_IN_MEMORY))

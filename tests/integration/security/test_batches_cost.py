@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.exports import export, span
+import pytest
+
+from tests.support.exports import export, pairs_of, span
 from tests.support.statements import executed
 from tests.support.world import World
 
@@ -52,3 +54,28 @@ def test_a_batch_may_name_more_prompts_than_a_statement_has_parameters(world: Wo
 
     assert answer.status_code == 400
     assert max(statement.count("?") + statement.count("%s") for statement in asked if "FROM prompts" in statement) < 600
+
+
+def records(count: int) -> list[dict[str, Any]]:
+    """A question for each of so many spans of one trace."""
+    content = {"eventName": "gen_ai.user.message", "attributes": pairs_of({"content": "x"}), "timeUnixNano": "1"}
+    return [content | {"traceId": "a" * 32, "spanId": f"{number:016x}"} for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("stored", [0, 1_200], ids=["of unknown spans", "of stored spans"])
+def test_log_records_of_many_spans_are_joined_with_the_spans_in_few_statements(world: World, stored: int) -> None:
+    """Each 16 spans once had six statements, and these read the whole trace."""
+    recorded = {"service.prompt.id": world.prompt(), "gen_ai.operation.name": "chat"}
+    if stored:
+        sent = (span(recorded, traceId="a" * 32, spanId=f"{number:016x}") for number in range(1, stored + 1))
+        assert world.send(export(*sent)).status_code == 200
+
+    # The bodies of these spans are in rows of others: only as many are read at once as may be in memory.
+    with executed() as asked:
+        assert world.log(records(1_200)).status_code == 200
+
+    assert sum("log_records" in statement for statement in asked) < 15 + stored / 20
+    assert len(asked) < 40 + stored / 6
+    if stored:
+        (session,) = world.get("/api/v1/sessions").json["sessions"]
+        assert session["preview"] == "x"

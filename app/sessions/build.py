@@ -111,14 +111,13 @@ def _turn(
 
 
 def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    """Return the user's text of the first model call with one in its input, else of the first such agent."""
+    """Return the user's text of the first model call with one in its input, else of such an agent or root pipeline."""
     choose = first_user_text if opens_session else last_user_text
-    calls, agents = filter(_is_chat, spans), filter(_is_agent, spans)
-    texts = (choose(span.inputs) for span in chain(calls, agents))
+    texts = (choose(span.inputs) for span in chain.from_iterable(filter(kind, spans) for kind in _WITH_WORDS))
     return next((text for text in texts if text is not None), None)
 
 
-_is_chat, _is_agent = attrgetter("is_chat"), attrgetter("is_agent")
+_WITH_WORDS = attrgetter("is_chat"), attrgetter("is_agent"), attrgetter("is_root_pipeline")
 
 
 PLACEHOLDERS = "service.prompt.placeholders"

@@ -16,6 +16,7 @@ from app.sessions.same_calls import (
     are_side_by_side,
     call_id,
     count_alike,
+    follows,
     is_bare,
     is_bare_beside,
     is_same_response,
@@ -26,7 +27,6 @@ from app.sessions.same_calls import (
     known_tokens,
     may_be_one,
     name_and_arguments,
-    overlap,
     requested_ids,
     spoken,
 )
@@ -190,7 +190,7 @@ def _pair(
 
 def _join(earlier: TurnSpan, later: TurnSpan) -> None:
     """Mark one of two spans of a call: the one that has less content, or the attempt that a later one repeats."""
-    is_attempt = later.normal.is_tool and not overlap(earlier, later)
+    is_attempt = later.normal.is_tool and follows(later, earlier)
     if is_attempt or (is_bare(earlier) and not is_bare(later)):
         earlier.copy_of = later
     else:
@@ -202,7 +202,7 @@ def _complete(calls: Iterable[TurnSpan]) -> None:
     for span in calls:
         if span.is_copy:
             kept = span.copy_of = _root(span)
-            if span.normal.is_chat or overlap(span, kept):
+            if span.normal.is_chat or not follows(kept, span):
                 kept.copies.append(span)
                 kept.tool = _with_facts_of(kept.tool, span.tool)
 

@@ -50,7 +50,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     `errors` counts spans with an error as status, `tool_errors` the tool calls among them.
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
     among those of the lowest rank (see `CONVERSATION_KEYS`).
-    `agent_opening` is what an agent was asked, where no model call has the user's words. The extents are those of the
+    `agent_opening` is what an agent was asked, where no model call has the user's words, and `root_opening` what a root
+    pipeline was asked, where no agent has them either. The extents are those of the
     model and tool calls. Copies are not counted, but those of calls in another batch are until `recounted`.
     """
 
@@ -74,6 +75,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     agent_opening: Opening | None = None
     chats_extent: Extent | None = None
     tools_extent: Extent | None = None
+    root_opening: Opening | None = None
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -85,7 +87,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
         ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
         read = [_turn_span(span, budget) for _, span in ordered]
         mark_copies(read)
-        opening, agent_opening = _openings(read)
+        opening, agent_opening, root_opening = _openings(read)
         rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0][1].start_ns,
@@ -96,13 +98,14 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
             prompt_versions=_kept(version_of(span.attributes, hashes) for _, span in ordered),
             conversation_rank=rank,
             agent_opening=agent_opening,
+            root_opening=root_opening,
             **_facts_of(read),
         )
 
     @property
     def preview(self) -> str | None:
         """The text that the turn opens with."""
-        opening = self.opening or self.agent_opening
+        opening = self.opening or self.agent_opening or self.root_opening
         return opening[1] if opening else None
 
     def bill(self, prices: PriceBook) -> Bill:
@@ -122,6 +125,7 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
     rank, conversation = min(named, default=(0, None))
     opening = min(filter(None, (one.opening, other.opening)), default=None)
     agent_opening = min(filter(None, (one.agent_opening, other.agent_opening)), default=None)
+    root_opening = min(filter(None, (one.root_opening, other.root_opening)), default=None)
     return TurnFacts(
         start_ns=min(one.start_ns, other.start_ns),
         end_ns=max(one.end_ns, other.end_ns),
@@ -129,6 +133,7 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         conversation=conversation,
         opening=opening,
         agent_opening=None if opening else agent_opening,
+        root_opening=None if opening or agent_opening else root_opening,
         usage=one.usage + other.usage,
         models=_kept(one.models | other.models),
         prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
@@ -250,11 +255,20 @@ def _turn_span(span: Span, budget: WorkBudget) -> TurnSpan:
     return TurnSpan(span.span_id.hex(), span.scope, full, Normalised(view))
 
 
-def _openings(spans: Iterable[TurnSpan]) -> tuple[Opening | None, Opening | None]:
-    """Return the opening of the model calls, and that of agents where there is no other; spans are in key order."""
-    chats, agents = [span for span in spans if span.normal.is_chat], [span for span in spans if span.normal.is_agent]
-    opening = next(filter(None, map(_opening, chats)), None)
-    return opening, None if opening else next(filter(None, map(_opening, agents)), None)
+def _openings(spans: Sequence[TurnSpan]) -> list[Opening | None]:
+    """Return the openings of model calls, agents and root pipelines, of which only the first that there is.
+
+    Spans are in key order.
+    """
+    kinds = (
+        (span for span in spans if span.normal.is_chat),
+        (span for span in spans if span.normal.is_agent),
+        (span for span in spans if span.is_root_pipeline),
+    )
+    openings: list[Opening | None] = []
+    for of_kind in kinds:
+        openings.append(None if any(openings) else next(filter(None, map(_opening, of_kind)), None))
+    return openings
 
 
 def _opening(span: TurnSpan) -> Opening | None:

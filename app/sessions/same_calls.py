@@ -61,6 +61,11 @@ def overlap(one: TurnSpan, other: TurnSpan) -> bool:
     return one.full.start_ns <= other.full.end_ns and other.full.start_ns <= one.full.end_ns
 
 
+def follows(later: TurnSpan, earlier: TurnSpan) -> bool:
+    """Return whether a span began when another one had ended, perhaps in the same instant."""
+    return earlier.full.start_ns < earlier.full.end_ns <= later.full.start_ns
+
+
 def is_bare(span: TurnSpan) -> bool:
     return span.tool.arguments is None and span.tool.result is None if span.tool else not span.outputs
 

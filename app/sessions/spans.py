@@ -165,6 +165,10 @@ class TurnSpan:
         return self.normal.is_agent and not self.is_copy
 
     @property
+    def is_root_pipeline(self) -> bool:
+        return self.normal.is_pipeline and self.full.parent_span_id is None
+
+    @property
     def tool_name(self) -> str:
         # Arguments and result are not read if an attribute has the name.
         named = self.normal.span.text("gen_ai.tool.name") or (self.tool.name if self.tool else None)

@@ -44,7 +44,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
     """Return the steps of a turn, from its spans in step order and the `calls` in its messages.
 
     Calls without a span come before the answer of the model call that contains them. If no model call has text, the
-    agents' answers are the last steps.
+    agents' answers are the last steps, or else that of the root pipeline.
     """
     ran = {call.span.span_id: call for call in calls if call.span}
     alone: dict[str, list[Step]] = defaultdict(list)
@@ -61,7 +61,7 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
             if (text := answer_text(span.outputs)) is not None:
                 steps.append(Step("answer", span.span_id, text=text))
     if not any(span.outputs for span in spans if span.is_chat):
-        steps += _answers_of_agents(spans)
+        steps += [*_answers_of_agents(spans)] or _answers_of_root(spans)
     return tuple(steps)
 
 
@@ -80,6 +80,11 @@ def _answers_of_agents(spans: Sequence[TurnSpan]) -> Iterator[Step]:
         # Two libraries may record an agent side by side.
         if same is span or same.scope == span.scope or same.full.end_ns < span.full.start_ns:
             yield Step("answer", span.span_id, text=text)
+
+
+def _answers_of_root(spans: Sequence[TurnSpan]) -> list[Step]:
+    texts = ((span, answer_text(span.normal.output_messages)) for span in spans if span.is_root_pipeline)
+    return [Step("answer", span.span_id, text=text) for span, text in texts if text is not None]
 
 
 def _is_within(span: TurnSpan, tree: Mapping[str, TurnSpan], outer: Container[str], within: dict[str, bool]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.errors import UNREADABLE
-from app.otlp.normalise.convention import AGENTS, CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import BareChat, ClaudeCode, Mastra, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
@@ -42,7 +42,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     GenAIEvents(),
 )
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
-MODEL_CALLS = frozenset({CHAT, "generate_content", "text_completion"})
+MODEL_CALLS = frozenset({CHAT, FETCH, "generate_content", "text_completion"})
 
 
 # Each fact that a convention reads, with the attribute of the convention that names the keys it is read from.
@@ -100,6 +100,7 @@ class Normalised:
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
         self.is_agent = self.operation in AGENTS
+        self.is_pipeline = self.operation in PIPELINES
 
     def _read(self, convention: Convention, fact: str) -> Any:
         """Return the answer of a convention's method `fact`; None if it can't read the span."""

@@ -10,10 +10,14 @@ from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.values import integer
 
 CHAT = "chat"
+FETCH = "fetch_response"
+"""Fetches a response that the vendor made in the background: of a call of the same response id, recorded earlier."""
 TOOL = "execute_tool"
 AGENT = "invoke_agent"
 AGENTS = frozenset({AGENT, "invoke_workflow", "handle_conversation_turn", "model_generation"})
 """Operations around model calls: their messages count where no model call has any."""
+PIPELINES = frozenset({"chain", "span", "task"})
+"""Operations of a program: the messages of one without a parent count where no model call or agent has any."""
 # More tokens than any model's call has. With this limit the sum over a session's spans fits 64 bits, as JSON and
 # columns need.
 COUNT_MAX = 10**12

@@ -16,7 +16,7 @@ from app.sessions.facts import TurnFacts
 from app.sessions.types import ShownSpan, Step, Turn
 
 DEPTH_MAX = 4
-MODEL_CALLS = frozenset({"chat", "generate_content", "text_completion"})
+MODEL_CALLS = frozenset({"chat", "fetch_response", "generate_content", "text_completion"})
 CALLS = MODEL_CALLS | {"execute_tool"}
 LOW = 0.5
 """For scores below this value the page suggests a test case. False counts as 0, true as 1."""

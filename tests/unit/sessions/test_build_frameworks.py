@@ -489,6 +489,29 @@ def test_an_agent_without_model_calls_speaks_for_them() -> None:
     assert (facts.opening, facts.preview) == (None, QUESTION)
 
 
+def test_a_root_pipeline_without_another_one_with_words_speaks_for_the_turn() -> None:
+    turn, facts = turn_of(agent(QUESTION, ANSWER, RAN, kind="CHAIN"))
+
+    assert (turn.user, facts.preview) == (QUESTION, QUESTION)
+    assert [step.kind for step in turn.steps] == ["tool_call", "answer"]
+
+
+@pytest.mark.parametrize("outer", ["CHAIN", "RETRIEVER"])
+def test_an_agents_words_precede_those_of_a_root(outer: str) -> None:
+    turn, facts = turn_of(agent("the whole state", "all of it", agent(QUESTION, ANSWER), kind=outer))
+
+    assert (turn.user, facts.preview) == (QUESTION, QUESTION)
+    assert [step.text for step in turn.steps] == [ANSWER]
+
+
+def test_a_pipeline_within_a_span_or_a_search_as_the_root_does_not_speak() -> None:
+    inner, _ = turn_of(Sent("web server", {}, (agent(QUESTION, ANSWER, kind="CHAIN"),)))
+    search, facts = turn_of(agent(QUESTION, ANSWER, kind="RETRIEVER"))
+
+    assert (inner.user, search.user, facts.preview) == (None, None, None)
+    assert inner.steps == search.steps == ()
+
+
 def test_a_model_call_without_words_leaves_them_to_its_agent() -> None:
     turn, facts = turn_of(agent(QUESTION, ANSWER, Sent("chat", {"gen_ai.operation.name": "chat"})))
 

@@ -193,8 +193,11 @@ def test_a_kept_tool_has_the_facts_of_its_copies() -> None:
     assert (kept.tool.arguments, kept.tool.result, kept.failed) == ({"city": "Oslo"}, 7, True)
 
 
-def test_an_earlier_attempt_of_a_tool_leaves_no_error() -> None:
-    turn = read_turn([*tool(1, "a", failed=True, end=3, **{ID: "c1"}), *tool(5, "a", end=9, **{ID: "c1", RESULT: "7"})])
+@pytest.mark.parametrize("again_at", [3, 5])
+def test_an_earlier_attempt_of_a_tool_leaves_no_error(again_at: int) -> None:
+    turn = read_turn(
+        [*tool(1, "a", failed=True, end=3, **{ID: "c1"}), *tool(again_at, "a", end=9, **{ID: "c1", RESULT: "7"})]
+    )
 
     mark_copies(turn)
 

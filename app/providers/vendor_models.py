@@ -159,7 +159,7 @@ def _encoded(body: dict[str, Any]) -> bytes:
 
 def _data(event: bytes) -> str:
     """Return the data of an event; "" for a comment."""
-    lines = _LINE_END.split(event.decode(errors="replace"))
+    lines = _LINE_END.split(event.decode("utf-8-sig", errors="replace"))  # a stream may begin with a mark
     return "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
 
 

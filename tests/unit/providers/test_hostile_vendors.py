@@ -1,24 +1,27 @@
-"""Whatever form a server gives an answer, whole or streamed, none of it is lost, doubled, misnamed or mispriced."""
+"""Whatever form a server gives an answer, whole or streamed, none of it is lost, doubled, misnamed or mispriced.
+
+Each answer is read from the bytes of a response, which come in pieces of any size.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.chat import Answer, Message, Tokens
+from app.chat import Answer, Message, StreamEvent, Tokens, ToolDefinition
 from app.providers import catalogue
-from app.providers.anthropic_wire import AnthropicDecoder
-from app.providers.decoding import Decoder
-from app.providers.google_wire import GoogleDecoder
-from app.providers.openai_answers import OpenAIDecoder
-from app.providers.responses_wire import ResponsesDecoder
-from app.providers.types import ModelConfig, ModelRef, ModelRequest
-from app.providers.vendors import VENDORS
+from app.providers.failures import ProviderFailure
+from app.providers.types import Credential, ModelConfig, ModelRef, ModelRequest
+from app.providers.vendor_models import VendorModels
+from app.providers.vendors import CUSTOM, VENDORS, Vendor
 from app.providers.wires import wire_of
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -31,6 +34,47 @@ SCALARS = st.one_of(
 ARGUMENTS = st.dictionaries(TEXTS, st.one_of(SCALARS, st.lists(SCALARS, max_size=2)), max_size=3)
 UNKNOWN = st.dictionaries(st.sampled_from(["x_vendor", "logprobs", "annotations"]), st.sampled_from([None, [], {}, 7]))
 ENTRY = catalogue.load()["ANTHROPIC", "claude-haiku-4-5"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a server writes a response."""
+
+    piece_bytes: int
+    line_end: str
+    has_mark: bool
+    before: str
+    before_data: str
+    is_compressed: bool
+    ends_with_done: bool
+    cut_at: int
+
+    @property
+    def encoding(self) -> str:
+        return "utf-8-sig" if self.has_mark else "utf-8"
+
+    def of_stream(self, events: Sequence[Any], *, ends: bool) -> bytes:
+        return (self.before + "".join(map(self._event, events)) + self._done() * ends).encode(self.encoding)
+
+    def _event(self, event: Any) -> str:
+        before = self.before_data + self.line_end if self.before_data else ""
+        return f"{before}data: {json.dumps(event)}{self.line_end * 2}"
+
+    def _done(self) -> str:
+        return f"data: [DONE]{self.line_end * 2}" if self.ends_with_done else ""
+
+
+FORMS = st.builds(
+    Form,
+    piece_bytes=st.sampled_from([1, 7, 100, 100_000]),
+    line_end=st.sampled_from(["\n", "\r\n", "\r"]),
+    has_mark=st.booleans(),
+    before=st.sampled_from(["", ": wait\n\n", "event: ping\ndata:\n\n"]),
+    before_data=st.sampled_from(["", ": x", "event: message"]),
+    is_compressed=st.booleans(),
+    ends_with_done=st.booleans(),
+    cut_at=st.integers(0, 20),
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +97,14 @@ class Intended:
     in_parts: bool
     as_objects: bool
     names_end: bool
+    end: str
     tokens: Tokens
     more: dict[str, Any]
+    form: Form
+
+    @property
+    def finish(self) -> str:
+        return "tool_calls" if self.calls and self.end == "stop" else self.end
 
     def pieces(self, call: Call) -> list[str]:
         text = json.dumps(call.arguments)
@@ -76,24 +126,84 @@ def answers(draw: st.DrawFn) -> Intended:
         in_parts=draw(st.booleans()),
         as_objects=draw(st.booleans()),
         names_end=draw(st.booleans()),
+        end=draw(st.sampled_from(["stop", "stop", "length", "refused"])),
         tokens=Tokens(prompt, completion, cached, 0, reasoning),
         more=draw(UNKNOWN),
+        form=draw(FORMS),
     )
 
 
-def whole(decoder: Decoder, sent: Any) -> Answer:
-    decoder.read_whole(json.loads(json.dumps(sent)))
-    return decoder.end()
+@dataclass
+class Response:
+    """A response whose body was received in pieces."""
+
+    headers: dict[str, str]
+    body: list[bytes]
+    status: int = 200
+
+    def read1(self, _size: int) -> bytes:
+        return self.body.pop(0) if self.body else b""
 
 
-def streamed(decoder: Decoder, events: Iterator[Any]) -> tuple[Answer, str, str]:
-    pieces = [piece for event in events for piece in decoder.read_event(json.loads(json.dumps(event)))]
-    decoder.read_done()
-    text, reasoning = ("".join(piece.text for piece in pieces if piece.kind == kind) for kind in ("token", "reasoning"))
-    return decoder.end(), text, reasoning
+class Server:
+    """Answers each request with one response."""
+
+    def __init__(self, form: Form, content_type: str, content: bytes) -> None:
+        self._headers = {"content-type": content_type}
+        if form.is_compressed:
+            self._headers["content-encoding"], content = "gzip", gzip.compress(content, mtime=0)
+        size = form.piece_bytes
+        self._pieces = [content[at : at + size] for at in range(0, len(content), size)]
+
+    @contextmanager
+    def post(self, *_: Any) -> Iterator[Response]:
+        yield Response(self._headers, list(self._pieces))
+
+
+TOOLS = (ToolDefinition("look"), ToolDefinition("wait"), ToolDefinition("book"))
+
+
+def received(server: Server, vendor: Vendor, model: str, *, streamed: bool) -> Answer:
+    """Return an answer; one that is asked for as a stream must have been streamed whole."""
+    models, events = VendorModels(), list[StreamEvent]()
+    models._http = server  # type: ignore[assignment]
+    config = ModelConfig(tools=TOOLS, max_tokens=9)
+    credential = Credential("key", "http://vendor")
+    request = ModelRequest(ModelRef(vendor, model), config, (Message("user", "Hi"),), credential, 60)
+    answer = models.stream(request, events.append) if streamed else models.complete(request)
+    if streamed:
+        texts = ("".join(event.text for event in events if event.kind == kind) for kind in ("token", "reasoning"))
+        assert tuple(texts) == (answer.text, answer.reasoning or "")
+        assert [event.tool_call for event in events if event.kind == "tool_call"] == list(answer.tool_calls)
+    return answer
+
+
+def check_all(
+    intended: Intended, vendor: Vendor, model: str, whole: Any, events: Sequence[Any], endings: int, tokens: Tokens
+) -> None:
+    """Read an answer as a whole and as a stream, each asked for in both ways; a stream that is cut is a failure.
+
+    The last `endings` events show that the answer is whole.
+    """
+    form = intended.form
+    servers = (
+        Server(form, "application/json; charset=utf-8", json.dumps(whole).encode(form.encoding)),
+        Server(form, "text/event-stream", form.of_stream(events, ends=True)),
+    )
+    answers = [received(server, vendor, model, streamed=streamed) for server in servers for streamed in (False, True)]
+    for answer in answers:
+        check(intended, answer, tokens)
+        assert answer.tool_calls == answers[0].tool_calls
+    begun = events[: min(form.cut_at, len(events) - endings)]
+    cut = Server(form, "text/event-stream", form.of_stream(begun, ends=False))
+    for streamed in (False, True):
+        with pytest.raises(ProviderFailure) as failure:
+            received(cut, vendor, model, streamed=streamed)
+        assert failure.value.retryable
 
 
 def check(intended: Intended, answer: Answer, tokens: Tokens) -> None:
+    assert answer.finish_reason == intended.finish
     assert answer.text == "".join(intended.text)
     assert (answer.reasoning or "") == "".join(intended.reasoning)
     assert [(call.name, call.arguments) for call in answer.tool_calls] == [
@@ -110,13 +220,6 @@ def check(intended: Intended, answer: Answer, tokens: Tokens) -> None:
         conversation = (Message("user", "Hi"), said, *results)
         request = ModelRequest(ModelRef(vendor, "m"), ModelConfig(max_tokens=9), conversation, None, 60)  # type: ignore[arg-type]
         json.dumps(wire_of(request).body(request, streamed=False))
-
-
-def check_both(intended: Intended, sent: Answer, events: tuple[Answer, str, str], tokens: Tokens) -> None:
-    check(intended, sent, tokens)
-    check(intended, events[0], tokens)
-    assert (events[1], events[2]) == (events[0].text, events[0].reasoning or "")
-    assert sent.tool_calls == events[0].tool_calls
 
 
 def openai_usage(intended: Intended) -> dict[str, Any]:
@@ -153,6 +256,9 @@ def openai_pieces(intended: Intended, place: int, call: Call) -> Iterator[dict[s
             yield {**index, "id": None, "function": function}
 
 
+OPENAI_ENDS = {"stop": "stop", "length": "length", "refused": "content_filter"}
+
+
 def openai_events(intended: Intended) -> Iterator[Any]:
     yield {"choices": []}
     for piece in intended.reasoning:
@@ -162,14 +268,14 @@ def openai_events(intended: Intended) -> Iterator[Any]:
     for pieces in openai_calls(intended):
         for call in pieces:
             yield {"choices": [{"delta": {"tool_calls": [call], "content": ""}}]}
-    if intended.names_end:
-        yield {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    if intended.names_end or intended.end != "stop" or not intended.form.ends_with_done:
+        yield {"choices": [{"delta": {}, "finish_reason": OPENAI_ENDS[intended.end]}]}
     yield {"choices": [], "usage": openai_usage(intended)}
 
 
-@settings(max_examples=150)
-@given(answers())
-def test_openais_format(intended: Intended) -> None:
+@settings(max_examples=300)
+@given(answers(), st.sampled_from(["OPENAI", "DEEPSEEK", CUSTOM]))
+def test_chat_completions(intended: Intended, vendor: Vendor) -> None:
     calls = [
         {
             "id": call.id,
@@ -181,9 +287,9 @@ def test_openais_format(intended: Intended) -> None:
         for call in intended.calls
     ]
     message = openai_message(intended, intended.text, intended.reasoning) | {"tool_calls": calls or None}
-    sent = {"choices": [{"message": message, "finish_reason": "stop" if intended.names_end else None}]}
-    answer = whole(OpenAIDecoder(), sent | {"usage": openai_usage(intended)})
-    check_both(intended, answer, streamed(OpenAIDecoder(), openai_events(intended)), intended.tokens)
+    finish = None if intended.end == "stop" and not intended.names_end else OPENAI_ENDS[intended.end]
+    whole = {"choices": [{"message": message, "finish_reason": finish}], "usage": openai_usage(intended)}
+    check_all(intended, vendor, "m", whole, list(openai_events(intended)), 2, intended.tokens)
 
 
 def anthropic_usage(tokens: Tokens) -> dict[str, Any]:
@@ -204,6 +310,9 @@ def anthropic_blocks(intended: Intended) -> list[dict[str, Any]]:
     ]
 
 
+ANTHROPIC_ENDS = {"stop": "end_turn", "length": "max_tokens", "refused": "refusal"}
+
+
 def anthropic_events(intended: Intended) -> Iterator[Any]:
     yield {"type": "message_start", "message": {"usage": {"input_tokens": 1, "output_tokens": 1}}}
     yield {"type": "ping"}
@@ -222,17 +331,19 @@ def anthropic_events(intended: Intended) -> Iterator[Any]:
         for delta in () if is_whole else deltas:
             yield {"type": "content_block_delta", **index, "delta": delta}
         yield {"type": "content_block_stop", **index}
-    reason = "end_turn" if intended.names_end else None
-    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": anthropic_usage(intended.tokens)}
+    delta = {"stop_reason": ANTHROPIC_ENDS[intended.end] if intended.names_end or intended.end != "stop" else None}
+    yield {"type": "message_delta", "delta": delta, "usage": anthropic_usage(intended.tokens)}
     yield {"type": "message_stop"}
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(answers())
-def test_anthropics_format(intended: Intended) -> None:
-    sent = {"content": anthropic_blocks(intended), "stop_reason": None, "usage": anthropic_usage(intended.tokens)}
-    answer = whole(AnthropicDecoder(), sent)
-    check_both(intended, answer, streamed(AnthropicDecoder(), anthropic_events(intended)), intended.tokens)
+def test_messages(intended: Intended) -> None:
+    reason = None if intended.end == "stop" and not intended.names_end else ANTHROPIC_ENDS[intended.end]
+    usage = anthropic_usage(intended.tokens)
+    whole = {"content": anthropic_blocks(intended), "stop_reason": reason, "usage": usage}
+    events = list(anthropic_events(intended))
+    check_all(intended, "ANTHROPIC", "claude-haiku-4-5", whole, events, 2, intended.tokens)
 
 
 def google_parts(intended: Intended) -> list[dict[str, Any]]:
@@ -258,14 +369,17 @@ def google_response(intended: Intended, parts: list[dict[str, Any]], reason: str
     return {"candidates": [candidate], "usageMetadata": usage, "responseId": None, **intended.more}
 
 
-@settings(max_examples=150)
+GOOGLE_ENDS = {"stop": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
+
+
+@settings(max_examples=300)
 @given(answers())
-def test_googles_format(intended: Intended) -> None:
-    parts = google_parts(intended)
+def test_generate_content(intended: Intended) -> None:
+    parts, end = google_parts(intended), GOOGLE_ENDS[intended.end]
     events = [google_response(intended, [part], None) for part in parts]
-    events.append(google_response(intended, [], "STOP"))
-    answer = whole(GoogleDecoder(), google_response(intended, parts, "STOP"))
-    check_both(intended, answer, streamed(GoogleDecoder(), iter(events)), intended.tokens)
+    events.append(google_response(intended, [], end))
+    whole = google_response(intended, parts, end)
+    check_all(intended, "GOOGLE", "gemini-3.8-flash", whole, events, 1, intended.tokens)
 
 
 def responses_items(intended: Intended) -> list[dict[str, Any]]:
@@ -296,19 +410,23 @@ def responses_events(intended: Intended, response: dict[str, Any]) -> Iterator[A
     if intended.repeats or intended.in_parts:
         for item in response["output"]:
             yield {"type": "response.output_item.done", "item": item}
-    yield {"type": "response.completed", "response": response}
+    yield {"type": "response.completed" if intended.end == "stop" else "response.incomplete", "response": response}
 
 
-@settings(max_examples=150)
+RESPONSES_ENDS = {"stop": {}, "length": {"reason": "max_output_tokens"}, "refused": {"reason": "content_filter"}}
+
+
+@settings(max_examples=300)
 @given(answers())
-def test_the_format_of_responses(intended: Intended) -> None:
-    tokens = intended.tokens
+def test_responses(intended: Intended) -> None:
+    tokens, end = intended.tokens, RESPONSES_ENDS[intended.end]
     usage = {
         "input_tokens": tokens.prompt,
         "input_tokens_details": {"cached_tokens": tokens.cache_read},
         "output_tokens": tokens.completion,
         "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
     }
-    response = {"status": "completed", "output": responses_items(intended), "usage": usage, "error": None}
-    answer = whole(ResponsesDecoder(), response)
-    check_both(intended, answer, streamed(ResponsesDecoder(), responses_events(intended, response)), tokens)
+    state = {"status": "incomplete" if end else "completed", "incomplete_details": end or None, "error": None}
+    response = {**state, "output": responses_items(intended), "usage": usage}
+    events = list(responses_events(intended, response))
+    check_all(intended, "OPENAI", "gpt-5.5", response, events, 1, tokens)

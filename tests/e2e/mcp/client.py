@@ -22,7 +22,8 @@ async def ask(client: Client, kind: str, name: str, arguments: dict[str, Any]) -
     if kind == "prompt":
         return False, (await client.get_prompt(name, arguments)).messages[0].content.text
     tools = (await client.list_tools()).tools
-    return False, json.dumps({tool.name: [tool.description, tool.annotations.read_only_hint] for tool in tools})
+    about = {tool.name: [tool.description, tool.annotations.read_only_hint, tool.input_schema] for tool in tools}
+    return False, json.dumps(about)
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""The official MCP client over standard input and output, with the configuration of docs/mcp.md."""
+"""The official MCP clients over standard input and output, with the configuration of docs/mcp.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 
 from tests.e2e.connect.sdks import NotInstalled, installed
 from tests.support.deployment import ROOT, EmbeddedServer
-from tests.support.documents import read_document, shop_variables
+from tests.support.documents import SHOP, read_document, shop_variables
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sdks
 
@@ -38,8 +39,20 @@ def python(require: Callable[[str | None], None]) -> Path:
         raise
 
 
+@pytest.fixture(params=["Python", "JavaScript"])
+def client(request: pytest.FixtureRequest, python: Path, require: Callable[[str | None], None]) -> list[str | Path]:
+    """The command of a program that sends requests with an official client."""
+    if request.param == "Python":
+        return [python, HERE / "client.py"]
+    try:
+        return ["node", HERE / "client.mjs", installed(HERE / "js")]
+    except NotInstalled as missing:
+        require(str(missing))
+        raise
+
+
 @pytest.fixture
-def ask(python: Path, shop: dict[str, str], tmp_path: Path) -> Ask:
+def ask(python: Path, client: list[str | Path], shop: dict[str, str], tmp_path: Path) -> Ask:
     """Sends requests to a server that is started with the page's commands, with `reprise` on the path."""
     command = tmp_path / "reprise"
     source = ROOT / "clients/python/src"
@@ -54,7 +67,7 @@ def ask(python: Path, shop: dict[str, str], tmp_path: Path) -> Ask:
     def ask(*requests: Any) -> list[dict[str, Any]]:
         told = {"server": {**configured, "env": {**names, "PATH": path}}, "requests": requests}
         done = subprocess.run(
-            [python, HERE / "client.py"],
+            client,
             input=json.dumps(told),
             env=os.environ | {"PATH": path},
             capture_output=True,
@@ -105,12 +118,118 @@ def test_every_tool_of_the_page_is_served_with_what_it_does(ask: Ask) -> None:
 
     tools = json.loads(answer["text"])
     assert {name for name in tools if f"`{name}`" not in PAGE} == set()
-    assert {name for name, (_, reads_only) in tools.items() if not reads_only} == {
+    assert {name for name, (_, reads_only, _) in tools.items() if not reads_only} == {
         "run_replay",
         "run_gate",
         "cancel_gate",
     }
-    assert all(description for description, _ in tools.values())
+    assert all(description for description, *_ in tools.values())
+
+
+FAULTS = [{"tool": "find", "call": 0, "kind": "timeout"}]
+VALUES = [{"name": "all", "content": "all", "isDefault": True}, {"name": "one", "content": "one"}]
+PLACEHOLDER = {"key": "whom", "values": VALUES}
+# The arguments of each call, and a part of its answer. What is in braces is known only when the test runs.
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("list_prompts", {"search": "Sho"}, "{prompt_id}: Shop"),
+    ("list_prompts", {"cursor": "{cursor}"}, "Shop"),
+    ("read_prompt", {"prompt_id": "{prompt_id}", "version": "{digits}", "offset": 3}, "sion: {digits}"),
+    ("list_versions", {"prompt_id": "{prompt_id}"}, "{digits}"),
+    ("render_prompt", {"prompt_id": "{prompt_id}", "placeholders": {"whom": "one"}}, "Help one."),
+    ("render_prompt", {"prompt_id": "{prompt_id}", "version": "latest", "offset": 4}, "Help all."),
+    (
+        "list_sessions",
+        {"prompt_id": "{prompt_id}", "search": "way", "errors": False, "score": "helpful", "max_score": 0.5},
+        "{session_id}: ",
+    ),
+    ("list_sessions", {"prompt_id": "{prompt_id}", "failed_tool": "find"}, "There are none."),
+    ("list_sessions", {"errors": True}, "There are none."),
+    ("list_sessions", {"cursor": "x"}, "cursor"),
+    ("read_session", {"session_id": "{session_id}", "offset": 9}, 'Call: find {{"order": "A-1"}}'),
+    ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "day", "days": 366}, "replays passed: "),
+    ("read_insight", {"prompt_id": "{prompt_id}", "group_by": "model"}, "sessions: "),
+    ("run_replay", {"test_case_id": "{case_id}", "variant": "slow", "wait_s": 50}, "Failed on purpose: call 0 of find"),
+    ("run_replay", {"test_case_id": "{case_id}", "faults": FAULTS, "wait_s": 50.0}, "find, timeout"),
+    ("read_replay", {"replay_id": "{replay_id}", "offset": 2}, "play {replay_id} of test case {case_id}"),
+    ("list_failures", {"prompt_id": "{prompt_id}"}, ""),
+    (
+        "run_gate",
+        {
+            "prompt_id": "{prompt_id}",
+            "text": "Help {{{{whom}}}} gladly.",
+            "version": "{digits}",
+            "baseline": "none",
+            "detect": 0.5,
+            "max_cost": 1,
+            "wait_s": 50,
+        },
+        "of prompt {prompt_id}: finished",
+    ),
+    ("run_gate", {"prompt_id": "{prompt_id}", "candidates": {"a": "Help.", "b": "Help all."}, "detect": 0.5}, "Gate "),
+    ("read_gate", {"experiment_id": "{experiment_id}", "wait_s": 50, "offset": 5}, "{experiment_id} of prompt"),
+    ("cancel_gate", {"experiment_id": "{experiment_id}"}, "409"),
+]
+REFUSED = {("list_sessions", "cursor"), ("cancel_gate", "experiment_id")}
+
+
+def filled(value: Any, known: dict[str, Any]) -> Any:
+    """Return a value of `CALLS` with what is in braces; a name in braces is the value of this name."""
+    if isinstance(value, dict):
+        return {key: filled(inner, known) for key, inner in value.items()}
+    if not isinstance(value, str):
+        return value
+    return known[value[1:-1]] if value[1:-1] in known else value.format(**known)
+
+
+@pytest.fixture
+def known(backend: EmbeddedServer, shop: dict[str, str]) -> dict[str, Any]:
+    """A project with one of all that the tools read: a prompt, a session with a score, a replay, and a gate."""
+    api = backend.client()
+    prompt_id, case_id = int(shop["PROMPT_ID"]), int(shop["TEST_CASE_ID"])
+    path = f"/api/v1/prompts/{prompt_id}"
+    assert api.patch(path, {"value": "Help {{whom}}.\n", "placeholders": [PLACEHOLDER]}).status == 200
+    digits = api.post(f"{path}/commit").json()["commitHash"][:12]
+    case = api.patch(f"/api/v1/test-cases/{case_id}", {"variants": [{"name": "slow", "faults": FAULTS}]})
+    assert case.status == 200, case.body
+    session_id = api.get(f"{path}/logs?type=otel").json()["entries"][0]["id"]
+    score = api.post("/api/v1/scores", {"target": {"sessionId": session_id}, "name": "helpful", "value": 0.25})
+    assert score.status == 201, score.body
+    replay_id = api.post(f"/api/v1/test-cases/{case_id}/replays").json()["id"]
+    gate = api.post(f"{path}/experiments", {"candidate": "draft", "baseline": None, "detect": 0.5})
+    ended = f"/api/v1/experiments/{gate.json()['id']}"
+    wait_until(lambda: api.get(ended).json()["status"] == "finished", "the gate")
+    wait_until(lambda: api.get(f"/api/v1/replays/{replay_id}").json()["finishedAt"], "the replay")
+    for name in range(21):
+        api.post("/api/v1/prompts", SHOP | {"name": f"Shop {name}"})
+    cursor = api.get("/api/v1/prompts?limit=20").json()["nextCursor"]
+    return {
+        "prompt_id": prompt_id,
+        "digits": digits,
+        "session_id": session_id,
+        "case_id": case_id,
+        "replay_id": replay_id,
+        "experiment_id": gate.json()["id"],
+        "cursor": cursor,
+    }
+
+
+def test_every_tool_is_called_with_every_argument_that_it_documents(ask: Ask, known: dict[str, Any]) -> None:
+    tools, *answers = ask(
+        ["tools", "", {}], *(["tool", name, filled(arguments, known)] for name, arguments, _ in CALLS)
+    )
+
+    documented = {name: set(schema["properties"]) for name, (_, _, schema) in json.loads(tools["text"]).items()}
+    called: dict[str, set[str]] = {}
+    for name, arguments, _ in CALLS:
+        called.setdefault(name, set()).update(arguments)
+    assert called == documented
+    wrong = [
+        (name, arguments, answer)
+        for (name, arguments, part), answer in zip(CALLS, answers, strict=True)
+        if filled(part, known) not in answer["text"]
+        or answer["error"] != any((name, key) in REFUSED for key in arguments)
+    ]
+    assert wrong == []
 
 
 def test_without_a_key_the_command_asks_for_one_and_prints_nothing(python: Path) -> None:

@@ -84,8 +84,8 @@ def _nearest_call(
 
 def _may_repeat(calls: Sequence[TurnSpan], around: Parents) -> bool:
     """Return whether copies are possible. It reads no messages: most turns are recorded by one library, once."""
-    chats, tools = [span for span in calls if span.normal.is_chat], [span for span in calls if span.normal.is_tool]
-    if _are_of_several(chats) or _are_of_several(tools):
+    scopes = {(span.normal.is_chat, span.scope) for span in calls}
+    if len(scopes) > len({is_chat for is_chat, _ in scopes}):
         return True
     ids = [name for span in calls if (name := _recorded_id(span))]
     return len(set(ids)) < len(ids) or any(

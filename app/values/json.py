@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import orjson
+
+from app.values.structs import decoder
 
 MAX_DEPTH = 64
 """Levels of lists and objects that are kept as such in content that came from outside."""
@@ -21,6 +24,7 @@ _ESCAPE = re.compile(
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
     rb"|\\."
 )
+_decode_raw = decoder(msgspec.Raw)
 Body = bytes | bytearray
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 _DIGITS_MAX = len(str(INTEGER_MAX))
@@ -28,6 +32,8 @@ _DIGITS_MAX = len(str(INTEGER_MAX))
 _LONG_NUMBER, _SAMPLED, _EACH = b"0" * 19, b"000", 6
 _DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 _ENCODINGS_MAX = 3
+_FIRST = '[{"-0123456789tfn'
+"""The characters that JSON can begin with: most texts are rejected by their first one."""
 
 
 def without_bom(body: Body) -> Body:
@@ -101,6 +107,8 @@ def parse_json(text: str | bytes) -> Any:
 
 def _parse_repaired(body: bytes) -> Any:
     """Return the value of JSON that only a lenient parser accepts, which is slower; raises ValueError."""
+    if not body.lstrip().startswith((b"[", b"{", b'"')):
+        raise ValueError("it is no JSON")
     repaired = without_lone_surrogates(valid_utf8(body))
     if repaired != body:
         try:
@@ -128,13 +136,28 @@ def _has_long_number(body: bytes) -> bool:
 
 def json_or_text(value: Any) -> Any:
     """Return the value of a text that is JSON; other texts, and texts that nest too deeply, are returned unchanged."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or value.lstrip()[:1] not in _FIRST:
         return value
     try:
         found = parse_exact_json(value)
     except ValueError:
         return value
-    return value if value.count("[") + value.count("{") > MAX_DEPTH and too_deep(found) else found
+    return value if may_be_deep(value) and too_deep(found) else found
+
+
+def may_be_deep(text: str) -> bool:
+    """Return whether a text has more brackets than `MAX_DEPTH`, of which each may be a level."""
+    # `count` of a character reads each one; `split` finds the next bracket eight times as fast.
+    return len(text.split("[", MAX_DEPTH)) + len(text.split("{", MAX_DEPTH)) - 2 >= MAX_DEPTH
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text is JSON that needs no repair; nothing is made of it."""
+    try:
+        _decode_raw(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def json_container(value: Any) -> Any:

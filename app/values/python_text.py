@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.values.json import MAX_DEPTH, json_container, parse_exact_json, too_deep
+from app.values.json import json_container, parse_exact_json, too_deep
 
 CHARACTERS_MAX = 1_000_000
 _STRING = r"""'(?:[^'\\\n]++|\\.)*+'|"(?:[^"\\\n]++|\\.)*+\""""
@@ -40,7 +40,7 @@ def python_container(text: Any) -> Any:
         found = parse_exact_json("".join(_as_json(text.rstrip())))
     except ValueError:
         return None
-    return None if text.count("[") + text.count("{") + text.count("(") > MAX_DEPTH and too_deep(found) else found
+    return None if too_deep(found) else found
 
 
 def python_string(literal: str) -> str:

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.values.json import INTEGER_MAX, INTEGER_MIN, count_marks, json_container, json_or_text, unwrapped_json
+from app.values import json as values_json
+from app.values.json import (
+    INTEGER_MAX,
+    INTEGER_MIN,
+    MAX_DEPTH,
+    count_marks,
+    is_json,
+    json_container,
+    json_or_text,
+    may_be_deep,
+    unwrapped_json,
+)
 from app.values.storable import decode_json
 
 VALUES = st.recursive(
@@ -82,3 +93,29 @@ def test_lists_and_objects_are_decoded_as_often_as_they_were_encoded(times: int)
 def test_texts_and_numbers_are_no_containers(text: str) -> None:
     assert json_container(text) is None
     assert unwrapped_json(text) == json_or_text(text)
+
+
+@pytest.mark.parametrize("text", ["Paris is sunny", " (1)", "Infinity", "\u00a0x"])
+def test_a_text_that_begins_like_no_json_is_not_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values_json, "parse_exact_json", lambda _: pytest.fail("the text was parsed"))
+
+    assert json_or_text(text) == text
+
+
+@pytest.mark.parametrize("text", [' "a"', "\n-1", "0", "true", "null", "[1]", "\t{}"])
+def test_a_text_with_space_before_its_json_is_parsed(text: str) -> None:
+    assert json_or_text(text) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ['[{"a": "}"}]', '{"a": "[[["}', "[1.5e3, null, true]"])
+def test_json_that_needs_no_repair_is_known_without_making_its_values(text: str) -> None:
+    assert is_json(text)
+    assert not any(map(is_json, (text[:-1], f"{text}]", f"x{text}", str(json.loads(text)))))
+
+
+@pytest.mark.parametrize("brackets", ["[", "{", "[{"])
+@pytest.mark.parametrize("count", [0, 1, MAX_DEPTH // 2, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 5 * MAX_DEPTH])
+def test_a_text_may_be_deep_if_it_has_as_many_brackets_as_the_levels_that_are_kept(brackets: str, count: int) -> None:
+    text = f"words {brackets}, " * (count // len(brackets))
+
+    assert may_be_deep(text) == (len(brackets) * (count // len(brackets)) >= MAX_DEPTH)

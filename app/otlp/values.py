@@ -43,11 +43,14 @@ def attributes(pairs: Any, depth: int = 0) -> dict[str, Any]:
     """Return a KeyValue list as a dict; entries that are none are left out, the last of equal keys stays."""
     if not isinstance(pairs, list):
         return {}
-    return {
-        pair["key"]: any_value(pair.get("value"), depth)
-        for pair in pairs
-        if isinstance(pair, dict) and isinstance(pair.get("key"), str)
-    }
+    read = {}
+    for pair in pairs:
+        if isinstance(pair, dict) and isinstance(key := pair.get("key"), str):
+            value = pair.get("value")
+            # Most values are texts.
+            text = value.get("stringValue") if isinstance(value, dict) and len(value) == 1 else None
+            read[key] = text if isinstance(text, str) else any_value(value, depth)
+    return read
 
 
 def integer(value: Any) -> int | None:

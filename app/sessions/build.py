@@ -26,7 +26,7 @@ from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
-from app.values.json import json_container, json_or_text
+from app.values.json import is_json, json_container, json_or_text
 
 
 def build_session(
@@ -130,9 +130,10 @@ _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema
 Tools = tuple[str | dict[str, Any], ...]
 
 
-def _names(spans: Sequence[TurnSpan], keys: Iterable[str]) -> list[str]:
+def _names(spans: Sequence[TurnSpan], keys: Sequence[str]) -> list[str]:
     """Return the different texts of the first of the attributes that any span has, in the order of the spans."""
-    for key in keys:
+    recorded = set(keys).intersection(chain.from_iterable(span.full.attributes for span in spans))
+    for key in filter(recorded.__contains__, keys):
         found = (text_of(span.full.attributes.get(key)) for span in spans)
         if names := list(dict.fromkeys(filter(None, found))):
             return names
@@ -203,15 +204,11 @@ def json_text(value: Any) -> str:
 
 
 _MAX_NAMED = 5
-_CUT_KEYS = (
-    "gen_ai.input.messages",
-    "gen_ai.output.messages",
-    "gen_ai.tool.call.arguments",
-    "gen_ai.tool.call.result",
-    "ai.prompt.messages",
-    "ai.toolCall.args",
-    "ai.toolCall.result",
-    "service.prompt.placeholders",
+_CUT_KEYS = frozenset(
+    {
+        *("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"),
+        *("ai.prompt.messages", "ai.toolCall.args", "ai.toolCall.result", "service.prompt.placeholders"),
+    }
 )
 
 
@@ -259,13 +256,13 @@ def _has_content(span: TurnSpan, key: str) -> bool:
 
 
 def _has_cut_json(span: TurnSpan) -> bool:
-    return any(_is_cut(span.full.attributes.get(key)) for key in _CUT_KEYS)
+    return any(_is_cut(span.full.attributes[key]) for key in _CUT_KEYS & span.full.attributes.keys())
 
 
 def _is_cut(value: Any) -> bool:
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")) or is_json(value):
         return False
-    # Python's text of a dict is no JSON either, but whole. Counting is faster than parsing.
+    # Python's text of a dict is no JSON either, but whole.
     is_whole = value.count("{") == value.count("}") and value.count("[") == value.count("]")
     return not is_whole and json_container(value) is None
 

@@ -391,12 +391,12 @@ def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, int, int]],
     assert build_turn(spans) == turn
 
 
-def test_messages_with_as_many_closing_brackets_as_opening_ones_are_not_parsed_again(
+def test_messages_that_are_whole_are_not_parsed_again_to_know_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parsed: list[Any] = []
     monkeypatch.setattr(build, "json_container", lambda value: parsed.append(value) or json_container(value))
-    asked = [said("user", "Hi {you}")]
+    asked = [said("user", "Hi {you")]
 
     build_turn(stored(chat(1, asked, [said("assistant", "Hello")])))
 

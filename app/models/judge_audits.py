@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, select, update
+from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, select
 
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.organizations import projects
-from app.models.queries import changes_row, columns_of, find_row, list_rows, newest_first
+from app.models.queries import columns_of, find_row, list_rows, newest_first
 from app.models.replays import UNFINISHED
 
 Status = Literal["queued", "running", "finished", "error", "cancelled"]
-CANCELLED = "It was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +100,6 @@ def get_audit(connection: Connection, *, audit_id: int) -> JudgeAuditRow | None:
 def work_of(connection: Connection, *, audit_id: int) -> AuditWork:
     statement = select(_C.snapshots, _C.drawn, _C.verdicts).where(_C.id == audit_id)
     return AuditWork(*connection.execute(statement).one())
-
-
-def cancel_audit(connection: Connection, *, project_id: int, audit_id: int, now: datetime) -> bool:
-    """Cancel an audit; its worker notices at its next heartbeat. Returns False if it has ended or does not exist."""
-    unfinished = update(judge_audits).where(_C.id == audit_id, _C.project_id == project_id, _C.status.in_(UNFINISHED))
-    values = {"status": "cancelled", "error": CANCELLED, "finished_at": now, "claim": None}
-    return changes_row(connection, unfinished.values(values))
 
 
 def list_audits(

@@ -231,13 +231,6 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
     return list_rows(connection, DraftTally, statement)
 
 
-def cancel_replay(connection: Connection, *, project_id: int, replay_id: int, now: datetime) -> bool:
-    """Cancel a replay; returns False if it has ended or does not exist."""
-    c = replays.c
-    unfinished = update(replays).where(c.id == replay_id, c.project_id == project_id, c.status.in_(UNFINISHED))
-    return changes_row(connection, unfinished.values(status="cancelled", finished_at=now))
-
-
 def complete_cancelled(connection: Connection, *, replay_id: int, token: str, values: dict[str, Any]) -> bool:
     """Add what a worker found before it noticed that its replay was cancelled; the status does not change."""
     c = replays.c

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.errors import ProviderError
 from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
-from app.replay.types import Ports
+from app.replay.ports import Ports
 
 JUDGE_FAILED = "the judge failed"
 

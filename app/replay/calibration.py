@@ -27,10 +27,11 @@ from app.replay.findings import (
     TurnResult,
 )
 from app.replay.loosening import Evidence, Loosening
+from app.replay.ports import DraftPort, Ports
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.texts.sources import Sources
-from app.replay.types import CaseStep, DraftPort, Ports, TestCase
+from app.replay.types import CaseStep, TestCase
 from app.values.budget import WorkBudget
 
 MOST_PROBLEMS = 20  # that a calibration lists

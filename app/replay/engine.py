@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from app.chat import Answer, Message, Tokens, ToolCall
-from app.errors import ProviderError
-from app.replay.asking import decide
-from app.replay.checks import Checker
-from app.replay.conversation import messages_by_turn, result_text
-from app.replay.effects import Tool, tools_of
+from app.chat import Message
+from app.replay.conversation import messages_by_turn
+from app.replay.effects import tools_of
 from app.replay.fault_types import Fault
 from app.replay.faults import FaultedCase, with_faults
 from app.replay.fidelity import fidelity_of, files_to_send
 from app.replay.findings import (
-    FROM_ELSEWHERE,
-    AnsweredBy,
-    Drift,
-    ProducedAnswer,
-    ProducedCall,
-    ProducedStep,
     ReplayResult,
-    StopReason,
     TurnResult,
-    Violation,
-    ViolationKind,
 )
-from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepJudgement
-from app.replay.offers import Offer, defines_tools, offered_tools
-from app.replay.pairing import pair
-from app.replay.playing import Shared, Stop
+from app.replay.offers import defines_tools
+from app.replay.playing import Shared
+from app.replay.ports import Ports
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.recording import Arguments, RecordedCalls, Recording, Reply, arguments_key, optional_steps
-from app.replay.results import Pairing, conclude, unplayed, verdicts, void
-from app.replay.texts.sources import Sources
-from app.replay.types import Ports, TestCase
-from app.replay.violations import Attempt, lost_tools, violations_of_turn
-from app.sessions.build import json_text
+from app.replay.recording import RecordedCalls
+from app.replay.results import conclude, void
+from app.replay.turn_player import TurnPlayer
+from app.replay.types import TestCase
 from app.values.budget import WorkBudget
-
-UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
-CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
 
 Play = Callable[[int], TurnResult]
 
@@ -92,14 +73,14 @@ def _played(
     if case.history == "recorded":
 
         def play(index: int) -> TurnResult:
-            return _TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
+            return TurnPlayer(shared, index, [message for turn in past[:index] for message in turn]).play()
 
         together = map if any(tool.max_calls is not None for tool in shared.tools.values()) else side_by_side
         played = dict(zip(indexes, together(play, indexes), strict=True))
     else:
         messages: list[Message] = []
         for index in indexes:
-            played[index] = _TurnPlayer(shared, index, messages).play()
+            played[index] = TurnPlayer(shared, index, messages).play()
             if played[index].stop_reason:
                 break
     result = conclude(case, played, shared.tools)
@@ -108,212 +89,3 @@ def _played(
     if any(defines_tools(turn) for turn in case.played):
         return replace(result, offered_from="recording")
     return replace(result, no_tools_defined=True)
-
-
-class _TurnPlayer:
-    """Plays one turn, and appends to `messages`."""
-
-    def __init__(self, shared: Shared, index: int, messages: list[Message]) -> None:
-        self.shared = shared
-        self.case = shared.case
-        self.ports = shared.ports
-        self.index = index
-        self.turn = shared.case.turns[index]
-        self.messages = messages
-        self.done = 0
-        self.begin = len(messages)
-        self.given: list[str] = []  # results that are none of the turn's recording
-        self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
-        self.attempts: list[Attempt] = []
-        self.produced: list[ProducedStep] = []
-        self.instruction = ""
-        self.offer = Offer(())
-        self.guard = shared.guard(index)
-        self.drift = Drift()
-        self.tokens = Tokens()
-        self.judge_tokens = Tokens()
-
-    def play(self) -> TurnResult:
-        """Return one verdict for each recorded step, however the turn ends."""
-        if not self.turn.user:
-            result = unplayed(self.turn, "what the user said was not recorded", "no_user_text")
-        else:
-            result = self._played(self.turn.user)
-        self._report(len(self.turn.steps), result)
-        return result
-
-    @cached_property
-    def recording(self) -> Recording:
-        return Recording(self.shared.recorded, self.turn.steps, self.index, self.checker)
-
-    @cached_property
-    def removed(self) -> frozenset[Arguments]:
-        """The calls that a person took out of the turn."""
-        return frozenset(arguments_key(call) for call in self.turn.removed or ())
-
-    @property
-    def checker(self) -> Checker:
-        """Compares the steps of the turn, with the values that are known by now."""
-        sources = partial(self._sources, len(self.given))
-        return Checker(self.shared.tools, sources, self.shared.reader)
-
-    def _sources(self, given: int) -> Sources:
-        if self.sources is None or self.sources[0] != given:
-            sources = Sources(
-                instruction=self.instruction,
-                user=self.turn.user or "",
-                messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
-                results=self.given[:given],
-                before=self.shared.sources.until(self.index),
-                reader=self.shared.reader,
-            )
-            self.sources = given, sources
-        return self.sources[1]
-
-    def _played(self, user: str) -> TurnResult:
-        selection = self.turn.placeholders or {}
-        rendered = self.ports.draft.render(selection)
-        self.instruction = rendered.instruction
-        self.offer = offered_tools(self.turn, self.ports.draft)
-        self.drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, self.offer.gone)
-        self.messages.append(Message("user", user, files=files_to_send(self.turn, self.ports)))
-        try:
-            self._converse()
-        except Stop as stop:
-            return self._result(str(stop), stop.reason)
-        except ProviderError as problem:
-            return self._result("the model's provider failed", "provider_error", str(problem))
-        return self._result()
-
-    def _converse(self) -> None:
-        """Call the model until it answers without calling a tool. Raises Stop when it never gets there."""
-        limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
-        for _ in range(limit):
-            if self.ports.cancelled():
-                raise Stop("cancelled", "the replay was cancelled")
-            answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
-            self.tokens += answer.tokens
-            text = answer.text or answer.refusal or ""
-            self.messages.append(
-                Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
-            )
-            if not answer.tool_calls:
-                self.produced.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
-                return
-            self._answer_calls(answer)
-            self._report(min(len(self.produced), len(self.turn.steps)), None)
-            if self.guard and len(self.produced) > self.guard.most_calls:
-                raise Stop("step_limit", f"the model called more than {self.guard.most_calls} tools after a fault")
-            if len(self.produced) >= limit * CALLS_PER_ANSWER:
-                break
-        raise Stop("step_limit", f"the model did not answer within {limit} calls")
-
-    def _answer_calls(self, answer: Answer) -> None:
-        ruled = [self._rules(call) for call in answer.tool_calls]
-        tools, banned = [tool for tool, _ in ruled], [ban for _, ban in ruled]
-        first = len(self.attempts)
-        pairs = list(zip(answer.tool_calls, tools, strict=True))
-        replies = self.recording.look_up(pairs, [ban is None for ban in banned])
-        unknown, after_fault = None, bool(self.guard and self.guard.failed)
-        for n, ((call, tool), reply, ban) in enumerate(zip(pairs, replies, banned, strict=True), first):
-            text, answered_by = self._answered(call, tool, reply) if ban is None else (UNAVAILABLE, "none")
-            removed = arguments_key(call) in self.removed
-            accepted = self.recording.accepted[n]
-            self.attempts.append(Attempt(call, tool, answered_by, accepted, ban, removed, after_fault))
-            self.produced.append(ProducedCall(call.name, call.arguments, text, tool.effect, answered_by))
-            self.messages.append(Message("tool", text, tool_call_id=call.id))
-            if answered_by == "fault" and self.guard:
-                self.guard.note(call)
-            if answered_by in FROM_ELSEWHERE:
-                self.given.append(text)
-            if answered_by == "none" and ban is None and tool.missing(self.case.on_missing) == "stop":
-                unknown = unknown or call.name
-        if unknown is not None:
-            raise Stop("missing_result", f"the recording has no result for a call of {unknown}")
-
-    def _rules(self, call: ToolCall) -> tuple[Tool, ViolationKind | None]:
-        """Return the rules for a call, and the rule that forbids it."""
-        tool = self.shared.tool(call.name).called_with(call.arguments)
-        ban = self.shared.ban(tool)
-        if ban is None and self.guard:
-            return self.guard.rules(call, tool)
-        return tool, ban
-
-    def _answered(self, call: ToolCall, tool: Tool, reply: Reply) -> tuple[str, AnsweredBy]:
-        """Return the text that answers a call, and where it is from."""
-        if reply.step:
-            fails = self.guard and self.guard.fails(reply.step)
-            return result_text(reply.step), "fault" if fails else reply.answered_by
-        match tool.missing(self.case.on_missing):
-            case "static" if tool.result is not None:
-                return json_text(tool.result), "static"
-            case "nearest" if step := self.recording.nearest(call.name):
-                return result_text(step), "nearest"
-            case "simulate" if self.ports.judge:
-                definition = next((each for each in self.offer.tools if each.name == call.name), None)
-                imagined = self.ports.judge.simulate(call, definition, self.recording.examples(call.name))
-                self.judge_tokens += imagined.tokens
-                return json_text(imagined.result), "simulate"
-        return UNAVAILABLE, "none"
-
-    def _result(
-        self, message: str | None = None, reason: StopReason | None = None, error: str | None = None
-    ) -> TurnResult:
-        steps, checker, optional = self.turn.steps, self.checker, self._optional()
-        accepted = dict(enumerate(self.recording.accepted))
-        pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))
-        not_reached = None if reason in (None, "step_limit") else message
-        asserted = self.guard.faults.asserted if self.guard else {}
-        pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted)
-        ask = self._ask if reason != "cancelled" else None
-        judged = verdicts(pairing, checker, ask, self.case.assertion_value or "")
-        if self.case.order == "in_order":  # violations are of the calls that the recording answered, in any order
-            pairs = pair(steps, self.produced, "any", checker, accepted, frozenset(optional))
-        return TurnResult(
-            self.turn.user,
-            judged,
-            pairing.extra,
-            reason,
-            self.drift,
-            self.tokens,
-            self.judge_tokens,
-            error,
-            tuple(self._violations(pairs, checker)),
-        )
-
-    def _optional(self) -> dict[int, str]:
-        """Return the recorded calls that may be left out, each with the reason."""
-        steps = self.turn.steps
-        optional = optional_steps(steps, lambda call: self.shared.tool(call.name).called_with(call.arguments))
-        return self.guard.optional(optional) if self.guard else optional
-
-    def _violations(self, pairs: Mapping[int, int], checker: Checker) -> list[Violation]:
-        lost = []
-        if not self.ports.draft.agent_owns_tools:
-            offered = (tool.name for tool in self.offer.tools)
-            lost = lost_tools(self.index, self.turn.steps, offered, self.shared.tools)
-
-        def explain(step: int, attempt: int) -> str:
-            return checker.compare(self.turn.steps[step], self.produced[attempt]).message or ""
-
-        return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order, explain)
-
-    def _ask(self, steps: Sequence[OpenStep]) -> Mapping[int, StepJudgement]:
-        """Return what is known of the open steps of the turn, or what the judge decides, by step."""
-        called = (step for step in self.produced if step.kind == "tool_call")
-        calls = tuple(JudgedCall(call.name, call.arguments, str(call.result)) for call in called)
-        conversation = tuple(self.messages[: self.begin])
-        turn = JudgedTurn(self.instruction, conversation, self.turn.user or "", calls, tuple(steps))
-        judgement = decide(self.ports, self.index, turn, self._may_ask)
-        self.judge_tokens += judgement.tokens
-        return {verdict.step: verdict for verdict in judgement.steps}
-
-    def _may_ask(self, step: OpenStep) -> bool:
-        """Return True if a judge may decide a step; with `judge` never, only one whose check asks for a judge."""
-        recorded = self.turn.steps[step.step]
-        asserted = bool(step.assertion) or (recorded.kind == "answer" and recorded.check.answer == "ai")
-        return self.case.judge != "never" or asserted
-
-    def _report(self, done: int, result: TurnResult | None) -> None:
-        self.ports.progress(self.shared.count(done - self.done), self.shared.total, result)
-        self.done = done

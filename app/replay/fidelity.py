@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.chat import File
 from app.otlp.normalise.media import Media
 from app.replay.effects import recorded_definitions
-from app.replay.types import CaseFile, CaseTurn, Fidelity, Missing, Ports, TestCase
+from app.replay.ports import Ports
+from app.replay.types import CaseFile, CaseTurn, Fidelity, Missing, TestCase
 from app.sessions.types import Turn
 
 FILES_MAX = 2 * 1024 * 1024

@@ -15,8 +15,9 @@ from app.errors import ProviderError
 from app.replay.judge_question import QuestionPart, fitting, parts, question
 from app.replay.judge_replies import needs_review, read_reply, unfenced
 from app.replay.judging import JudgedTurn, OpenStep, StepJudgement, TurnJudgement
+from app.replay.ports import JudgeModelPort, Simulation
 from app.replay.rubric import SCHEMA, instruction
-from app.replay.types import CheckedCall, JudgeModelPort, Simulation
+from app.replay.types import CheckedCall
 from app.values.storable import decode_json, storable_text
 
 SIMULATION = """\

@@ -6,7 +6,8 @@ from typing import Any
 
 from app.chat import ToolDefinition
 from app.replay.effects import parameters_of, recorded_definitions
-from app.replay.types import CaseTurn, DraftPort
+from app.replay.ports import DraftPort
+from app.replay.types import CaseTurn
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from threading import Lock
 from app.replay.effects import Tool, resolve
 from app.replay.faults import FaultGuard, TurnFaults
 from app.replay.findings import StopReason, ViolationKind
+from app.replay.ports import Ports
 from app.replay.reader import Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import Arguments, RecordedCalls
-from app.replay.types import Ports, TestCase, ToolRules
+from app.replay.types import TestCase, ToolRules
 
 
 class Stop(Exception):

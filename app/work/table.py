@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, litera
 from app.models.base import Timestamp
 from app.models.organizations import projects
 from app.models.queries import id_pairs, list_rows
+from app.models.replays import UNFINISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class WorkTable:
         """An UPDATE of the row `row_id` while `token` is its claim."""
         self._held_unmoved = self.held.where(c.alive_at == bindparam("seen_at", type_=Timestamp()))
         self._waiting = update(table).where(is_row, waiting)
+        unfinished = c.status.in_(UNFINISHED) & (c.project_id == bindparam("of_project"))
+        self._cancel = update(table).where(is_row, unfinished).values(status="cancelled")
         self._list_claims = select(c.id, c.claim, c.alive_at).where(running, c.claim.is_not(None))
         counted = literal(0) if attempts is None else attempts
         self._list_waiting = select(c.id, c.created_at, counted).where(waiting)
@@ -106,6 +109,13 @@ class WorkTable:
     def finish_waiting(self, connection: Connection, row_id: int, values: Mapping[str, Any], *, now: datetime) -> bool:
         """End a waiting row, so that no worker can claim it; return False when a worker has it, or it has ended."""
         return connection.execute(self._waiting, {"row_id": row_id, "finished_at": now, **values}).rowcount == 1
+
+    def cancel(
+        self, connection: Connection, row_id: int, *, project_id: int, now: datetime, values: Mapping[str, Any] = {}
+    ) -> bool:
+        """Cancel a row of a project; its worker notices later. Return False when it has ended or does not exist."""
+        keys = {"row_id": row_id, "of_project": project_id}
+        return connection.execute(self._cancel, {**keys, "finished_at": now, **values}).rowcount == 1
 
     def list_claims(self, connection: Connection) -> list[Claim]:
         """Return every row in work, of all projects."""

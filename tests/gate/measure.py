@@ -21,7 +21,7 @@ from app.audit.probes import ERRORS, FORMS, Probe, places_of
 from app.chat import Answer, Message, ToolDefinition
 from app.experiments.statistics import DETECT
 from app.replay.judge import ModelJudge
-from app.replay.types import Ports, RenderedDraft
+from app.replay.ports import Ports, RenderedDraft
 from tests.fakes.judging import parts_of
 from tests.gate.heldout import Source, sources
 from tests.unit.experiments.simulation import design, simulate

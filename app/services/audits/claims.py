@@ -14,6 +14,7 @@ from app.work.table import Claim, WorkTable
 
 ATTEMPTS_MAX = 5
 INTERRUPTED = f"The audit was interrupted {ATTEMPTS_MAX} times: its worker died or was stopped."
+CANCELLED = "It was cancelled."
 EXPIRED = "The audit did not run within a day: no worker had time for it."
 
 AUDIT_WORK = WorkTable(

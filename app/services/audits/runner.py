@@ -27,7 +27,8 @@ from app.models.language_models import LanguageModel
 from app.providers.types import ProviderPort
 from app.replay.asking import JUDGE_FAILED
 from app.replay.cases import load_case
-from app.replay.types import JudgePort, Ports, TestCase
+from app.replay.ports import JudgePort, Ports
+from app.replay.types import TestCase
 from app.services.audits.claims import ATTEMPTS_MAX, AUDIT_WORK, INTERRUPTED
 from app.services.audits.labels import labels_of
 from app.services.audits.progress import AuditProgress, CostLimit

@@ -14,7 +14,7 @@ from app.audit.figures import AuditFigures, ProbeOutcome, noticed
 from app.audit.probes import PROBES, Probe
 from app.audit.staleness import AuditBasis, stale_reason
 from app.database.transactions import Database
-from app.errors import Conflict, Invalid, require
+from app.errors import Invalid, require
 from app.models import cases as test_cases
 from app.models import judge_audits, replays
 from app.models.case_snapshots import snapshot_fingerprint
@@ -25,6 +25,7 @@ from app.models.queries import insert_row
 from app.pagination import ListPage, page_by_id
 from app.replay.rubric import RUBRIC_ID
 from app.replay.types import Judging
+from app.services.audits.claims import AUDIT_WORK, CANCELLED
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import CandidateContent, CandidateReader
 from app.services.replays.frozen import FrozenCase, freeze_cases, freeze_content
@@ -33,6 +34,7 @@ from app.services.replays.preparation import Preparation
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 from app.values.structs import convert
+from app.work.cancelling import cancelled
 
 COST_MAX = 5.0
 """The most that an audit costs, in USD, which an experiment starts by itself."""
@@ -140,13 +142,10 @@ class JudgeAuditService:
 
     def cancel(self, *, project_id: int, audit_id: int) -> JudgeAuditView:
         """Cancel the audit. Raises `Conflict` if it has ended."""
-        cancel = partial(judge_audits.cancel_audit, project_id=project_id, audit_id=audit_id, now=self.now())
-        # The worker also writes the row.
-        cancelled = self.database.retrying(cancel, single=True)
-        view = self.get(project_id=project_id, audit_id=audit_id)
-        if not cancelled:
-            raise Conflict(f"The audit has ended: {view.row.status}.")
-        return view
+        values = {"error": CANCELLED, "claim": None}
+        cancel = partial(AUDIT_WORK.cancel, row_id=audit_id, project_id=project_id, now=self.now(), values=values)
+        view = partial(self.get, project_id=project_id, audit_id=audit_id)
+        return cancelled(self.database, cancel, view, "audit")
 
     def list(
         self, *, project_id: int, prompt_id: int, limit: int = 50, cursor: str | None = None

@@ -22,7 +22,8 @@ from app.providers.types import Credential, ModelConfig, ModelRequest, ProviderP
 from app.rendering.render import filled_length, render
 from app.replay.findings import TurnResult
 from app.replay.judge import ModelJudge
-from app.replay.types import JudgePort, RenderedDraft, TestCase
+from app.replay.ports import JudgePort, RenderedDraft
+from app.replay.types import TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import PromptContent, parse_config
 from app.services.replays.budget import Budget

@@ -11,7 +11,7 @@ from msgspec import structs
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
-from app.errors import Conflict, Invalid, require
+from app.errors import Invalid, require
 from app.models import audit_log, prompt_versions, replays
 from app.models import cases as test_cases
 from app.models.audit_log import SYSTEM, Action, Actor
@@ -30,10 +30,12 @@ from app.services.language_models.credentials import CredentialService
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
+from app.services.replays.claims import REPLAY_WORK
 from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content, shown_name
 from app.services.replays.judge_choice import JudgeChoice, choose_judge
 from app.services.replays.known import put_known, scope_of
 from app.timestamps import Now
+from app.work.cancelling import cancelled
 
 # `ReplayService.list` hides the builtin `list` from the annotations below it.
 Ids = list[int]
@@ -185,13 +187,9 @@ class ReplayService:
 
     def cancel(self, *, project_id: int, replay_id: int) -> ReplayView:
         """Cancel the replay; its worker notices before its next call of a model. `Conflict` if it has ended."""
-        cancel = partial(replays.cancel_replay, project_id=project_id, replay_id=replay_id, now=self.now())
-        # The worker also writes the row every second.
-        cancelled = self.database.retrying(cancel, single=True)
-        view = self.get(project_id=project_id, replay_id=replay_id)
-        if not cancelled:
-            raise Conflict(f"The replay has ended: {view.row.status}.")
-        return view
+        cancel = partial(REPLAY_WORK.cancel, row_id=replay_id, project_id=project_id, now=self.now())
+        view = partial(self.get, project_id=project_id, replay_id=replay_id)
+        return cancelled(self.database, cancel, view, "replay")
 
     def decide(
         self, *, project_id: int, replay_id: int, step: int, verdict: Literal["passed", "failed"], actor: Actor = SYSTEM

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from app.audit.playing import HISTORY_MAX, play_probe
 from app.audit.probes import Probe
-from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, Ports, TestCase
+from app.replay.ports import Ports
+from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from tests.unit.replay.fakes import FakeDraft, FakeJudge
 
 CALL = CheckedCall(

@@ -13,21 +13,10 @@ from app.replay.checks import Checker, Comparison
 from app.replay.effects import resolve
 from app.replay.findings import ProducedStep
 from app.replay.judging import JudgedTurn, JudgeFinding, JudgeVerdict, OpenStep, StepJudgement, TurnJudgement
+from app.replay.ports import Ports, RenderedDraft, Simulation
 from app.replay.recording import RecordedCalls, Recording
 from app.replay.texts.sources import Sources
-from app.replay.types import (
-    CaseStep,
-    CaseTurn,
-    Check,
-    CheckedAnswer,
-    CheckedCall,
-    Order,
-    Ports,
-    RenderedDraft,
-    Simulation,
-    TestCase,
-    ToolRules,
-)
+from app.replay.types import CaseStep, CaseTurn, Check, CheckedAnswer, CheckedCall, Order, TestCase, ToolRules
 
 
 @dataclass

@@ -11,7 +11,7 @@ from app.errors import ProviderError
 from app.replay.asking import decide
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence, StepJudgement, TurnJudgement
 from app.replay.known import TurnDigests
-from app.replay.types import Ports
+from app.replay.ports import Ports
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, scripted
 
 STEPS = OpenStep(0, "answer", None, "A", "A"), OpenStep(2, "answer", None, "A", "B")

@@ -220,24 +220,26 @@ def judge_fields(judge: str | None, judging: str | None) -> dict[str, str]:
 def wait_for_end(
     instance: Remote,
     path: str,
-    name: str,
     timeout_s: float,
     sleep: Callable[[float], None],
     monotonic: Callable[[], float],
+    seen: Callable[[dict[str, Any]], None] = lambda shown: None,
 ) -> dict[str, Any]:
-    """Return what is at `path` when it has ended, looking once a second.
+    """Return what is at `path` when it has ended, looking after pauses that grow; `seen` gets each look.
 
     Cancels it and raises `CouldNotRun` after `timeout_s`, and when `sleep` or the instance raises it.
     """
-    until = monotonic() + timeout_s
+    until, pause_s = monotonic() + timeout_s, POLL_S[0]
     try:
         while True:
             shown: dict[str, Any] = instance.get(path)
+            seen(shown)
             if shown["status"] not in UNFINISHED:
                 return shown
             if monotonic() > until:
                 raise CouldNotRun(f"not finished within {timeout_s:g} s")
-            sleep(LOOK_S)
-    except CouldNotRun as problem:
+            sleep(pause_s)
+            pause_s = min(pause_s * 1.5, POLL_S[1])
+    except CouldNotRun:
         instance.cancel(path)
-        raise CouldNotRun(f"{name}: {problem.message}") from problem
+        raise

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.interruption import Interruption
-from reprise_client.cli.remote import LOOK_S, POLL_S, UNFINISHED, Remote, judge_fields
+from reprise_client.cli.remote import LOOK_S, Remote, judge_fields, wait_for_end
 
 
 class ChosenCase(NamedTuple):
@@ -86,18 +86,10 @@ class Runner:
         return self._watched(test_case_id, name, f"/api/v1/replays/{replay_id}")
 
     def _watched(self, test_case_id: int, name: str, path: str) -> ReplayOutcome:
-        """Return the outcome when the replay has ended; cancel it if that can't be waited for."""
-        deadline, pause_s = self.monotonic() + self.timeout_s, POLL_S[0]
-        replay = None
+        """Return the outcome when the replay has ended, or as it was last seen if that can't be waited for."""
+        seen: list[dict[str, Any] | None] = [None]
         try:
-            while True:
-                replay = self.remote.get(path)
-                if replay["status"] not in UNFINISHED:
-                    return ReplayOutcome(test_case_id, name, replay)
-                if self.monotonic() > deadline:
-                    raise CouldNotRun(f"not finished within {self.timeout_s:g} s")
-                self.stop.sleep(pause_s)
-                pause_s = min(pause_s * 1.5, POLL_S[1])
+            wait_for_end(self.remote, path, self.timeout_s, self.stop.sleep, self.monotonic, seen.append)
         except CouldNotRun as problem:
-            self.remote.cancel(path)
-            return ReplayOutcome(test_case_id, name, replay, problem.message)
+            return ReplayOutcome(test_case_id, name, seen[-1], problem.message)
+        return ReplayOutcome(test_case_id, name, seen[-1])

@@ -131,7 +131,7 @@ VALUES = [{"name": "all", "content": "all", "isDefault": True}, {"name": "one", 
 PLACEHOLDER = {"key": "whom", "values": VALUES}
 # The arguments of each call, and a part of its answer. What is in braces is known only when the test runs.
 CALLS: list[tuple[str, dict[str, Any], str]] = [
-    ("list_prompts", {"search": "Sho"}, "{prompt_id}: Shop"),
+    ("list_prompts", {"search": "Concier"}, "{prompt_id}: Concierge"),
     ("list_prompts", {"cursor": "{cursor}"}, "Shop"),
     ("read_prompt", {"prompt_id": "{prompt_id}", "version": "{digits}", "offset": 3}, "sion: {digits}"),
     ("list_versions", {"prompt_id": "{prompt_id}"}, "{digits}"),
@@ -182,12 +182,15 @@ def filled(value: Any, known: dict[str, Any]) -> Any:
 
 
 @pytest.fixture
-def known(backend: EmbeddedServer, shop: dict[str, str]) -> dict[str, Any]:
+def known(backend: EmbeddedServer) -> dict[str, Any]:
     """A project with one of all that the tools read: a prompt, a session with a score, a replay, and a gate."""
     api = backend.client()
-    prompt_id, case_id = int(shop["PROMPT_ID"]), int(shop["TEST_CASE_ID"])
+    made = shop_variables(api)
+    prompt_id, case_id = int(made["PROMPT_ID"]), int(made["TEST_CASE_ID"])
     path = f"/api/v1/prompts/{prompt_id}"
-    assert api.patch(path, {"value": "Help {{whom}}.\n", "placeholders": [PLACEHOLDER]}).status == 200
+    assert (
+        api.patch(path, {"name": "Concierge", "value": "Help {{whom}}.\n", "placeholders": [PLACEHOLDER]}).status == 200
+    )
     digits = api.post(f"{path}/commit").json()["commitHash"][:12]
     case = api.patch(f"/api/v1/test-cases/{case_id}", {"variants": [{"name": "slow", "faults": FAULTS}]})
     assert case.status == 200, case.body

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from app.audit.figures import MIN_CAUGHT
 from app.errors import Conflict, Forbidden, require
-from app.models import case_snapshots, cases, experiments, labels, prompt_versions
+from app.models import case_snapshots, cases, experiments, judge_audits, labels, prompt_versions
 from app.models.case_snapshots import snapshot_fingerprint
 from app.models.experiments import ExperimentEvidence
 from app.models.labels import EvidenceRule, Label
@@ -178,6 +178,10 @@ def _judge(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
     # Experiments of earlier releases audited no judge.
     if (least := evidence.design.get("minJudgeCaught", 0)) < MIN_CAUGHT:
         yield f"its minJudgeCaught is {least:g}, and at least {MIN_CAUGHT:g} is required"
+    if (audit_id := evidence.design.get("auditId")) is not None:
+        audit = judge_audits.find_audit(move.connection, project_id=move.prompt.project_id, audit_id=audit_id)
+        if audit is not None and audit.figures is None:
+            yield f"its judge was not audited: {audit.error or audit.status}"
 
 
 # What each guard requires of an experiment; all that lacks is named.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from reprise_formats.experiment_report import advice
 
+from app.actors.audits import AuditDelivery
 from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
-from tests.integration.replays.experimenting import case, run
+from tests.integration.replays.experimenting import case, ended, experiment, run
 from tests.integration.replays.recording import prompt
 from tests.support.world import World
 
@@ -78,3 +80,26 @@ def test_a_wrong_share_is_refused(world: World, prompt_id: int, value: Any) -> N
 
     assert refused.status_code == 400
     assert "minJudgeCaught" in refused.text
+
+
+def test_a_guarded_label_does_not_move_if_the_audit_of_the_judge_has_no_figures(
+    world: World, prompt_id: int, upstream: Upstream
+) -> None:
+    answers(upstream, lambda recorded, produced: "passed")
+    path = f"/api/v1/prompts/{prompt_id}"
+    before = world.get(path).json["commitHash"]
+    world.put(f"{path}/labels/production", json={"commitHash": before, "guarded": True})
+    world.patch(path, json={"value": "Be brief."})
+    version = world.post(f"{path}/commit").json["commitHash"]
+    sides = {"candidate": {"commitHash": version}, "baseline": {"commitHash": before}}
+
+    with patch.object(AuditDelivery, "send", lambda _self, _ids: None):
+        started = experiment(world, prompt_id, **sides, detect=0.25)
+        audit_id = world.get(started).json["judgeAudit"]["id"]
+        world.post(f"/api/v1/judge-audits/{audit_id}/cancel")
+        found = ended(world, started)
+    refused = world.put(f"{path}/labels/production", json={"commitHash": version, "experimentId": found["id"]})
+
+    assert found["verdict"] == "passed", found["reason"]
+    assert refused.status_code == 409
+    assert "is no evidence: its judge was not audited: It was cancelled." in refused.json["error"]

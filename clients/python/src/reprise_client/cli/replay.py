@@ -35,6 +35,8 @@ judging_option = click.option(
     help="Refuse to run without a judge, or ask none; auto when left out.",
 )
 
+# Windows opens a device for these names, whatever their extension.
+_DEVICE = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9¹²³]")
 report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)
 
 
@@ -263,4 +265,5 @@ def import_cases(folder: Path, url: str, api_key: str, prompt_id: int) -> None:
 def slug(name: str) -> str:
     """Return a file name for every system: letters and digits of any script, and "-" for all between them."""
     folded = unicodedata.normalize("NFC", name).casefold()
-    return re.sub(r"[\W_]+", "-", folded).strip("-")[:80] or "test-case"
+    made = re.sub(r"[\W_]+", "-", folded).strip("-")[:80] or "test-case"
+    return f"{made}-" if _DEVICE.fullmatch(made) else made

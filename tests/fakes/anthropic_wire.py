@@ -96,7 +96,7 @@ def _end(reply: Any) -> dict[str, Any]:
 
 
 def _output_tokens(asked: Any, reply: Any) -> int:
-    return len((asked.answer(reply) or "").split()) + reply.reasoning_tokens
+    return len((asked.answer(reply) or "").split()) + int(reply.reasoning_tokens)
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -5,7 +5,24 @@ from __future__ import annotations
 from sqlalchemy import insert
 
 from app.models.language_models import language_models
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.support.deployment import EmbeddedServer, environment, run_to_end
 from tests.support.world import World
+
+THOUGHTS, ANSWER = "They ask about `</think>`.", "Write <think> first."
+
+
+def prompt_of_a_thinking_model(backend: EmbeddedServer, upstream: Upstream, runs: int) -> int:
+    """Make a prompt on a server that writes thoughts into the text of its next answers, one for each run."""
+    model = {"name": "thinking", "baseUrl": upstream.base_url("CUSTOM_OPENAI_COMPATIBLE")}
+    key = run_to_end(["reprise", "keys", "create", "models", "--scope", "admin"], environment(backend.home)).split()[-1]
+    made = backend.client(key).post("/api/v1/models", {**model, "promptPrice": 1, "completionPrice": 2})
+    assert made.status in (200, 201), made.body
+    upstream.script(*[Reply(text=f"<think>\n{THOUGHTS}</think>\n\n{ANSWER}")] * runs)
+    prompt = {"name": "Thinking", "value": "Think.", "languageModelName": "thinking"}
+    prompt_id: int = backend.client().post("/api/v1/prompts", prompt).json()["prompt"]["id"]
+    return prompt_id
 
 
 def add_own_model(world: World, name: str, base_url: str) -> None:

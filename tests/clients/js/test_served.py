@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.clients.js.conftest import HERE, run_command
+from tests.fakes.upstream import Upstream
 from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
+from tests.support.own_models import ANSWER, THOUGHTS, prompt_of_a_thinking_model
 
 NEW = {
     "name": "Support",
@@ -125,6 +127,20 @@ def test_a_run_is_waited_for_streamed_or_fetched_later(application: Application,
     assert "".join(piece["text"] for piece in pieces) == question
     assert run["resolved"] == {"tone": "formal"}
     assert len({run["runId"], later["runId"], streamed["runId"]}) == 3
+
+
+def test_thoughts_in_the_text_of_a_local_model_are_apart_from_its_answer(
+    application: Application, backend: EmbeddedServer
+) -> None:
+    with Upstream() as upstream:
+        prompt_id = prompt_of_a_thinking_model(backend, upstream, runs=2)
+        calls = [{"call": call, "id": prompt_id, "question": "How?", "options": {}} for call in ("run", "stream")]
+        run, (*pieces, streamed) = application.call(*calls)
+
+    for result in (run, streamed):
+        assert (result["answer"], result["chainOfThoughts"]) == (ANSWER, f"\n{THOUGHTS}")
+    texts = ("".join(piece["text"] for piece in pieces if piece["kind"] == kind) for kind in ("reasoning", "token"))
+    assert tuple(texts) == (f"\n{THOUGHTS}", ANSWER)
 
 
 def test_a_run_goes_on_with_a_conversation_and_asks_the_model_that_is_named(

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from reprise_client import AuthenticationError, NotFoundError
+from reprise_client import AuthenticationError, NotFoundError, Reprise
 
 from tests.clients.python.fakes import client_of
+from tests.fakes.upstream import Upstream
 from tests.support.deployment import EmbeddedServer
 from tests.support.http_client import Client
+from tests.support.own_models import ANSWER, THOUGHTS, prompt_of_a_thinking_model
 from tests.support.waiting import wait_until
 
 NEW = {
@@ -93,6 +95,18 @@ def test_a_split_gives_each_key_the_version_that_the_server_gives(api: Client, c
     assert here == there
     assert set(here) == {first, second}
     assert client.prompt(prompt_id, label="live").version == first
+
+
+def test_thoughts_in_the_text_of_a_local_model_are_apart_from_its_answer(api: Client, backend: EmbeddedServer) -> None:
+    with Upstream() as upstream, Reprise(api.base_url, api.api_key) as client:
+        prompt_id = prompt_of_a_thinking_model(backend, upstream, runs=2)
+        run = client.run(prompt_id, "How?")
+        *pieces, streamed = client.stream(prompt_id, "How?")
+
+    for result in (run, streamed):
+        assert (result.answer, result.chain_of_thoughts) == (ANSWER, f"\n{THOUGHTS}")
+    texts = ("".join(piece.text for piece in pieces if piece.kind == kind) for kind in ("reasoning", "token"))
+    assert tuple(texts) == (f"\n{THOUGHTS}", ANSWER)
 
 
 def test_what_the_server_refuses_is_raised_with_its_words(kind: str, api: Client, client: Any, prompt_id: int) -> None:

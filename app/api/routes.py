@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from app.api import (
+    agents,
     alert_rules,
     calibrations,
     cases,
@@ -105,6 +106,9 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     ("/api/public/otel/v1/logs", traces.Logs),
     (f"{OTEL_OF_PROMPT}/v1/traces", traces.PromptTraces),
     (f"{OTEL_OF_PROMPT}/v1/logs", traces.PromptOtelLogs),
+    ("/api/public/agents/{agent}/otel/v1/traces", traces.AgentTraces),
+    ("/api/public/agents/{agent}/otel/v1/logs", traces.AgentLogs),
+    ("/api/v1/agents", agents.AgentsResource),
     (f"{PROMPT}/logs", traces.PromptLogsResource),
     (f"{PROMPT}/exports/{{kind}}", traces.Exports),
     ("/api/v1/rejected-spans", traces.RejectedSpansResource),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import falcon
 
@@ -17,6 +18,8 @@ from app.otlp.inflate import ENCODINGS
 from app.pagination import ListPage
 from app.schemas import prompt_log
 from app.schemas import traces as schemas
+from app.schemas.agents import AgentPath
+from app.schemas.base import load
 from app.services.ingest.batch import BatchForm, Receipt, Signal
 from app.services.prompt_log.query import Entry
 from app.wiring.container import Container
@@ -44,7 +47,7 @@ class Traces(Resource, POST="ingest"):
         answers={200: schemas.TracesStored},
     )
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
-        return _deliver(self.container, key, call, _json_form(call.req, "traces"))
+        return _deliver(self.container, key, call, _json_form(call.req, "traces"), call.read_bytes())
 
 
 class Logs(Resource, POST="ingest"):
@@ -59,7 +62,7 @@ class Logs(Resource, POST="ingest"):
         answers={200: schemas.LogsStored},
     )
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
-        return _deliver(self.container, key, call, _json_form(call.req, "logs"))
+        return _deliver(self.container, key, call, _json_form(call.req, "logs"), call.read_bytes())
 
 
 class PromptTraces(Resource, POST="ingest"):
@@ -98,23 +101,80 @@ class PromptOtelLogs(Resource, POST="ingest"):
         return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
 
 
+class AgentTraces(Resource, tag="Agents", POST="ingest"):
+    """The address of an agent by its name. The first trace makes the agent's prompt, a draft with what it records.
+
+    That needs a key with the scope `write`, too. Spans are stored like those of the prompt's address.
+    """
+
+    stores = frozenset({"POST"})
+
+    @operation(
+        "Store a batch of an agent's spans (OTLP over HTTP); its first trace makes its prompt",
+        body=schemas.TraceExportSchema,
+        limit="traces",
+        answers={200: schemas.TracesStored},
+        protobuf=True,
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
+        return _deliver_to_agent(self.container, key, call, agent, "traces")
+
+
+class AgentLogs(Resource, tag="Agents", POST="ingest"):
+    """Stores the messages of an agent's model calls, sent as protobuf or JSON like the agent's spans."""
+
+    stores = frozenset({"POST"})
+
+    @operation(
+        "Store a batch of an agent's log records (OTLP over HTTP)",
+        body=schemas.LogExportSchema,
+        limit="traces",
+        answers={200: schemas.LogsStored},
+        protobuf=True,
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
+        return _deliver_to_agent(self.container, key, call, agent, "logs")
+
+
+def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: str, signal: Signal) -> Receipt | None:
+    """Do as `_deliver_to_prompt` for the agent's prompt. It is made if there is none and the batch can be stored."""
+    name = load(AgentPath(), {"agent": name})["agent"]
+    adoption, form, body = container.services.adoption, _form(call.req, 0, signal), call.read_bytes()
+    agent = adoption.find(project_id=key.project_id, name=name)
+    if agent is None:
+        refused = container.services.ingest.refusal(body, form)
+        if refused is not None:
+            return _answered(call, form, _accepted(call, form, refused))
+        agent = adoption.make(key, name)
+    form = replace(form, prompt_id=agent.prompt_id, agent="" if agent.adopted_at else agent.name)
+    return _answered(call, form, _deliver(container, key, call, form, body))
+
+
 def _deliver_to_prompt(
     container: Container, key: ApiKey, call: ApiCall, prompt_id: int, signal: Signal
 ) -> Receipt | None:
-    """Return the receipt of a JSON batch. Answer a protobuf batch in protobuf and return None."""
     container.services.ingest.known_prompts.check(key.project_id, prompt_id)
     form = _form(call.req, prompt_id, signal)
-    receipt = _deliver(container, key, call, form)
+    return _answered(call, form, _deliver(container, key, call, form, call.read_bytes()))
+
+
+def _answered(call: ApiCall, form: BatchForm, receipt: Receipt) -> Receipt | None:
+    """Return the receipt of a JSON batch. Answer a protobuf batch in protobuf and return None."""
     if not form.protobuf:
         return receipt
-    stored = traces_stored if signal == "traces" else logs_stored
+    stored = traces_stored if form.signal == "traces" else logs_stored
     call.resp.content_type, call.resp.data = PROTOBUF, stored(receipt.rejected, receipt.message)
     return None
 
 
-def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm) -> Receipt:
+def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm, body: bytes) -> Receipt:
+    return _accepted(call, form, container.batch_delivery.deliver(key.project_id, body, form))
+
+
+def _accepted(call: ApiCall, form: BatchForm, receipt: Receipt) -> Receipt:
     """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
-    receipt = container.batch_delivery.deliver(key.project_id, call.read_bytes(), form)
     if error := ERRORS.get(receipt.outcome):
         call.req.context.spans_listed = form.signal == "traces" and receipt.rejected > 0
         raise error(receipt.message)

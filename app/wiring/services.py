@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 import redis
@@ -31,6 +32,8 @@ from app.redis_store.clients import RedisClients
 from app.redis_store.epochs import Epochs
 from app.redis_store.metric_store import MetricStore
 from app.redis_store.rate import TryLimiter
+from app.schemas.base import load
+from app.schemas.language_models import ModelConfigSchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.services.accounts.passwords import TryLimits
@@ -66,6 +69,7 @@ from app.services.operations.overview import OverviewService
 from app.services.operations.readiness import Doctor, Readiness
 from app.services.operations.setup import SetupService
 from app.services.prompt_log.service import LogService
+from app.services.prompts.adoption import AdoptionService
 from app.services.prompts.editor import PromptEditor, VersionService
 from app.services.prompts.labels import LabelService
 from app.services.prompts.service import PromptService
@@ -136,6 +140,7 @@ class Services:
 
     acceptance: AcceptanceService
     accounts: AccountService
+    adoption: AdoptionService
     alerts: AlertService
     audit: AuditService
     calibrations: CalibrationService
@@ -276,6 +281,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
     parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
     parts.make(TurnSettler, work_time=WorkTime(WORK_S, busy))
+    parts.make(AdoptionService, checked_config=partial(load, ModelConfigSchema()))
     parts.make(OpeningService, searchable=searchable)
     parts.make(
         LogRecordService,

@@ -34,8 +34,12 @@ BODIES: dict[str, Any] = {
 }
 # What a route asks for in its query.
 QUERIES = {"GET /api/v1/prompts/{prompt_id}/insight/comparison": {"before": "0" * 64, "after": "1" * 64}}
-# What is put there is one's own, whoever else has a credential for the vendor.
-MAKES = {"PUT /api/v1/credentials/{vendor}"}
+# What is put there is one's own, whoever else has a credential for the vendor, or an agent of that name.
+MAKES = {
+    "PUT /api/v1/credentials/{vendor}",
+    "POST /api/public/agents/{agent}/otel/v1/logs",
+    "POST /api/public/agents/{agent}/otel/v1/traces",
+}
 PUBLIC = {"/api/openapi.json", "/api/docs"}
 
 

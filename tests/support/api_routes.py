@@ -45,6 +45,7 @@ NOTHING: dict[str, Any] = {
     "label": "nowhere",
     "kind": "sessions",
     "token": "0" * 43,
+    "agent": "nowhere",
     "name": "app.css",
     "score_id": "nowhere",
     "check_id": 2**62,

@@ -56,6 +56,7 @@ def everything(world: Project) -> dict[str, Any]:
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
         "calibration_id": _calibrated(world, case["id"]),
+        "agent": _adopted(world),
         "label": _labelled(world, prompt),
         "experiment_id": _experimented(world, prompt_id),
         "audit_id": _audited(world, prompt),
@@ -65,6 +66,18 @@ def everything(world: Project) -> dict[str, Any]:
         "attribute": 0,
         "kind": "sessions",
     }
+
+
+def _adopted(world: Project) -> str:
+    """Make an agent of its first trace; its name is `MARK`."""
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.system_instructions": f'[{{"type": "text", "content": "{MARK}"}}]'}
+    span = {"traceId": "a" * 32, "spanId": "b" * 16, "name": "chat", "startTimeUnixNano": "1760000000000000000"}
+    span["endTimeUnixNano"] = "1760000001000000000"
+    pairs = [{"key": name, "value": {"stringValue": value}} for name, value in chat.items()]
+    batch = {"resourceSpans": [{"scopeSpans": [{"spans": [span | {"attributes": pairs}]}]}]}
+    sent = world.post(f"/api/public/agents/{MARK}/otel/v1/traces", json=batch)
+    assert sent.status_code == 200, sent.text
+    return MARK
 
 
 def organization(world: Project) -> dict[str, Any]:
@@ -141,6 +154,13 @@ def _experimented(world: Project, prompt_id: int) -> int:
     accepted = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json={"detect": 0.9})
     assert accepted.status_code == 202, accepted.text
     path = accepted.headers["Location"]
-    wait_until(lambda: world.get(path).json["finishedAt"], path)
+
+    def ended() -> bool:
+        found = world.get(path).json
+        # The audit of its judge may end later, and adds a sentence.
+        audit = found["judgeAudit"]
+        return bool(found["finishedAt"]) and (audit is None or audit["sentence"] is not None)
+
+    wait_until(ended, path)
     experiment_id: int = accepted.json["id"]
     return experiment_id

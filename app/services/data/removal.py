@@ -151,6 +151,7 @@ OF_BOTH = (
     "webhook_deliveries",
     "alert_rules",
     "session_filters",
+    "agents",
 )
 # Runs and batches that had begun before an erasure may store rows for this time; a run may last a day.
 AFTERMATH = timedelta(days=2)

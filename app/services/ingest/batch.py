@@ -15,13 +15,14 @@ class BatchForm:
     """The format of a batch.
 
     `encoding` is the content encoding. `prompt_id` is the prompt in the request's path: its spans need not name a
-    prompt.
+    prompt. `agent` is the agent in the path if its prompt is still empty: the spans fill it.
     """
 
     encoding: str = ""
     protobuf: bool = False
     prompt_id: int | None = None
     signal: Signal = "traces"
+    agent: str = ""
 
     @property
     def name(self) -> str:

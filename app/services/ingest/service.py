@@ -24,6 +24,7 @@ from app.otlp.decode import Decoded, decode
 from app.otlp.decode_protobuf import decode_protobuf
 from app.otlp.evaluations import MARK
 from app.otlp.inflate import inflate
+from app.otlp.logs import decode_logs
 from app.otlp.names import version_hash
 from app.otlp.span import Rejection, Span, clock_ahead, explain, reject_unknown_prompts, too_large
 from app.redis_store.batches import Mailbox
@@ -38,6 +39,7 @@ from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
+from app.services.prompts.adoption import AdoptionService
 from app.timestamps import Now
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json import Body
@@ -64,6 +66,7 @@ class IngestService:
     metrics: Metrics
     rules: MaskingRules
     known_prompts: KnownPrompts
+    adoption: AdoptionService
     log_records: LogRecordService
     rejections: RejectionService
     openings: OpeningService
@@ -120,6 +123,22 @@ class IngestService:
             self.metrics.count(SPANS, outcome, by=count)
         return receipt, note
 
+    def refusal(self, body: bytes, form: BatchForm) -> Receipt | None:
+        """Return the receipt of a batch of which nothing can be stored, for whatever prompt; None for another batch."""
+        try:
+            plain = inflate(body, form.encoding, limit=self.batch_bytes)
+            if form.signal == "logs":
+                records = decode_logs(plain, 0, protobuf=form.protobuf, limit=self.log_records.record_bytes)
+                kept, rejected, message = len(records.records), records.rejected.total(), records.explain()
+            else:
+                decoded = decode_batch(plain, form)
+                kept, rejected, message = len(decoded.spans), len(decoded.rejected), explain(decoded.rejected)
+        except (Invalid, TooLarge, UnsupportedMediaType) as error:
+            return Receipt(_outcome(error), message=str(error))
+        if kept:
+            return None
+        return Receipt("invalid" if rejected else "stored", rejected=rejected, message=message)
+
     def _repeated(self, project_id: int, note: bytes) -> Receipt | None:
         """Return the receipt of a repeated batch without decoding it; None unless all of its spans are still stored."""
         keys = _keys(note)
@@ -156,6 +175,8 @@ class IngestService:
             written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
             stored = sum(count for count, _ in written)
             self.settler.settle(project_id, sorted(set().union(*(shared for _, shared in written))))
+            if form.agent:
+                self.adoption.fill(project_id, form.agent, kept)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
             self.rejections.keep(project_id, [*rejected, *self._from_the_future(project_id, kept)])
         except ServiceError as error:

@@ -95,6 +95,14 @@ class ModelService:
         """Return the model from the cache; None if `read` has to query the database."""
         return self.cache.get((organization_id, model_id))
 
+    def any(self, connection: Connection, *, organization_id: int) -> LanguageModel:
+        """Return the default model, or else any usable one; raises `Conflict` if there is none."""
+        usable = [model for model in _list(connection, organization_id) if model.usable]
+        usable.sort(key=lambda model: (not model.is_default, model.id))
+        if not usable:
+            raise Conflict("There is no model that prompts could use: add or enable one first.")
+        return usable[0]
+
     def named(
         self, connection: Connection, *, organization_id: int, name: str | None, field: str = "languageModelName"
     ) -> LanguageModel:

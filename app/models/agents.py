@@ -1,0 +1,47 @@
+"""Agents that send traces by their name, each with the prompt that was made for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, select, update
+
+from app.models import queries
+from app.models.base import BigInt, Timestamp, exact, new_table
+
+AGENT_NAME_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent; its name is unique in the project. `adopted_at` is None until its prompt has what a trace recorded."""
+
+    id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int, BigInt]
+    name: Annotated[str, exact(AGENT_NAME_MAX)]
+    created_at: Annotated[datetime, Timestamp]
+    adopted_at: Annotated[datetime | None, Timestamp]
+
+
+agents = new_table("agents", Agent, UniqueConstraint("project_id", "name"), Index("ix_agents_prompt_id", "prompt_id"))
+_C = agents.c
+_SELECT = select(*queries.columns_of(Agent, agents))
+
+
+def find_agent(connection: Connection, *, project_id: int, name: str) -> Agent | None:
+    return queries.find_row(connection, Agent, _SELECT.where(_C.project_id == project_id, _C.name == name))
+
+
+def list_agents(connection: Connection, *, project_id: int, limit: int) -> list[Agent]:
+    """List a project's agents in the order of their names."""
+    statement = _SELECT.where(_C.project_id == project_id).order_by(_C.name).limit(limit)
+    return queries.list_rows(connection, Agent, statement)
+
+
+def put_adopted(connection: Connection, *, project_id: int, name: str, now: datetime) -> None:
+    """Note that the agent's prompt has what a trace recorded."""
+    which = _C.project_id == project_id, _C.name == name, _C.adopted_at.is_(None)
+    connection.execute(update(agents).where(*which).values(adopted_at=now))

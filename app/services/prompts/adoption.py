@@ -1,0 +1,153 @@
+"""Makes prompts of agents from their traces: an agent needs only a name to have a prompt, sessions and test cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.database.transactions import Database
+from app.errors import Forbidden, Invalid, NotFound, StaleDraft, require
+from app.models import agents, audit_log, prompts
+from app.models.agents import Agent
+from app.models.api_keys import ApiKey
+from app.models.audit_log import SYSTEM, Action
+from app.models.queries import insert_row
+from app.redis_store.epochs import Epochs
+from app.services.language_models.service import ModelService
+from app.services.prompts import drafts
+from app.services.prompts.content import PromptContent
+from app.services.prompts.drafts import DraftChange
+from app.services.prompts.editor import PromptEditor
+from app.sessions.agents import RecordedAgent, recorded_agent
+from app.sessions.spans import StoredSpan
+from app.timestamps import Now
+
+AGENTS_MAX = 1000
+"""Agents of one project."""
+UNTOUCHED = "1"
+"""The ETag of a draft that was not changed since its prompt was made."""
+NO_WRITE = "This key may not make a prompt: the first trace of an agent needs a key with the scopes ingest and write."
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionService:
+    """`checked_config` returns a prompt's configuration as the API stores it, or raises `Invalid`."""
+
+    database: Database
+    now: Now
+    models: ModelService
+    editor: PromptEditor
+    epochs: Epochs
+    checked_config: Callable[[dict[str, Any]], dict[str, Any]]
+
+    def find(self, *, project_id: int, name: str) -> Agent | None:
+        with self.database.read() as connection:
+            return agents.find_agent(connection, project_id=project_id, name=name)
+
+    def make(self, key: ApiKey, name: str) -> Agent:
+        """Make an agent with an empty prompt, or return the one of that name.
+
+        Raises `Forbidden` for a key without the scope `write`.
+        """
+        if "write" not in key.scopes:
+            raise Forbidden(NO_WRITE)
+
+        def make(connection: Connection) -> None:
+            if agents.find_agent(connection, project_id=key.project_id, name=name) is None:
+                self._make(connection, key, name)
+
+        try:
+            self.database.retrying(make)
+        except IntegrityError:
+            # Another batch has made it at the same time.
+            log.info("agent_exists", name=name)
+        self.epochs.end(key.project_id)
+        return require(self.find(project_id=key.project_id, name=name), prompts.NO_PROMPT)
+
+    def list(self, *, project_id: int) -> list[Agent]:
+        """List the project's agents in the order of their names."""
+        with self.database.read() as connection:
+            return agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)
+
+    def _make(self, connection: Connection, key: ApiKey, name: str) -> None:
+        """Make an empty prompt for an agent, which its first trace fills."""
+        if len(agents.list_agents(connection, project_id=key.project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
+            raise Invalid(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
+        now, model = self.now(), self.models.any(connection, organization_id=key.organization_id)
+        content = PromptContent(
+            prompt_id=0,
+            name=name,
+            commit_hash=None,
+            value="",
+            instruction_format="RAW",
+            model=model,
+            config={},
+            placeholders=(),
+        )
+        values = drafts.columns(content) | {
+            "project_id": key.project_id,
+            "name": name,
+            "instruction_format": "RAW",
+            "assertion_value": "",
+            "changed_by": key.actor.name,
+            "created_at": now,
+            "updated_at": now,
+        }
+        prompt_id = insert_row(connection, prompts.prompts, **values)
+        insert_row(connection, agents.agents, project_id=key.project_id, prompt_id=prompt_id, name=name, created_at=now)
+        audit_log.note(connection, now, key.actor, Action.PROMPT_CREATED, name, project_id=key.project_id)
+
+    def fill(self, project_id: int, name: str, spans: Iterable[StoredSpan]) -> None:
+        """Write what the spans record of an agent into its draft, unless somebody has changed the draft.
+
+        Spans without an instruction change nothing: those of a later batch may have one.
+        """
+        agent = self.find(project_id=project_id, name=name)
+        if agent is None or agent.adopted_at is not None or (recorded := recorded_agent(spans)) is None:
+            return
+        try:
+            self._change(agent, recorded)
+        except StaleDraft:
+            log.info("agent_changed_by_a_person", prompt_id=agent.prompt_id)
+        except (Invalid, NotFound) as error:
+            log.warning("agent_not_adopted", prompt_id=agent.prompt_id, error=str(error))
+            return
+        now = self.now()
+        self.database.retrying(
+            lambda connection: agents.put_adopted(connection, project_id=project_id, name=name, now=now)
+        )
+
+    def _change(self, agent: Agent, recorded: RecordedAgent) -> None:
+        """Change the draft: without the model if it is none of the organization's, and without what can't be stored."""
+        change = DraftChange(value=recorded.instruction, model_name=recorded.model, config=self._config(recorded))
+        which: dict[str, Any] = {"project_id": agent.project_id, "prompt_id": agent.prompt_id}
+        try:
+            self.editor.change(**which, change=change, if_match=[UNTOUCHED], actor=SYSTEM)
+        except StaleDraft:
+            raise
+        except Invalid:
+            plain = replace(change, model_name=None, config=self._config(replace(recorded, parameters={})))
+            self.editor.change(**which, change=plain, if_match=[UNTOUCHED], actor=SYSTEM)
+
+    def _config(self, recorded: RecordedAgent) -> dict[str, Any]:
+        """Return the recorded parameters and tools, each if the API would accept it."""
+        config: dict[str, Any] = {}
+        for name, value in recorded.parameters.items():
+            config |= self._accepted({name: value})
+        tools: list[dict[str, Any]] = []
+        for tool in recorded.tools:
+            tools += self._accepted({"tools": [tool]}).get("tools", [])
+        return config | self._accepted({"tools": tools}) if tools else config
+
+    def _accepted(self, config: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self.checked_config(config)
+        except Invalid:
+            return {}

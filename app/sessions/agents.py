@@ -1,0 +1,74 @@
+"""What a trace records of an agent itself: its instruction, tools, model and parameters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.sessions.build import offered_tools
+from app.sessions.fidelity import instruction_of
+from app.sessions.spans import StoredSpan, TurnSpan, read_turn
+from app.values.json import json_container
+
+TRACES, BYTES = 20, 4 * 1024 * 1024
+"""The most traces of a batch, and bytes of their spans, that are looked at."""
+# The names of a prompt's parameters, and of the recorded attributes and fields that have them.
+_PARAMETERS = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxTokens", "maxOutputTokens"),
+    "seed": ("seed",),
+    "stop": ("stop_sequences", "stop", "stopSequences"),
+}
+# Attributes that have all parameters as JSON.
+_TOGETHER = ("llm.invocation_parameters", "model_request_parameters")
+_PREFIXES = ("gen_ai.request.", "llm.request.", "ai.settings.")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAgent:
+    """An agent as a trace shows it. `tools` are definitions, `parameters` has names of a prompt's configuration."""
+
+    instruction: str
+    model: str | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def recorded_agent(spans: Iterable[StoredSpan]) -> RecordedAgent | None:
+    """Return the agent of the first trace that records an instruction; None if none of those looked at does."""
+    traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
+    left = BYTES
+    for span in spans:
+        left -= len(span.raw)
+        if left < 0 or (span.trace_id not in traces and len(traces) == TRACES):
+            break
+        traces[span.trace_id].append(span)
+    for trace in traces.values():
+        turn = read_turn(trace)
+        if instruction := instruction_of(turn):
+            return _agent(instruction, turn)
+    return None
+
+
+def _agent(instruction: str, turn: list[TurnSpan]) -> RecordedAgent:
+    chats = [span for span in turn if span.normal.is_chat]
+    model = next((span.normal.model for span in chats if span.normal.model), None)
+    requested = next((named for span in chats if (named := span.full.attributes.get("gen_ai.request.model"))), model)
+    tools = tuple(tool for tool in offered_tools(turn) or () if isinstance(tool, dict))
+    parameters = _parameters(chats[0].full.attributes) if chats else {}
+    return RecordedAgent(instruction, requested if isinstance(requested, str) else model, tools, parameters)
+
+
+def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    together = (json_container(attributes[name]) for name in _TOGETHER if name in attributes)
+    sources = [attributes, *(found for found in together if isinstance(found, dict))]
+    found: dict[str, Any] = {}
+    for parameter, names in _PARAMETERS.items():
+        keys = [*(prefix + name for prefix in _PREFIXES for name in names), *names]
+        values = (source[key] for source in sources for key in keys if source.get(key) is not None)
+        if (value := next(values, None)) is not None:
+            found[parameter] = value
+    return found

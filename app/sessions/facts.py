@@ -13,7 +13,6 @@ from msgspec import structs
 
 from app.otlp.names import PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
-from app.otlp.normalise.messages import first_user_text
 from app.otlp.span import Span
 from app.prices.book import PriceBook
 from app.prices.types import Bill, size_of, total
@@ -272,6 +271,6 @@ def _openings(spans: Sequence[TurnSpan]) -> list[Opening | None]:
 
 
 def _opening(span: TurnSpan) -> Opening | None:
-    # Read once, and not kept: the input is the largest part of a span.
-    text = first_user_text(span.normal.read_input())
+    # The input is the largest part of a span.
+    text = span.normal.question()
     return None if text is None else (_key(span), text[:MAX_OPENING])

@@ -13,7 +13,7 @@ from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, 
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import BareChat, ClaudeCode, Mastra, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
-from app.otlp.normalise.messages import Messages, NormalisedMessage
+from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
@@ -138,11 +138,12 @@ class Normalised:
     @Lazy
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""
-        return self.read_input()
-
-    def read_input(self) -> Messages | None:
-        """Return the input without keeping it."""
         return _with_content(self._messages("input_messages"))
+
+    def question(self) -> str | None:
+        """Return the first text of the user. What follows it is not read, and nothing is kept."""
+        span = replace(self.span, memo=QuestionMemo(), read_events=lambda: self.span.events)
+        return first_user_text(Normalised(span).input_messages)
 
     @property
     def output_messages(self) -> Messages | None:

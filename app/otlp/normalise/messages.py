@@ -54,6 +54,11 @@ Messages = tuple[NormalisedMessage, ...]
 Memo = dict[tuple[str, bytes], Messages]
 """Entries of messages by their role and JSON: the model calls of a session repeat all earlier messages."""
 
+
+class QuestionMemo(dict[tuple[str, bytes], Messages]):
+    """A memo with which a list in JSON is read only up to the first text of the user."""
+
+
 _decode_items = decoder(list[msgspec.Raw])
 
 
@@ -63,7 +68,7 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
     `role` is used for entries without one: `user` for input, `assistant` for output. A `memo` caches what was read.
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
-        return tuple(message for item in items for message in _remembered(item, role, memo)) or None
+        return tuple(_messages_in(items, role, memo)) or None
     found = recorded_container(value)
     if isinstance(found, dict):
         found = _list_in(found)
@@ -79,6 +84,14 @@ def _items_in(text: str) -> list[msgspec.Raw] | None:
         return _decode_items(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+
+
+def _messages_in(items: Iterable[msgspec.Raw], role: str, memo: Memo) -> Iterator[NormalisedMessage]:
+    for item in items:
+        messages = _remembered(item, role, memo)
+        yield from messages
+        if isinstance(memo, QuestionMemo) and first_user_text(messages) is not None:
+            return
 
 
 def _remembered(item: msgspec.Raw, role: str, memo: Memo) -> Messages:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.otlp.normalise import CONVENTIONS
+from app.otlp.normalise import CONVENTIONS, Normalised, SpanView, messages
 from app.otlp.normalise.convention import Convention
-from app.otlp.normalise.genai import GenAI
+from app.otlp.normalise.messages import first_user_text
 from tests.support.normalized_spans import normal
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt", "gen_ai.usage.input_tokens": 3}
@@ -55,20 +57,51 @@ def test_facts_of_a_call_are_read_once(asked: list[tuple[str, str]]) -> None:
 
 
 def test_the_output_of_a_call_without_tools_is_read_once_in_each_convention(asked: list[tuple[str, str]]) -> None:
-    messages = normal(ANSWERED).output_messages
+    (answer,) = normal(ANSWERED).output_messages or ()
 
-    assert messages
-    assert messages[0].text == "Hello"
+    assert answer.text == "Hello"
     outputs = [name for name, fact in asked if fact == "output_messages"]
     assert sorted(outputs) == ["gen_ai", "gen_ai.events"]
 
 
-def test_the_input_is_kept_only_where_it_is_asked_for_as_an_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [{"role": "user", "content": "Hi"}]
-    span = normal(CHAT | {"gen_ai.input.messages": given})
+SYSTEM = {"role": "system", "content": "Be brief"}
+CALL = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "weather"}}]}
+QUESTIONS: list[tuple[dict[str, Any], str | None]] = [
+    ({"gen_ai.input.messages": [SYSTEM, {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}]}, "Hi"),
+    ({"gen_ai.input.messages": [SYSTEM, {"role": "user", "content": ""}, {"role": "human", "content": "Bye"}]}, "Bye"),
+    ({"gen_ai.input.messages": [SYSTEM, CALL, {"role": "tool", "content": "18", "tool_call_id": "c1"}]}, None),
+    ({"gen_ai.input.messages": []}, None),
+    ({"gen_ai.input.messages": [], "gen_ai.prompt": [{"role": "user", "content": "Hi"}]}, "Hi"),
+    ({"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": [{"role": "user", "content": "Hi"}]}, "Hi"),
+]
 
-    assert span.read_input() == span.input_messages == span.read_input()
 
-    monkeypatch.setattr(GenAI, "input_messages", lambda *_: None)
-    assert span.input_messages
-    assert span.read_input() is None
+@pytest.mark.parametrize("written", [json.dumps, list], ids=["as JSON", "as values"])
+@pytest.mark.parametrize(("recorded", "question"), QUESTIONS)
+def test_the_question_is_the_first_text_of_the_user_in_the_input(
+    recorded: dict[str, Any], question: str | None, written: Callable[[Any], Any]
+) -> None:
+    span = normal(CHAT | {key: written(value) if isinstance(value, list) else value for key, value in recorded.items()})
+
+    assert span.question() == first_user_text(span.input_messages) == question
+
+
+def test_what_follows_the_question_in_a_long_history_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    read_item = messages._read_item
+    monkeypatch.setattr(messages, "_read_item", lambda item, role: read.append(item) or read_item(item, role))
+    history = [SYSTEM, *({"role": "user", "content": f"Question {number}"} for number in range(1000))]
+    span = normal(CHAT | {"gen_ai.input.messages": json.dumps(history)})
+
+    assert (span.question(), len(read)) == ("Question 0", 2)
+    assert (len(span.input_messages or ()), len(read)) == (1001, 2 + 1001)
+
+
+def test_events_of_a_span_are_parsed_once_for_its_question_and_its_messages() -> None:
+    parsed: list[str] = []
+    asked = [("gen_ai.user.message", {"content": "Hi"}), ("gen_ai.choice", {"content": "Hello"})]
+    span = Normalised(SpanView("chat", "test", CHAT, lambda: parsed.append("events") or asked))
+
+    assert span.question() == first_user_text(span.input_messages) == "Hi"
+    assert span.output_messages
+    assert parsed == ["events"]

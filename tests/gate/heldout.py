@@ -49,15 +49,19 @@ def sources() -> tuple[Source, ...]:
 
 def _unseen() -> Iterator[Source]:
     for path in sorted((HERE / "unseen").glob("*.json")):
-        document = orjson.loads(path.read_bytes())
-        conversation = Conversation(
-            document["instruction"],
-            tuple(Turn(turn["user"], turn["answer"], tuple(map(_calls, turn["rounds"]))) for turn in document["turns"]),
-        )
-        case = case_of(exported(conversation, tool_spans=True))
-        tools = tuple(ToolDefinition(**tool) for tool in document["tools"])
-        labelled = tuple(_labelled(case, document["turns"]))
-        yield Source("unseen", path.stem, case, conversation.instruction, tools, labelled)
+        yield read_source("unseen", path.stem, orjson.loads(path.read_bytes()))
+
+
+def read_source(of: str, name: str, document: dict[str, Any]) -> Source:
+    """Return the recorded session of a document, which has the instruction, the tools and the turns of an agent."""
+    conversation = Conversation(
+        document["instruction"],
+        tuple(Turn(turn["user"], turn["answer"], tuple(map(_calls, turn["rounds"]))) for turn in document["turns"]),
+    )
+    case = case_of(exported(conversation, tool_spans=True))
+    tools = tuple(ToolDefinition(**tool) for tool in document["tools"])
+    labelled = tuple(_labelled(case, document["turns"]))
+    return Source(of, name, case, conversation.instruction, tools, labelled)
 
 
 def _calls(calls: list[dict[str, Any]]) -> tuple[Call, ...]:

@@ -95,21 +95,23 @@ class Rates:
 @cache
 def drafts() -> tuple[tuple[Source, Probe], ...]:
     """Return a draft of each operator on each recorded step, and the answers that persons wrote."""
-    made = []
-    probed = [source.probed(number) for number, source in enumerate(sources())]
+    return tuple(drafts_of(sources()))
+
+
+def drafts_of(recorded_sessions: Sequence[Source]) -> Iterator[tuple[Source, Probe]]:
+    probed = [source.probed(number) for number, source in enumerate(recorded_sessions)]
     for place in places_of(probed):
-        source = sources()[place.case.test_case_id]
+        source = recorded_sessions[place.case.test_case_id]
         for operators in (ERRORS, FORMS):
             for kind in operators.kinds:
                 probe = operators.apply(kind, place, Draw(SEED).of(kind, *place.key))
                 if probe is not None:
-                    made.append((source, probe))
+                    yield source, probe
         recorded = place.recorded
         for label in source.labelled:
             if (label.turn, label.step) == (place.turn, place.step) and recorded.kind == "answer":
                 kind = "accepted_by_person" if label.accepted else "refused_by_person"
-                made.append((source, Probe(*place.key, kind, not label.accepted, recorded.text, label.text)))
-    return tuple(made)
+                yield source, Probe(*place.key, kind, not label.accepted, recorded.text, label.text)
 
 
 def played(source: Source, probe: Probe, wrong: float | None, repeat: int = 0) -> str:

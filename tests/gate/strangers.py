@@ -1,0 +1,114 @@
+"""Measures the gate on agents that it had not met: `python -m tests.gate.strangers SET` prints the table of a set.
+
+Each file of `tests/gate/strangers/SET` has an agent with a recorded conversation, and drafts that were written by hand
+before any of them was played. The operators of `app/audit` make more drafts of the same conversations.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import orjson
+
+from app.audit.probes import Probe
+from app.replay.engine import replay
+from app.replay.judge import ModelJudge
+from app.replay.types import Ports
+from tests.gate.edits import edited
+from tests.gate.heldout import Source, read_source
+from tests.gate.measure import ErringModel, Rates, SourceDraft, drafts_of, of_experiments, played
+from tests.gate.scenes import Scene, ScriptedModel, scene_of
+
+HERE = Path(__file__).parent / "strangers"
+JUDGES = {"right": 0.0, "none": None, "errs 5 %": 0.05, "errs 10 %": 0.1, "errs 20 %": 0.2}
+REPEATS = 5  # of each draft with a judge that errs
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A draft of an agent; `played` is a scene that was written by hand, or the probe of an operator."""
+
+    source: Source
+    what: str
+    is_harmful: bool
+    played: Scene | Probe
+
+    @property
+    def is_by_hand(self) -> bool:
+        return isinstance(self.played, Scene)
+
+    def verdict(self, wrong: float | None, repeat: int = 0) -> str:
+        """Return the gate's verdict; `wrong` is the chance that the judge errs, None without a judge."""
+        if isinstance(self.played, Probe):
+            return played(self.source, self.played, wrong, repeat)
+        right = "failed" if self.is_harmful else "passed"
+        name = f"{self.source.name}/{self.what}/{repeat}"
+        judge = None if wrong is None else ModelJudge(ErringModel(right, wrong, name), lambda: "0" * 16, "scripted")
+        versions: dict[str | None, frozenset[str]] = {None: frozenset(tool.name for tool in self.source.tools)}
+        draft = SourceDraft(self.source.tools, {}, versions, self.source.instruction)
+        return replay(self.source.case, Ports(ScriptedModel(self.played.turns), draft, judge)).status
+
+
+@cache
+def drafts(of: str) -> tuple[Draft, ...]:
+    """Return the drafts of a set of agents."""
+    return tuple(_drafts(of))
+
+
+def _drafts(of: str) -> Iterator[Draft]:
+    sources = []
+    for path in sorted((HERE / of).glob("*.json")):
+        document = orjson.loads(path.read_bytes())
+        source = read_source(of, path.stem, document)
+        sources.append(source)
+        recorded = replace(scene_of(source.case), tools=source.tools)
+        for entry in document["drafts"]:
+            yield Draft(source, entry["what"], entry["must"] == "fail", edited(recorded, entry))
+    for source, probe in drafts_of(sources):
+        yield Draft(source, probe.kind, probe.planted, probe)
+
+
+def wrong(of: str, chance: float | None) -> list[str]:
+    """Return the drafts of a set that got a wrong verdict."""
+    return [
+        f"{draft.source.name}: {draft.what}"
+        for draft in drafts(of)
+        if draft.verdict(chance) == ("passed" if draft.is_harmful else "failed")
+    ]
+
+
+def rates(of: str, chance: float | None) -> Rates:
+    measured = Rates()
+    for draft in drafts(of):
+        for repeat in range(REPEATS if chance else 1):
+            measured.add(draft.is_harmful, draft.verdict(chance, repeat))
+    return measured
+
+
+def rendered(of: str) -> str:
+    """Return the table of a set as Markdown."""
+    lines = [
+        "| judge | harmful drafts that passed | harmless drafts that failed | left to a person | experiments: "
+        "harmful passed, harmless failed |",
+        "|---|---|---|---|---|",
+    ]
+    for title, chance in JUDGES.items():
+        measured = rates(of, chance)
+        passes, alarms = measured.false_passes, measured.false_alarms
+        shares = of_experiments(passes[0] / passes[1], alarms[0] / alarms[1])
+        experiments = ", ".join(f"{share:.1%}" for share in shares)
+        lines.append(
+            f"| {title} | {passes[0]} of {passes[1]} | {alarms[0]} of {alarms[1]} "
+            f"| {measured.opened[0]} + {measured.opened[1]} | {experiments} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(rendered(sys.argv[1]))
+    for name, chance in (("right", 0.0), ("none", None)):
+        print(f"judge {name}:", *wrong(sys.argv[1], chance), sep="\n  ")

@@ -7,7 +7,7 @@ before any of them was played. The operators of `app/audit` make more drafts of 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -81,31 +81,46 @@ def wrong(of: str, chance: float | None) -> list[str]:
     ]
 
 
-def rates(of: str, chance: float | None) -> Rates:
+def rates(played_drafts: Iterable[Draft], chance: float | None) -> Rates:
     measured = Rates()
-    for draft in drafts(of):
+    for draft in played_drafts:
         for repeat in range(REPEATS if chance else 1):
             measured.add(draft.is_harmful, draft.verdict(chance, repeat))
     return measured
 
 
+def experiments(of: str, chance: float) -> tuple[float, float]:
+    """Return the shares of harmful drafts that pass an experiment and of harmless ones that fail one.
+
+    A draft on which only the judge can decide is played in simulated experiments, with the rates of all such drafts.
+    Rules give the same verdict in every replay, and so in every experiment.
+    """
+    measured = rates([draft for draft in drafts(of) if draft.verdict(None) == "needs_review"], chance)
+    passes, alarms = measured.false_passes, measured.false_alarms
+    shares = of_experiments(passes[0] / passes[1], alarms[0] / alarms[1])
+    by_rule = rates(drafts(of), None)
+    passed = (by_rule.false_passes[0] + shares[0] * passes[1] / REPEATS) / by_rule.false_passes[1]
+    failed = (by_rule.false_alarms[0] + shares[1] * alarms[1] / REPEATS) / by_rule.false_alarms[1]
+    return passed, failed
+
+
 def rendered(of: str) -> str:
     """Return the table of a set as Markdown."""
+    titles = ("Judge", "Harmful passed", "Harmless failed", "Left to a person", "In experiments")
     lines = [
-        "| judge | harmful drafts that passed | harmless drafts that failed | left to a person | experiments: "
-        "harmful passed, harmless failed |",
+        f"| {' | '.join(titles)} |",
         "|---|---|---|---|---|",
     ]
     for title, chance in JUDGES.items():
-        measured = rates(of, chance)
-        passes, alarms = measured.false_passes, measured.false_alarms
-        shares = of_experiments(passes[0] / passes[1], alarms[0] / alarms[1])
-        experiments = ", ".join(f"{share:.1%}" for share in shares)
-        lines.append(
-            f"| {title} | {passes[0]} of {passes[1]} | {alarms[0]} of {alarms[1]} "
-            f"| {measured.opened[0]} + {measured.opened[1]} | {experiments} |"
-        )
+        measured = rates(drafts(of), chance)
+        passes, alarms, opened = measured.false_passes, measured.false_alarms, measured.opened
+        shares = ", ".join(f"{share:.1%}" for share in experiments(of, chance)) if chance else "–"
+        lines.append(f"| {title} | {_share(passes)} | {_share(alarms)} | {opened[0]} + {opened[1]} | {shares} |")
     return "\n".join(lines)
+
+
+def _share(counted: tuple[int, int]) -> str:
+    return f"{counted[0]} of {counted[1]} ({counted[0] / counted[1]:.1%})"
 
 
 if __name__ == "__main__":

@@ -1,35 +1,33 @@
 """Compares the arguments of two calls, path by path: by matchers, by the tool's schema, and by the kinds of texts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from msgspec import UNSET
 
-from app.replay.compare import MOST_DIFFERENCES, Path, differences, equal, part_of
+from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.findings import Difference
 from app.replay.fingerprints import json_of
-from app.replay.forms import path_form, same_instant, scalar_form
+from app.replay.forms import joined_form, path_form, same_instant, scalar_form
 from app.replay.kinds import kind_of, schema_at
 from app.replay.matchers import Matcher
+from app.replay.places import RankedMatchers, places
 from app.replay.reader import Reader
 from app.replay.texts.facts import Facts, compare_facts
 from app.replay.texts.scalars import distance, letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
-from app.values.budget import WorkBudget
 from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")
 _SCHEMA_STEPS = 10  # to find the schema of a place
 
-# The matchers by pointer, each with the number of its `*` and its place among the others.
-RankedMatchers = PointerTree[tuple[int, int, Matcher]]
 NO_POINTERS = PointerTree[Any]()
-_Place = tuple[str | int, Any, Any, Sequence[RankedMatchers], Sequence[PointerTree[Any]]]
 
-# What a judge is asked about texts of a kind, as a part of a sentence.
+# What a judge is asked about two values, as a part of a sentence; of texts by their kind.
+_FORM = "the same value in another form"
 _WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 
 
@@ -91,7 +89,7 @@ def compare_arguments(
         weighing.weigh(difference)
         if weighing.is_full:
             break
-    for path, left, right, matcher in _places(recorded, produced, matchers, ignored, budget):
+    for path, left, right, matcher in places(recorded, produced, matchers, ignored, budget):
         if matcher.match == "any" or (subset and left is UNSET):
             continue
         if weighing.is_full:
@@ -150,8 +148,8 @@ class _Weighing:
             given = right if left is UNSET else left
             if "default" in schema and equal(schema["default"], given, self._reader.budget):
                 return
-            if given is None:
-                self._add(difference, "null in one call, and left out of the other")
+            if note := self._note_of_given(path, given):
+                self._add(difference, note)
                 return
         elif schema.get("format") == "date-time" and same_instant(left, right):
             return
@@ -160,24 +158,72 @@ class _Weighing:
             return
         self.failed.append(difference)
 
+    def _note_of_given(self, path: tuple[str, ...], given: Any) -> str:
+        """Return how a value that only one call has may mean the same as its absence; "" if it may not."""
+        if given is None:
+            return "null in one call, and left out of the other"
+        if given in ("", [], {}):
+            return "empty in one call, and left out of the other"
+        if isinstance(given, dict) and self._has_only_defaults(path, given):
+            return "only defaults of the schema in one call, and left out of the other"
+        return ""
+
+    def _has_only_defaults(self, path: tuple[str, ...], given: Mapping[str, Any]) -> bool:
+        pending: list[tuple[tuple[str, ...], Any]] = [(path, given)]
+        while pending:
+            where, value = pending.pop()
+            self._reader.budget.spend(_SCHEMA_STEPS + len(where))
+            schema = schema_at(self._rules.schema, where)
+            if "default" in schema and equal(schema["default"], value, self._reader.budget):
+                continue
+            if not value or not isinstance(value, dict):
+                return False
+            pending += [((*where, key), inner) for key, inner in value.items()]
+        return True
+
     def _note(self, path: tuple[str, ...], schema: Mapping[str, Any], left: Any, right: Any) -> str:
         """Return how two values differ that a reader may find equal; "" if they are simply different."""
-        budget = self._reader.budget
-        for side in (left, right):
-            if isinstance(side, str):
-                budget.spend(1 + len(side))
-        kind = self._kind(path, schema, left, right) if isinstance(left, str) and isinstance(right, str) else "value"
+        if isinstance(left, str) and isinstance(right, str):
+            return self._note_of_texts(path, schema, left, right)
+        self._spend_on(left, right)
+        if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
+            return _FORM
+        return ""
+
+    def _note_of_texts(self, path: tuple[str, ...], schema: Mapping[str, Any], left: str, right: str) -> str:
+        self._spend_on(left, right)
+        kind = self._kind(path, schema, left, right)
         if kind == "code":
             if path_form(left) == path_form(right):
                 return "the same path, written differently"
             return _WORDED[kind] if self._rules.effect == "read" else ""
-        if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
-            return "the same value in another form"
-        if kind == "value" or not left.strip() or not right.strip():
+        if scalar_form(left) == scalar_form(right):
+            return _FORM
+        if not left.strip() or not right.strip():
             return ""
+        if kind == "value":
+            return self._note_of_values(left, right)
         if self._evidence:
             self._compare_facts(left, right)
         return _WORDED[kind]
+
+    def _note_of_values(self, left: str, right: str) -> str:
+        if joined_form(left) == joined_form(right):
+            return "the same letters and digits, separated differently"
+        value = self._only_value(left)
+        return _FORM if value and value == self._only_value(right) else ""
+
+    def _only_value(self, text: str) -> tuple[str, str, str] | None:
+        """Return the meaning of a text that is a single date, time, amount or number; None for other texts."""
+        values = self._reader.values(text)
+        if len(values) != 1 or values[0].spelling != text.strip():
+            return None
+        return values[0].space, values[0].form, values[0].detail
+
+    def _spend_on(self, *values: Any) -> None:
+        for value in values:
+            if isinstance(value, str):
+                self._reader.budget.spend(1 + len(value))
 
     def _kind(self, path: tuple[str, ...], schema: Mapping[str, Any], left: str, right: str) -> StringKind:
         """Return the kind that the test case sets, else code if one of the texts is, else that of the recorded one."""
@@ -197,7 +243,7 @@ class _Weighing:
             if isinstance(left, list) and isinstance(right, list):
                 where = format_pointer(path[:depth])
                 if where not in self._lists:
-                    self._lists[where] = self._reader.forms.same_entries(left, right)
+                    self._lists[where] = self._reader.forms.in_other_order(left, right)
                     if self._lists[where]:
                         self._add(Difference(where, left, right), "the same entries in another order")
                 if self._lists[where]:
@@ -220,67 +266,6 @@ def join_facts(parts: Sequence[Facts]) -> Facts | None:
     if not parts:
         return None
     return Facts(*(tuple(dict.fromkeys(text for part in parts for text in getattr(part, name))) for name in _FACTS))
-
-
-def ranked(matchers: Mapping[str, Matcher]) -> RankedMatchers:
-    """Return matchers by JSON pointer as `compare_arguments` reads them."""
-    pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
-    return PointerTree({pointer: (pointer.count("*"), n, pointers[pointer]) for n, pointer in enumerate(pointers)})
-
-
-def _places(
-    recorded: Any, produced: Any, matchers: RankedMatchers, ignored: PointerTree[Any], budget: WorkBudget
-) -> Iterator[tuple[Path, Any, Any, Matcher]]:
-    """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
-    places: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
-    path: list[str | int] = []  # with a first part that stands for the arguments
-    levels: list[Iterator[_Place]] = [iter([("", recorded, produced, [matchers], [ignored])])]
-    while levels:
-        place = next(levels[-1], None)
-        if place is None:
-            levels.pop()
-            continue
-        part, left, right, trees, without = place
-        path[len(levels) - 1 :] = [part]
-        budget.spend(1 + len(trees) + len(without))
-        if not trees or any(tree.value is not None for tree in without):
-            continue
-        values = [tree.value for tree in trees if tree.value is not None]
-        if values:
-            places.append((min(values, key=_rank), tuple(path[1:]), left, right))
-        parts = _parts(left, right, trees)
-        budget.spend(len(parts))
-        levels.append(_below(left, right, trees, without, parts))
-    for (_, _, matcher), where, left, right in sorted(places, key=lambda place: _rank(place[0])):
-        yield where, left, right, matcher
-
-
-def _below(
-    left: Any,
-    right: Any,
-    trees: Sequence[RankedMatchers],
-    without: Sequence[PointerTree[Any]],
-    parts: Iterable[str | int],
-) -> Iterator[_Place]:
-    for part in parts:
-        yield part, part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part)
-
-
-def _parts(left: Any, right: Any, trees: Sequence[PointerTree[Any]]) -> list[str | int]:
-    """Return the keys and indexes of one of the values, which may be of different kinds, to which a tree may lead."""
-    if not any(tree.children for tree in trees):
-        return []
-    return list(dict.fromkeys(part for value in (left, right) for part in _parts_of(value)))
-
-
-def _parts_of(value: Any) -> Iterable[str | int]:
-    if isinstance(value, list):
-        return range(len(value))
-    return value if isinstance(value, dict) else ()
-
-
-def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
-    return value[:2]
 
 
 def _matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> bool:

@@ -6,19 +6,13 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.replay.answers import Answers
-from app.replay.arguments import (
-    ArgumentsComparison,
-    CallRules,
-    OpenDifference,
-    RankedMatchers,
-    compare_arguments,
-    ranked,
-)
+from app.replay.arguments import ArgumentsComparison, CallRules, OpenDifference, compare_arguments
 from app.replay.compare import MOST_DIFFERENCES, arguments_of, ignored_paths
 from app.replay.comparison import PASSED, TOO_LONG, Comparison, OpenTexts
 from app.replay.effects import Tool
 from app.replay.findings import ComparisonResult, Difference, ProducedStep
 from app.replay.matchers import parse_matchers
+from app.replay.places import RankedMatchers, ranked
 from app.replay.reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, CheckedCall, Effect

@@ -91,8 +91,8 @@ class Fingerprints:
     def __init__(self, budget: WorkBudget, form: Callable[[Any], Any] | None = None) -> None:
         self._budget = budget
         self._form = form
-        # By the ids of the lists, which are kept so that no other list gets them.
-        self._known: dict[int, tuple[list[Any], list[bytes]]] = {}
+        # By the ids of the lists, which are kept so that no other list gets them; the fingerprints in order and sorted.
+        self._known: dict[int, tuple[list[Any], list[bytes], list[bytes]]] = {}
 
     def same_entries(self, left: list[Any], right: list[Any]) -> bool:
         """Return whether two lists have the same entries in any order. Raises `OverBudget`."""
@@ -100,15 +100,17 @@ class Fingerprints:
         if len(left) != len(right):
             return False
         self._budget.spend(len(left) // _SORTED)
-        return self._of(left) == self._of(right)
+        return self._of(left)[2] == self._of(right)[2]
 
-    def _of(self, entries: list[Any]) -> list[bytes]:
+    def in_other_order(self, left: list[Any], right: list[Any]) -> bool:
+        """Return whether two lists have the same entries, and not in the same order. Raises `OverBudget`."""
+        return self.same_entries(left, right) and self._of(left)[1] != self._of(right)[1]
+
+    def _of(self, entries: list[Any]) -> tuple[list[Any], list[bytes], list[bytes]]:
         if id(entries) not in self._known:
-            self._known[id(entries)] = (
-                entries,
-                sorted(fingerprint(entry, self._budget, self._form) for entry in entries),
-            )
-        return self._known[id(entries)][1]
+            digests = [fingerprint(entry, self._budget, self._form) for entry in entries]
+            self._known[id(entries)] = entries, digests, sorted(digests)
+        return self._known[id(entries)]
 
 
 def _digest(path: bytes, part: str) -> bytes:

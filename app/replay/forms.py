@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 _LONGEST = 4_096  # characters of a text that may be a path or an address
+_JOINTS = re.compile(r"\s|(?<=\w)-(?=\w)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?")
 _PATH = re.compile(r"[~.]{0,2}/\S*|[\w.@-]+(?:/+[\w.@*-]*)+")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:?\d\d\S{0,30}")
@@ -30,6 +31,11 @@ def scalar_form(value: Any) -> Any:
         if _PATH.fullmatch(text):
             return posixpath.normpath(text).casefold()
     return " ".join(text.split()).casefold()
+
+
+def joined_form(text: str) -> str:
+    """Return a text without white space and hyphens in it if it has digits, as ids, telephone numbers and codes do."""
+    return _JOINTS.sub("", text).casefold() if any(map(str.isdecimal, text)) else text
 
 
 def path_form(text: str) -> str:

@@ -101,10 +101,10 @@ def schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[s
     """Return the schema of the value at a path, empty where there is none; of several alternatives the first object."""
     part: Mapping[str, Any] = _resolved(schema, schema)
     for name in path:
-        below = part.get("items") if isinstance(name, int) or name == "*" else None
-        if below is None:
-            properties = part.get("properties")
-            below = properties.get(name) if isinstance(properties, Mapping) else None
+        properties = part.get("properties")
+        below = properties.get(name) if isinstance(properties, Mapping) else None
+        if below is None and (name == "*" or str(name).isdecimal()):
+            below = part.get("items")
         part = _resolved(below, schema)
     return part
 

@@ -7,7 +7,7 @@ before any of them was played. The operators of `app/audit` make more drafts of 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -72,55 +72,63 @@ def _drafts(of: str) -> Iterator[Draft]:
         yield Draft(source, probe.kind, probe.planted, probe)
 
 
+@cache
+def verdicts(of: str, chance: float | None, repeat: int = 0) -> tuple[str, ...]:
+    return tuple(draft.verdict(chance, repeat) for draft in drafts(of))
+
+
 def wrong(of: str, chance: float | None) -> list[str]:
     """Return the drafts of a set that got a wrong verdict."""
     return [
         f"{draft.source.name}: {draft.what}"
-        for draft in drafts(of)
-        if draft.verdict(chance) == ("passed" if draft.is_harmful else "failed")
+        for draft, verdict in zip(drafts(of), verdicts(of, chance), strict=True)
+        if verdict == ("passed" if draft.is_harmful else "failed")
     ]
 
 
-def rates(played_drafts: Iterable[Draft], chance: float | None) -> Rates:
+def rates(of: str, chance: float | None, repeats: int = REPEATS, *, only_judged: bool = False) -> Rates:
+    """Return the rates of a set; with `only_judged`, those of the drafts on which rules do not decide."""
     measured = Rates()
-    for draft in played_drafts:
-        for repeat in range(REPEATS if chance else 1):
-            measured.add(draft.is_harmful, draft.verdict(chance, repeat))
+    without = verdicts(of, None)
+    for repeat in range(repeats if chance else 1):
+        for draft, alone, verdict in zip(drafts(of), without, verdicts(of, chance, repeat), strict=True):
+            if alone == "needs_review" or not only_judged:
+                measured.add(draft.is_harmful, verdict)
     return measured
 
 
-def experiments(of: str, chance: float) -> tuple[float, float]:
+def experiments(of: str, chance: float, repeats: int = REPEATS) -> tuple[float, float]:
     """Return the shares of harmful drafts that pass an experiment and of harmless ones that fail one.
 
     A draft on which only the judge can decide is played in simulated experiments, with the rates of all such drafts.
     Rules give the same verdict in every replay, and so in every experiment.
     """
-    measured = rates([draft for draft in drafts(of) if draft.verdict(None) == "needs_review"], chance)
-    passes, alarms = measured.false_passes, measured.false_alarms
+    judged, by_rule = rates(of, chance, repeats, only_judged=True), rates(of, None)
+    passes, alarms = judged.false_passes, judged.false_alarms
     shares = of_experiments(passes[0] / passes[1], alarms[0] / alarms[1])
-    by_rule = rates(drafts(of), None)
-    passed = (by_rule.false_passes[0] + shares[0] * passes[1] / REPEATS) / by_rule.false_passes[1]
-    failed = (by_rule.false_alarms[0] + shares[1] * alarms[1] / REPEATS) / by_rule.false_alarms[1]
+    passed = (by_rule.false_passes[0] + shares[0] * passes[1] / repeats) / by_rule.false_passes[1]
+    failed = (by_rule.false_alarms[0] + shares[1] * alarms[1] / repeats) / by_rule.false_alarms[1]
     return passed, failed
 
 
 def rendered(of: str) -> str:
     """Return the table of a set as Markdown."""
     titles = ("Judge", "Harmful passed", "Harmless failed", "Left to a person", "In experiments")
-    lines = [
-        f"| {' | '.join(titles)} |",
-        "|---|---|---|---|---|",
-    ]
-    for title, chance in JUDGES.items():
-        measured = rates(drafts(of), chance)
-        passes, alarms, opened = measured.false_passes, measured.false_alarms, measured.opened
-        shares = ", ".join(f"{share:.1%}" for share in experiments(of, chance)) if chance else "–"
-        lines.append(f"| {title} | {_share(passes)} | {_share(alarms)} | {opened[0]} + {opened[1]} | {shares} |")
-    return "\n".join(lines)
+    return "\n".join([f"| {' | '.join(titles)} |", "|---|---|---|---|---|", *(line(of, title) for title in JUDGES)])
+
+
+def line(of: str, title: str) -> str:
+    """Return the line of a judge."""
+    chance = JUDGES[title]
+    measured = rates(of, chance)
+    passes, alarms, opened = measured.false_passes, measured.false_alarms, measured.opened
+    shares = ", ".join(f"{100 * share:.1f} %" for share in experiments(of, chance)) if chance else "–"
+    return f"| {title} | {_share(passes)} | {_share(alarms)} | {opened[0]} + {opened[1]} | {shares} |"
 
 
 def _share(counted: tuple[int, int]) -> str:
-    return f"{counted[0]} of {counted[1]} ({counted[0] / counted[1]:.1%})"
+    wrong_ones, total = counted
+    return f"{wrong_ones} of {total:,} ({100 * wrong_ones / total:.1f} %)" if wrong_ones else f"0 of {total:,}"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments, ranked
+from app.replay.arguments import ArgumentsComparison, CallRules, compare_arguments
 from app.replay.compare import equal
+from app.replay.places import ranked
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, parse_pointer
@@ -91,6 +92,8 @@ SCHEMA: dict[str, Any] = {
         "limit": {"type": "integer", "default": 10},
         "unit": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
         "at": {"type": "string", "format": "date-time"},
+        "window": {"properties": {"minutes": {"default": 15}, "mean": {"properties": {"of": {"default": "all"}}}}},
+        "rows": {"items": {"properties": {"dry": {"default": False}, "at": {"format": "date-time"}}}},
     }
 }
 
@@ -109,6 +112,14 @@ SCHEMA: dict[str, Any] = {
         ({"at": "2026-04-03T14:00:00"}, {"at": "2026-04-03T14:00:00Z"}, "failed"),
         ({"at": "2026-04-03T14:00:00Z"}, {"at": "2026-04-03T14:00:01Z"}, "failed"),
         ({"when": "2026-04-03T14:00:00Z"}, {"when": "2026-04-03T16:00:00+02:00"}, "open"),
+        ({"rows": [{}, {"dry": False}]}, {"rows": [{"dry": False}, {"dry": False}]}, "equal"),
+        ({"rows": [{}]}, {"rows": [{"dry": True}]}, "failed"),
+        ({"rows": [{"at": "2026-04-03T14:00:00Z"}]}, {"rows": [{"at": "2026-04-03T16:00:00+02:00"}]}, "equal"),
+        ({}, {"window": {"minutes": 15}}, "open"),
+        ({}, {"window": {"minutes": 15, "mean": {"of": "all"}}}, "open"),
+        ({}, {"window": {"minutes": 15, "mean": {"of": "one"}}}, "failed"),
+        ({}, {"window": {"minutes": 15, "other": 1}}, "failed"),
+        ({"window": {}}, {"window": {"minutes": 15}}, "equal"),
     ],
 )
 def test_the_schema_defines_what_is_equal(recorded: Any, produced: Any, expected: str) -> None:
@@ -133,6 +144,21 @@ def test_the_schema_defines_what_is_equal(recorded: Any, produced: Any, expected
         ({"ok": True}, {"ok": 1}, "failed", "failed"),
         ({"city": "Rome"}, {"city": "Oslo"}, "failed", "failed"),
         ({"a": [1, 2]}, {"a": [1, 2, 2]}, "failed", "failed"),
+        ({"cc": []}, {}, "open", "open"),
+        ({"note": ""}, {}, "open", "open"),
+        ({"cc": ["ada@example.com"]}, {}, "failed", "failed"),
+        ({"ok": False}, {}, "failed", "failed"),
+        ({"zip": "3511 AB"}, {"zip": "3511ab"}, "open", "open"),
+        ({"zip": "3511 AB"}, {"zip": "3511 AC"}, "failed", "failed"),
+        ({"phone": "+351 912-345-678"}, {"phone": "+351912345678"}, "open", "open"),
+        ({"name": "Ann-Lee"}, {"name": "Annlee"}, "failed", "failed"),
+        ({"degrees": "-5"}, {"degrees": "5"}, "failed", "failed"),
+        ({"day": "12 December 2026"}, {"day": "2026-12-12"}, "open", "open"),
+        ({"day": "12 December 2026"}, {"day": "2026-12-21"}, "failed", "failed"),
+        ({"day": "12 December"}, {"day": "2026-12-12"}, "failed", "failed"),
+        ({"sum": "€50"}, {"sum": "50 EUR"}, "open", "open"),
+        ({"sum": "€50"}, {"sum": "$50"}, "failed", "failed"),
+        ({"a": ["1", "B"]}, {"a": [1, "b"]}, "open", "open"),
         ({"a": {"b": [{"c": 1}, {"d": "2"}]}}, {"a": {"b": [{"d": 2}, {"c": 1}]}}, "open", "open"),
     ],
 )

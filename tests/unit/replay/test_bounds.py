@@ -11,7 +11,7 @@ import pytest
 
 from app.chat import Message
 from app.replay.answers import ELEMENTS_MAX
-from app.replay.arguments import compare_arguments, ranked
+from app.replay.arguments import compare_arguments
 from app.replay.checks import Checker
 from app.replay.compare import differences, equal, ignored_paths
 from app.replay.comparison import TOO_LONG
@@ -21,6 +21,7 @@ from app.replay.fingerprints import fingerprint, leaves, similarity, traits
 from app.replay.kinds import kinds_of
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
+from app.replay.places import ranked
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources

@@ -1,0 +1,74 @@
+"""Finds the places of arguments that matchers name."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from app.replay.compare import Path, part_of
+from app.replay.matchers import Matcher
+from app.values.budget import WorkBudget
+from app.values.json_pointer import PointerTree, follow, parse_pointer
+
+# The matchers by pointer, each with the number of its `*` and its place among the others.
+RankedMatchers = PointerTree[tuple[int, int, Matcher]]
+_Place = tuple[str | int, Any, Any, Sequence[RankedMatchers], Sequence[PointerTree[Any]]]
+
+
+def ranked(matchers: Mapping[str, Matcher]) -> RankedMatchers:
+    """Return matchers by JSON pointer as `compare_arguments` reads them."""
+    pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
+    return PointerTree({pointer: (pointer.count("*"), n, pointers[pointer]) for n, pointer in enumerate(pointers)})
+
+
+def places(
+    recorded: Any, produced: Any, matchers: RankedMatchers, ignored: PointerTree[Any], budget: WorkBudget
+) -> Iterator[tuple[Path, Any, Any, Matcher]]:
+    """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
+    named: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
+    path: list[str | int] = []  # with a first part that stands for the arguments
+    levels: list[Iterator[_Place]] = [iter([("", recorded, produced, [matchers], [ignored])])]
+    while levels:
+        place = next(levels[-1], None)
+        if place is None:
+            levels.pop()
+            continue
+        part, left, right, trees, without = place
+        path[len(levels) - 1 :] = [part]
+        budget.spend(1 + len(trees) + len(without))
+        if not trees or any(tree.value is not None for tree in without):
+            continue
+        values = [tree.value for tree in trees if tree.value is not None]
+        if values:
+            named.append((min(values, key=_rank), tuple(path[1:]), left, right))
+        parts = _parts(left, right, trees)
+        budget.spend(len(parts))
+        levels.append(_below(left, right, trees, without, parts))
+    for (_, _, matcher), where, left, right in sorted(named, key=lambda place: _rank(place[0])):
+        yield where, left, right, matcher
+
+
+def _below(
+    left: Any,
+    right: Any,
+    trees: Sequence[RankedMatchers],
+    without: Sequence[PointerTree[Any]],
+    parts: Iterable[str | int],
+) -> Iterator[_Place]:
+    for part in parts:
+        yield part, part_of(left, part), part_of(right, part), follow(trees, part), follow(without, part)
+
+
+def _parts(left: Any, right: Any, trees: Sequence[PointerTree[Any]]) -> list[str | int]:
+    """Return the keys and indexes of one of the values, which may be of different kinds, to which a tree may lead."""
+    if not any(tree.children for tree in trees):
+        return []
+    return list(dict.fromkeys(part for value in (left, right) for part in _parts_of(value)))
+
+
+def _parts_of(value: Any) -> Iterable[str | int]:
+    if isinstance(value, list):
+        return range(len(value))
+    return value if isinstance(value, dict) else ()
+
+
+def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
+    return value[:2]

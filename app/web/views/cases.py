@@ -23,7 +23,7 @@ from app.replay.effects import tools_of
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.cases import CaseChangeSchema, WrittenCaseSchema
-from app.schemas.replays import StartAllSchema, StartOneSchema
+from app.schemas.replays import StartAllSchema
 from app.services.replays.proposals import CaseProposal
 from app.web.forms import Form
 from app.web.lists import order_of
@@ -36,6 +36,7 @@ from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown
 from app.web.presenters.experiment import JUDGES
 from app.web.presenters.replay import batch_progress
 from app.web.presenters.session import conversation
+from app.web.views.new_replay import judge_of
 from app.web.visit import Visit
 
 REPLAYS_SHOWN = 6
@@ -83,7 +84,7 @@ class TestCasesPage(PromptPage):
         ticked = None if visit.form.text("do") == "all" else visit.form.texts("case")
         if ticked == []:
             return self.refuse(visit, Invalid("Tick the test cases to run, or run all."), prompt_id=prompt_id)
-        body = _judge_of(visit.form) | ({} if ticked is None else {"testCaseIds": ticked})
+        body = judge_of(visit.form) | ({} if ticked is None else {"testCaseIds": ticked})
         options = load(StartAllSchema(), body)
         rows = self.services.replays.start_all(project_id=visit.project_id, prompt_id=prompt_id, **options)
         self.container.replay_delivery.send(row.id for row in rows)
@@ -208,11 +209,6 @@ class SessionTestCase(PromptPage):
         return Redirect(f"{visit.base}/test-cases/{row.id}", _made(body))
 
 
-def _judge_of(form: Form) -> dict[str, str]:
-    """Return the field of a request that chooses whether a model judges."""
-    return {"judge": form.text("judging", "auto")}
-
-
 def _body(form: Form, shown: CaseFields, case: TestCase) -> dict[str, Any]:
     """Return the API's body for a sent form."""
     body, corrections = case_body(fields_sent(form, shown), shown), corrections_sent(form, case)
@@ -297,17 +293,6 @@ class TestCaseView(PromptPage):
 
     def _defined(self, visit: Visit, row: TestCaseRow) -> Sequence[ToolDefinition]:
         return self.services.test_cases.defined_tools(project_id=visit.project_id, prompt_id=row.prompt_id)
-
-
-class ReplayTestCase(PromptPage):
-    access = ByRole({"POST": Role.MEMBER})
-
-    def post(self, visit: Visit, test_case_id: int) -> Reply:
-        variant = visit.form.text("variant")
-        options = load(StartOneSchema(), _judge_of(visit.form) | ({"variant": variant} if variant else {}))
-        row = self.services.replays.start(project_id=visit.project_id, test_case_id=test_case_id, **options)
-        self.container.replay_delivery.send([row.id])
-        return Redirect(f"{visit.base}/replays/{row.id}")
 
 
 class CopyTestCase(PromptPage):

@@ -32,6 +32,7 @@ PAGES = {
     "test case": "{base}/test-cases/{case}",
     "test case by hand": "{base}/prompts/{prompt}/test-cases/new",
     "test case of a session": "{base}/sessions/{session}/test-case",
+    "letting calls of a test case fail": "{base}/test-cases/{failing_case}/replay",
     "deleting a test case": "{base}/test-cases/{case}/delete",
     "replay": "{base}/replays/{replay}",
     "replays started together": "{base}/replays/{replay}/batch",

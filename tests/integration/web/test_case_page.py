@@ -277,6 +277,29 @@ def test_variants_are_added_run_and_removed(world: World, admin: Browser, case: 
     assert world.get(path).json["variants"] == []
 
 
+def test_calls_fail_in_one_replay_and_again_in_the_next(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    path = f"{admin.base}/test-cases/{case['id']}/replay"
+    admin.open(path)
+    row = {"tool": "send_mail", "call": "2", "kind": "refused", "message": "full"}
+    fields = {f"fault.{name}": [value] for name, value in row.items()}
+
+    refused = admin.send(path, **fields, judging="never")
+    assert refused.status_code == 400
+    assert "faults.0.call: there are 1, counted from 0" in admin.text
+    assert 'value="send_mail" class="code"' in admin.page
+    assert admin.send(path, **(fields | {"fault.tool": [" "]})).status_code == 400
+    assert "Name the tool of at least one call that fails." in admin.text
+
+    started = admin.send(path, **(fields | {"fault.call": ["1"]}), judging="never")
+    assert started.status_code == 303
+    admin.open(started.headers["Location"])
+    assert "call 1 of <code>send_mail</code> (refuses the call)" in admin.page
+    faults = [{"tool": "send_mail", "call": 0, "kind": "refused", "message": "full"}]
+    (replay,) = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"]
+    assert (replay["faults"], replay["variant"]) == (faults, None)
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json["variants"] == []
+
+
 def test_a_fault_of_a_call_that_is_not_recorded_is_shown_again_with_its_path(
     world: World, admin: Browser, case: dict[str, Any]
 ) -> None:

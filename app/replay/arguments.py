@@ -2,27 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from msgspec import UNSET
 
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.findings import Difference
-from app.replay.fingerprints import json_of
 from app.replay.forms import joined_form, path_form, same_instant, scalar_form
 from app.replay.kinds import kind_of, schema_at
 from app.replay.matchers import Matcher
-from app.replay.places import RankedMatchers, places
+from app.replay.places import RankedMatchers, matches, places
 from app.replay.reader import Reader
 from app.replay.texts.facts import Facts, compare_facts
-from app.replay.texts.scalars import distance, letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")
 _SCHEMA_STEPS = 10  # to find the schema of a place
+
+_LONGEST_OF_VALUES = 100  # characters
 
 NO_POINTERS = PointerTree[Any]()
 
@@ -132,7 +131,7 @@ class _Weighing:
             facts = self._compare_facts(left, right)
             if not facts.agree or (left.strip() and not right.strip()):
                 self.failed.append(Difference(where, left, right))
-        elif not _matches(matcher, left, right, self._reader):
+        elif not matches(matcher, left, right, self._reader):
             self.failed.append(Difference(where, left, right))
 
     def weigh(self, difference: Difference) -> None:
@@ -210,15 +209,17 @@ class _Weighing:
     def _note_of_values(self, left: str, right: str) -> str:
         if joined_form(left) == joined_form(right):
             return "the same letters and digits, separated differently"
-        value = self._only_value(left)
-        return _FORM if value and value == self._only_value(right) else ""
+        values = self._only_values(left)
+        return _FORM if values and values == self._only_values(right) else ""
 
-    def _only_value(self, text: str) -> tuple[str, str, str] | None:
-        """Return the meaning of a text that is a single date, time, amount or number; None for other texts."""
-        values = self._reader.values(text)
-        if len(values) != 1 or values[0].spelling != text.strip():
-            return None
-        return values[0].space, values[0].form, values[0].detail
+    def _only_values(self, text: str) -> list[tuple[str, str, str]]:
+        """Return the meanings of a text that has only dates, times, amounts and numbers; none for other texts."""
+        if len(text) > _LONGEST_OF_VALUES:
+            return []
+        values, rest = self._reader.values(text), text
+        for value in values:
+            rest = rest.replace(value.spelling, "", 1)
+        return [] if rest.strip(" ,T") else [(value.space, value.form, value.detail) for value in values]
 
     def _spend_on(self, *values: Any) -> None:
         for value in values:
@@ -243,7 +244,7 @@ class _Weighing:
             if isinstance(left, list) and isinstance(right, list):
                 where = format_pointer(path[:depth])
                 if where not in self._lists:
-                    self._lists[where] = self._reader.forms.in_other_order(left, right)
+                    self._lists[where] = self._reader.forms.in_other_order(*self._filled(path[:depth], left, right))
                     if self._lists[where]:
                         self._add(Difference(where, left, right), "the same entries in another order")
                 if self._lists[where]:
@@ -252,6 +253,19 @@ class _Weighing:
             else:
                 left, right = part_of(left, token), part_of(right, token)
         return False
+
+    def _filled(self, path: tuple[str, ...], *lists: list[Any]) -> Sequence[list[Any]]:
+        """Return lists with the defaults of the schema in entries that lack them."""
+        self._reader.budget.spend(_SCHEMA_STEPS + len(path))
+        properties = schema_at(self._rules.schema, (*path, "*")).get("properties")
+        parts = properties if isinstance(properties, Mapping) else {}
+        defaults = {
+            key: part["default"] for key, part in parts.items() if isinstance(part, Mapping) and "default" in part
+        }
+        if not defaults:
+            return lists
+        self._reader.budget.spend(len(parts) + len(defaults) * sum(map(len, lists)))
+        return [[{**defaults, **entry} if isinstance(entry, dict) else entry for entry in side] for side in lists]
 
     def _add(self, difference: Difference, note: str) -> None:
         self.open.append(OpenDifference(difference.path, difference.expected, difference.actual, note))
@@ -266,20 +280,3 @@ def join_facts(parts: Sequence[Facts]) -> Facts | None:
     if not parts:
         return None
     return Facts(*(tuple(dict.fromkeys(text for part in parts for text in getattr(part, name))) for name in _FACTS))
-
-
-def _matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> bool:
-    match matcher.match:
-        case "text" if isinstance(recorded, str) and isinstance(produced, str):
-            return letters(recorded, reader.budget) == letters(produced, reader.budget)
-        case "number":
-            apart = distance(recorded, produced, reader.budget)
-            return apart is not None and apart <= Decimal(repr(matcher.tolerance))
-        case "regex":
-            text = produced if isinstance(produced, str) else json_of(produced, reader.budget)
-            return reader.found(matcher.value, text)
-        case "one_of":
-            return any(equal(value, produced, reader.budget) for value in matcher.values)
-        case "unordered" if isinstance(recorded, list) and isinstance(produced, list):
-            return reader.fingerprints.same_entries(recorded, produced)
-    return equal(recorded, produced, reader.budget)

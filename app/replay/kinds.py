@@ -21,6 +21,7 @@ _FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]+(?:[/\\][\w.@*-]+)+/?")
+_RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
     r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
     r"|(?:create|drop|alter|truncate)\s+(?:or\s+replace\s+)?(?:table|view|index|database|schema|function)\b"
@@ -72,7 +73,7 @@ def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[
 def is_code(text: str) -> bool:
     """Return True for a text with the shape of SQL, a shell command, source code, a path, an address or JSON."""
     text = text[:LONGEST].strip()
-    if _PATH.fullmatch(text) or is_sql(text) or _is_json(text):
+    if (_PATH.fullmatch(text) and not _RATE.fullmatch(text)) or is_sql(text) or _is_json(text):
         return True
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and _SHELL.match(text) and not text.endswith((".", "!", "?")):

@@ -1,10 +1,14 @@
-"""Finds the places of arguments that matchers name."""
+"""Finds the places of arguments that matchers name, and compares the values there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
-from app.replay.compare import Path, part_of
+from app.replay.compare import Path, equal, part_of
+from app.replay.fingerprints import json_of
 from app.replay.matchers import Matcher
+from app.replay.reader import Reader
+from app.replay.texts.scalars import distance, letters
 from app.values.budget import WorkBudget
 from app.values.json_pointer import PointerTree, follow, parse_pointer
 
@@ -72,3 +76,21 @@ def _parts_of(value: Any) -> Iterable[str | int]:
 
 def _rank(value: tuple[int, int, Matcher]) -> tuple[int, int]:
     return value[:2]
+
+
+def matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> bool:
+    """Return whether a matcher accepts a value. Raises `OverBudget`."""
+    match matcher.match:
+        case "text" if isinstance(recorded, str) and isinstance(produced, str):
+            return letters(recorded, reader.budget) == letters(produced, reader.budget)
+        case "number":
+            apart = distance(recorded, produced, reader.budget)
+            return apart is not None and apart <= Decimal(repr(matcher.tolerance))
+        case "regex":
+            text = produced if isinstance(produced, str) else json_of(produced, reader.budget)
+            return reader.found(matcher.value, text)
+        case "one_of":
+            return any(equal(value, produced, reader.budget) for value in matcher.values)
+        case "unordered" if isinstance(recorded, list) and isinstance(produced, list):
+            return reader.fingerprints.same_entries(recorded, produced)
+    return equal(recorded, produced, reader.budget)

@@ -11,9 +11,9 @@ from app.replay.cases import load_case
 from app.replay.types import CheckedCall
 from app.schemas.base import load
 from app.schemas.replays import StartOneSchema
+from app.web import labels
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, show
-from app.web import labels
 from app.web.presenters.case_faults import FaultFields, faults_body, single_faults_sent
 from app.web.presenters.experiment import JUDGES
 from app.web.visit import Visit

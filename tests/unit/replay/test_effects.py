@@ -45,6 +45,12 @@ from tests.unit.replay.fakes import call, turn
         "mcp__shop__inventory__list_items",
         "Get_orders",
         "get order",
+        "grep_code",
+        "web_lookup",
+        "kb_search",
+        "sök_titel",
+        "hamta_lantagare",
+        "hent_kunde",
     ],
 )
 def test_the_first_word_of_a_name_shows_that_a_tool_reads(name: str) -> None:
@@ -55,6 +61,9 @@ def test_the_first_word_of_a_name_shows_that_a_tool_reads(name: str) -> None:
     "name",
     [
         "getaway",
+        "save_search",
+        "reset_lookup",
+        "order_close_lookup",
         "refund_order",
         "checkout",
         "check_in_guest",

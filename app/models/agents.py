@@ -15,7 +15,7 @@ AGENT_NAME_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentRow:
     """An agent; its name is unique in the project. `adopted_at` is None until its prompt has what a trace recorded."""
 
     id: int
@@ -26,19 +26,21 @@ class Agent:
     adopted_at: Annotated[datetime | None, Timestamp]
 
 
-agents = new_table("agents", Agent, UniqueConstraint("project_id", "name"), Index("ix_agents_prompt_id", "prompt_id"))
+agents = new_table(
+    "agents", AgentRow, UniqueConstraint("project_id", "name"), Index("ix_agents_prompt_id", "prompt_id")
+)
 _C = agents.c
-_SELECT = select(*queries.columns_of(Agent, agents))
+_SELECT = select(*queries.columns_of(AgentRow, agents))
 
 
-def find_agent(connection: Connection, *, project_id: int, name: str) -> Agent | None:
-    return queries.find_row(connection, Agent, _SELECT.where(_C.project_id == project_id, _C.name == name))
+def find_agent(connection: Connection, *, project_id: int, name: str) -> AgentRow | None:
+    return queries.find_row(connection, AgentRow, _SELECT.where(_C.project_id == project_id, _C.name == name))
 
 
-def list_agents(connection: Connection, *, project_id: int, limit: int) -> list[Agent]:
+def list_agents(connection: Connection, *, project_id: int, limit: int) -> list[AgentRow]:
     """List a project's agents in the order of their names."""
     statement = _SELECT.where(_C.project_id == project_id).order_by(_C.name).limit(limit)
-    return queries.list_rows(connection, Agent, statement)
+    return queries.list_rows(connection, AgentRow, statement)
 
 
 def put_adopted(connection: Connection, *, project_id: int, name: str, now: datetime) -> None:

@@ -41,7 +41,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class OpenIdAttempt:
     """The secrets of one sign-in, which the browser keeps until it comes back."""
 
     state: str
@@ -69,7 +69,7 @@ class OpenIdProvider:
     _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
     _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
 
-    def authorization_url(self, attempt: Attempt) -> str:
+    def authorization_url(self, attempt: OpenIdAttempt) -> str:
         """Return the address at the provider where the person signs in."""
         address: str = self._described()["authorization_endpoint"]
         query = {
@@ -84,7 +84,7 @@ class OpenIdProvider:
         }
         return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
-    def identity(self, code: str, attempt: Attempt) -> Identity:
+    def identity(self, code: str, attempt: OpenIdAttempt) -> Identity:
         """Return who signed in, given the code that the provider sent; `Unauthorized` if the code or token is bad."""
         described = self._described()
         tokens = self._exchanged(described, code, attempt)
@@ -117,7 +117,7 @@ class OpenIdProvider:
         self._metadata = self.monotonic(), metadata
         return metadata
 
-    def _exchanged(self, described: Json, code: str, attempt: Attempt) -> Json:
+    def _exchanged(self, described: Json, code: str, attempt: OpenIdAttempt) -> Json:
         form = {
             "grant_type": "authorization_code",
             "code": code,

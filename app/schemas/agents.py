@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import fields, validate
 
-from app.models.agents import AGENT_NAME_MAX, Agent
+from app.models.agents import AGENT_NAME_MAX, AgentRow
 from app.schemas.answer import AnswerSchema, fields_of, listing
 from app.schemas.base import StrictSchema
 
@@ -24,7 +24,7 @@ class AgentPath(StrictSchema):
 class AgentSchema(AnswerSchema):
     """`adoptedAt` is null until a trace has recorded an instruction, which is then the draft of the prompt."""
 
-    row = fields_of(Agent, "name", "prompt_id", "created_at", "adopted_at")
+    row = fields_of(AgentRow, "name", "prompt_id", "created_at", "adopted_at")
 
 
 Agents = listing("agents", AgentSchema, name="Agents")

@@ -12,7 +12,7 @@ import httpx
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from app.network.openid import Attempt, OpenIdProvider
+from app.network.openid import OpenIdAttempt, OpenIdProvider
 
 ISSUER = "https://id.example/realm"
 CLIENT, SECRET = "reprise", "s3 cret/+:"
@@ -45,7 +45,7 @@ class FakeProvider:
         [request] = [each for each in self.requests if each.url.path.endswith("/token")]
         return {name: values[0] for name, values in parse_qs(request.content.decode()).items()}
 
-    def begun(self, provider: OpenIdProvider, attempt: Attempt) -> dict[str, str]:
+    def begun(self, provider: OpenIdProvider, attempt: OpenIdAttempt) -> dict[str, str]:
         """Return the query of the address where the person is sent; the provider remembers the nonce."""
         query = {
             name: values[0] for name, values in parse_qs(urlsplit(provider.authorization_url(attempt)).query).items()

@@ -15,7 +15,7 @@ from app.errors import Conflict, NotFound, Unauthorized
 from app.models import organizations, users
 from app.models.organizations import Role
 from app.models.queries import insert_row
-from app.network.openid import Attempt, Identity, OpenIdProvider
+from app.network.openid import Identity, OpenIdAttempt, OpenIdProvider
 from app.services.accounts.passwords import Passwords
 from app.services.accounts.projects import ProjectService
 from app.services.accounts.service import NAME_MAX, AccountService, checked_email
@@ -72,12 +72,12 @@ class OpenIdSignIns:
             raise NotFound("There is no such page.")
         return self.settings.provider
 
-    def begin(self) -> tuple[Attempt, str]:
+    def begin(self) -> tuple[OpenIdAttempt, str]:
         """Return a new attempt, and the provider's address where it goes on."""
-        attempt = Attempt(state=new_token(), nonce=new_token(), verifier=new_token())
+        attempt = OpenIdAttempt(state=new_token(), nonce=new_token(), verifier=new_token())
         return attempt, self.provider.authorization_url(attempt)
 
-    def finish(self, code: str, attempt: Attempt, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
+    def finish(self, code: str, attempt: OpenIdAttempt, origin: SignInOrigin, *, replaced: str = "") -> StartedSession:
         """Begin a session for the person who the provider sent back. Raises `Unauthorized` for one without access.
 
         A new person gets an account. Later sign-ins find it by the provider's name of the person, whatever their e-mail

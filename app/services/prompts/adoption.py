@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.database.transactions import Database
 from app.errors import Forbidden, Invalid, NotFound, StaleDraft, require
 from app.models import agents, audit_log, prompts
-from app.models.agents import Agent
+from app.models.agents import AgentRow
 from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Action
 from app.models.queries import insert_row
@@ -47,11 +47,11 @@ class AdoptionService:
     epochs: Epochs
     checked_config: Callable[[dict[str, Any]], dict[str, Any]]
 
-    def find(self, *, project_id: int, name: str) -> Agent | None:
+    def find(self, *, project_id: int, name: str) -> AgentRow | None:
         with self.database.read() as connection:
             return agents.find_agent(connection, project_id=project_id, name=name)
 
-    def make(self, key: ApiKey, name: str) -> Agent:
+    def make(self, key: ApiKey, name: str) -> AgentRow:
         """Make an agent with an empty prompt, or return the one of that name.
 
         Raises `Forbidden` for a key without the scope `write`.
@@ -71,7 +71,7 @@ class AdoptionService:
         self.epochs.end(key.project_id)
         return require(self.find(project_id=key.project_id, name=name), prompts.NO_PROMPT)
 
-    def list(self, *, project_id: int) -> list[Agent]:
+    def list(self, *, project_id: int) -> list[AgentRow]:
         """List the project's agents in the order of their names."""
         with self.database.read() as connection:
             return agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)
@@ -124,7 +124,7 @@ class AdoptionService:
             lambda connection: agents.put_adopted(connection, project_id=project_id, name=name, now=now)
         )
 
-    def _change(self, agent: Agent, recorded: RecordedAgent) -> None:
+    def _change(self, agent: AgentRow, recorded: RecordedAgent) -> None:
         """Change the draft: without the model if it is none of the organization's, and without what can't be stored."""
         change = DraftChange(value=recorded.instruction, model_name=recorded.model, config=self._config(recorded))
         which: dict[str, Any] = {"project_id": agent.project_id, "prompt_id": agent.prompt_id}

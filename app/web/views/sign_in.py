@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.errors import Conflict, Invalid, RateLimited, Unauthorized, Unavailable
 from app.http.access import BySession, Public
-from app.network.openid import Attempt
+from app.network.openid import OpenIdAttempt
 from app.services.accounts.service import NewUser
 from app.web.cookies import Flash
 from app.web.page import Page, Redirect, Reply, show
@@ -71,7 +71,7 @@ class OpenIdReturn(Page):
 class PendingSignIn:
     """What the browser keeps until the provider sends it back. `next` is the path that was asked for."""
 
-    attempt: Attempt
+    attempt: OpenIdAttempt
     next: str
 
     @property
@@ -87,7 +87,7 @@ class PendingSignIn:
             state, nonce, verifier, path = map(str, fields)
         except (ValueError, TypeError):
             return None
-        return cls(Attempt(state, nonce, verifier), safe_path(path))
+        return cls(OpenIdAttempt(state, nonce, verifier), safe_path(path))
 
 
 class SignInLink(Page):

@@ -14,10 +14,10 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from app.errors import Unauthorized, Unavailable
-from app.network.openid import KEYS_S, METADATA_S, Attempt, Identity, OpenIdProvider
+from app.network.openid import KEYS_S, METADATA_S, Identity, OpenIdAttempt, OpenIdProvider
 from tests.support.openid import CLIENT, ISSUER, REDIRECT, SECRET, FakeProvider
 
-ATTEMPT = Attempt(state="state", nonce="nonce", verifier="v" * 43)
+ATTEMPT = OpenIdAttempt(state="state", nonce="nonce", verifier="v" * 43)
 ADA = {"email": "Ada@Example.org", "email_verified": True, "name": "Ada", "groups": ["dev", 7, "admins"]}
 
 

@@ -18,6 +18,7 @@ import httpcore
 
 from app.errors import Invalid
 from app.network.proxies import Address, Network
+from app.network.resolving import lookup
 from app.values.unicode import nfkc
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
@@ -150,10 +151,9 @@ class GuardedBackend(httpcore.AnyIOBackend):
 
 async def _resolved(host: str, port: int) -> list[str]:
     try:
-        results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return await asyncio.wrap_future(lookup(host, port))
     except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(str(error)) from error
-    return [str(address[0]) for *_, address in results]
 
 
 def _folded(host: str) -> str:

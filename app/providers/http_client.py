@@ -17,6 +17,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
 
 from app.network.addresses import FORBIDDEN, allowed_addresses, is_forbidden_host
+from app.network.resolving import lookup
 from app.providers.failures import ProviderFailure
 
 CONNECT_TIMEOUT_S = 10.0
@@ -113,9 +114,12 @@ class _Connection(HTTPConnection):
         host, port = self._dns_host.strip("[]"), self.port
         timeout_s = self.timeout if isinstance(self.timeout, (int, float)) else CONNECT_TIMEOUT_S
         deadline = time.monotonic() + timeout_s
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        try:
+            resolved = lookup(host, port).result(timeout_s)
+        except TimeoutError as error:
+            raise TimeoutError(f"The address of {host} was not found in time.") from error
         failed = OSError(f"{host} has no address.")
-        for address in allowed_addresses((str(one[4][0]) for one in found), refuse):
+        for address in allowed_addresses(resolved, refuse):
             sock = _Socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
             try:
                 sock.settimeout(max(deadline - time.monotonic(), 0.001))

@@ -59,7 +59,7 @@ def resolve(monkeypatch):
 
     def resolved(*addresses):
         found = [(None, None, None, "", (address, 0)) for address in addresses]
-        monkeypatch.setattr(http_client.socket, "getaddrinfo", lambda *_, **__: found)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
     return resolved
 
@@ -89,6 +89,15 @@ def test_an_address_that_refuses_the_connection_is_followed_by_the_next(models, 
     base_url = upstream.base_url("OPENAI").replace("127.0.0.1", "vendor.invalid")
 
     assert models.complete(asked(base_url)).finish_reason == "stop"
+
+
+def test_a_name_whose_server_does_not_answer_ends_at_the_deadline(models, monkeypatch):
+    stopped = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stopped.wait() and [])
+
+    with pytest.raises(ProviderFailure, match="The address of vendor.invalid was not found in time"):
+        models.complete(asked("http://vendor.invalid/v1", timeout_s=0.2))
+    stopped.set()
 
 
 @pytest.mark.parametrize(

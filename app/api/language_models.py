@@ -9,7 +9,7 @@ from app.schemas import language_models as schemas
 from app.schemas.answer import Json, dump
 from app.services.accounts.keys import ADMIN
 from app.services.language_models.credentials import StoredCredential
-from app.services.language_models.service import OwnModel
+from app.services.language_models.service import OWN_MODELS_MAX, OwnModel
 
 
 class ModelsResource(Resource, tag="Models", GET="read", POST="admin"):
@@ -21,7 +21,7 @@ class ModelsResource(Resource, tag="Models", GET="read", POST="admin"):
         return [_shown(model, key) for model in found if not model.retired]
 
     @operation(
-        "Add a custom model, or change the one with this name (200)",
+        f"Add a custom model, or change the one with this name (200); an organization has at most {OWN_MODELS_MAX:,}",
         body=schemas.OwnModelSchema,
         answers={200: schemas.ModelSchema, 201: schemas.ModelSchema},
         location="/api/v1/models/{id}",

@@ -159,6 +159,12 @@ def put_own_model(
     return connection.scalars(id_of_own).one(), known is None
 
 
+def count_own_models(connection: Connection, *, organization_id: int) -> int:
+    """Return how many models the organization has, with the retired ones."""
+    own = select(func.count()).select_from(language_models).where(language_models.c.organization_id == organization_id)
+    return connection.scalars(own).one()
+
+
 def retire_own_model(connection: Connection, *, organization_id: int, model_id: int, now: datetime) -> bool:
     """Retire a model; returns False for one that is not the organization's own, or is retired already."""
     c = language_models.c

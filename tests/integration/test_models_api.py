@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.services.language_models import service
 from tests.support.world import World, new_world
 
 PATH = "/api/v1/models"
@@ -55,6 +56,24 @@ def test_a_model_of_ones_own_is_added_changed_and_removed(world: World) -> None:
     assert [(action, subject) for action, subject, _ in audit(world)] == [
         ("model.added", "llama3"), ("model.added", "llama3"), ("model.removed", "llama3")
     ]  # fmt: skip
+
+
+def test_models_beyond_the_limit_are_refused_and_the_names_of_removed_ones_are_free(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "OWN_MODELS_MAX", 2)
+    removed, _ = add(world), add(world, name="llama4")
+    assert world.delete(f"{PATH}/{removed['id']}").status_code == 204
+
+    refused = world.post(PATH, json=OWN | {"name": "llama5"})
+    assert (refused.status_code, refused.json["error"]) == (
+        400, "name: An organization has at most 2 models, with the removed ones."
+    )  # fmt: skip
+    assert [name for _, name, _ in audit(world)] == ["llama3", "llama4", "llama3"]
+    add(new_world(world.container), name="llama5")
+    assert world.post(PATH, json=OWN | {"name": "llama4"}).status_code == 200
+    add_again = world.post(PATH, json=OWN)
+    assert (add_again.status_code, add_again.json["id"]) == (200, removed["id"])
 
 
 def test_a_disabled_model_can_not_be_chosen(world: World) -> None:

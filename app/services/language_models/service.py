@@ -158,7 +158,7 @@ def _columns(entry: ModelEntry) -> dict[str, Any]:
     }
 
 
-MODEL_NAME_MAX = 128
+MODEL_NAME_MAX, OWN_MODELS_MAX = 128, 1_000
 TOKENS_MAX = 2**31 - 1
 PRICE_MAX = 1_000_000
 
@@ -186,7 +186,10 @@ class OwnModelService:
 
     @retried
     def put(self, *, organization_id: int, model: OwnModel, actor: Actor) -> tuple[int, bool]:
-        """Add or change the model of that name; returns its id, and whether it was added. Raises `Invalid`."""
+        """Add or change the model of that name; returns its id, and whether it was added.
+
+        Raises `Invalid`, also beyond `OWN_MODELS_MAX`.
+        """
         _check(model)
         values = asdict(model) | {"details": {}}
         name = values.pop("name")
@@ -195,6 +198,9 @@ class OwnModelService:
             put = language_models.put_own_model(
                 connection, organization_id=organization_id, vendor=CUSTOM, name=name, values=values, now=now
             )
+            own = language_models.count_own_models(connection, organization_id=organization_id) if put[1] else 0
+            if own > OWN_MODELS_MAX:
+                raise Invalid(f"name: An organization has at most {OWN_MODELS_MAX:,} models, with the removed ones.")
             audit_log.note(connection, now, actor, action, name, organization_id=organization_id, details=details)
         return put
 

@@ -95,7 +95,7 @@ def test_a_name_whose_server_does_not_answer_ends_at_the_deadline(models, monkey
     stopped = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stopped.wait() and [])
 
-    with pytest.raises(ProviderFailure, match="The address of vendor.invalid was not found in time"):
+    with pytest.raises(ProviderFailure, match=r"The address of vendor\.invalid was not found in time"):
         models.complete(asked("http://vendor.invalid/v1", timeout_s=0.2))
     stopped.set()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.operations import CountedText, calls_of, colliding_numbers, growth_of, steps_of
+from tests.support.operations import APP, CountedText, calls_of, colliding_numbers, growth_of, steps_of, work_of
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +32,17 @@ def test_calls_that_only_the_first_time_needs_are_not_counted() -> None:
                 known.setdefault(str(number), "")
 
     assert calls_of(remember) < 10
+
+
+@pytest.mark.parametrize(("folder", "grows"), [(APP, True), ("/elsewhere/", False)])
+def test_lines_of_the_app_without_calls_are_counted(folder: str, grows: bool) -> None:
+    source = "def loop(count):\n    while count:\n        count -= 1\n"
+    functions: dict[str, Callable[[int], None]] = {}
+    exec(compile(source, f"{folder}loop.py", "exec"), functions)
+
+    few, many = (work_of(lambda count=count: functions["loop"](count)) for count in (10, 1_000))
+
+    assert (many - few > 990) is grows
 
 
 def test_calls_of_finalizers_of_earlier_garbage_are_not_counted() -> None:

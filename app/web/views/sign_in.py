@@ -81,11 +81,13 @@ class PendingSignIn:
 
     @classmethod
     def unpacked(cls, packed: str) -> PendingSignIn | None:
-        """Return the content of a cookie; None if it can't be read."""
+        """Return the content of a cookie; None if it can't be read. A stranger may have written it."""
         try:
             fields = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
             state, nonce, verifier, path = map(str, fields)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
+            return None
+        if not (state + nonce + verifier).isascii():
             return None
         return cls(OpenIdAttempt(state, nonce, verifier), safe_path(path))
 

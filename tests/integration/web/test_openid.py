@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import secrets
 from collections.abc import Iterator, Mapping
@@ -178,7 +179,19 @@ def test_an_answer_that_was_not_asked_for_or_refuses_begins_no_session(
     assert "<b>No" not in browser.page
 
 
-@pytest.mark.parametrize("kept", ["", "x", "W10", "bnVsbA", "WzEsMl0", "😀".encode().hex()])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "x",
+        "W10",
+        "bnVsbA",
+        "WzEsMl0",
+        "😀".encode().hex(),
+        pytest.param(base64.urlsafe_b64encode(b"[" * 3_000).decode(), id="lists in lists"),
+        pytest.param(base64.urlsafe_b64encode(rb'["\ud800", "", "", "/"]').decode(), id="half a character"),
+    ],
+)
 def test_a_damaged_cookie_begins_no_session(world: World, fake: FakeProvider, kept: str) -> None:
     browser = Browser(world)
     state = sent_away(browser, fake)["state"]

@@ -10,8 +10,8 @@ from threading import Thread
 def lookup(host: str, port: int) -> Future[list[str]]:
     """Begin to look up the addresses of a host.
 
-    Each name has its own thread: a name whose server does not answer keeps no other name waiting. The thread ends when
-    the resolver gives up, also if its caller waits no longer.
+    Each name has a separate thread, so that a DNS server that does not answer delays no other name. The thread ends
+    when the resolver gives up, also if its caller waits no longer.
     """
     future = Future[list[str]]()
     future.set_running_or_notify_cancel()  # a caller that waits no longer does not cancel what will have a result

@@ -91,7 +91,7 @@ def test_an_address_that_refuses_the_connection_is_followed_by_the_next(models, 
     assert models.complete(asked(base_url)).finish_reason == "stop"
 
 
-def test_a_name_whose_server_does_not_answer_ends_at_the_deadline(models, monkeypatch):
+def test_a_dns_server_that_does_not_answer_is_waited_for_until_the_deadline(models, monkeypatch):
     stopped = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stopped.wait() and [])
 

@@ -1,4 +1,4 @@
-"""A name whose server does not answer: nothing waits for it longer than it wants to, and no other name does."""
+"""A DNS server that does not answer delays no caller beyond its deadline, and no other name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event.set()
 
 
-def test_names_whose_server_does_not_answer_keep_no_other_name_waiting(answered: threading.Event) -> None:
+def test_a_dns_server_that_does_not_answer_delays_no_other_name(answered: threading.Event) -> None:
     still = [lookup(f"{number}.still.invalid", 443) for number in range(100)]
 
     assert lookup("prompt.invalid", 443).result(PATIENCE_S) == ["192.0.2.1"]

@@ -1,0 +1,118 @@
+"""Each process of a deployment stays below the memory of its container while hostile content is sent."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.backends import empty_servers
+from tests.support.deployment import ROOT, Deployment
+from tests.support.exports import export, pairs_of, span
+from tests.support.http_client import Client
+from tests.support.process import ChildProcess, children_of
+from tests.support.waiting import PATIENCE_S
+
+MIB = 1024 * 1024
+TRACES, LOGS = "/api/public/otel/v1/traces", "/api/public/otel/v1/logs"
+MANY = 20_000
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "large"}
+Sent = tuple[str, bytes]
+
+
+def limits_mib() -> dict[str, int]:
+    """Return what the manifests give each kind of process: the lower one of Kubernetes' and Compose's limits."""
+    limits: dict[str, list[int]] = defaultdict(list)
+    for manifest in (ROOT / "deploy/kubernetes").glob("*.yaml"):
+        for document in manifest.read_text().split("\n---\n"):
+            if limit := re.search(r"limits: \{memory: (\d+)([MG])i\}", document):
+                (name,) = re.findall(r"^  name: (\S+)$", document, re.MULTILINE)
+                limits[name].append(int(limit[1]) * (1024 if limit[2] == "G" else 1))
+    services = re.findall(r"^  (\w+):\n((?:    .*\n)+)", (ROOT / "deploy/compose.yaml").read_text(), re.MULTILINE)
+    for name, service in services:
+        if limit := re.search(r"mem_limit: (\d+)([mg])", service):
+            limits[name].append(int(limit[1]) * (1024 if limit[2] == "g" else 1))
+    return {name: min(both) for name, both in limits.items() if len(both) == 2}
+
+
+def batches(prompt_id: int) -> Iterator[Sent]:
+    """Yield batches that are small as they are sent, and large or of many parts as they are read."""
+    large = {"service.prompt.id": prompt_id, **CHAT, "gen_ai.input.messages": "x" * 8_000_000}
+    yield TRACES, export(*(span(large, traceId="a" * 32, spanId=f"{number:016x}") for number in range(1, 9)))
+    yield TRACES, b"[" * (60 * MIB)
+    yield TRACES, b" " * (60 * MIB)
+    tiny = {"service.prompt.id": prompt_id, **CHAT}
+    yield TRACES, export(*(span(tiny, traceId=f"{number:032x}", spanId="1" * 16) for number in range(1, MANY)))
+    messages = json.dumps([{"role": "assistant", "content": "x"}] * 100_000)
+    listed = {"service.prompt.id": prompt_id, **CHAT, "gen_ai.input.messages": messages}
+    yield TRACES, export(*(span(listed, traceId="b" * 32, spanId=f"{number:016x}") for number in range(1, 10)))
+    content = {"eventName": "gen_ai.user.message", "attributes": pairs_of({"content": "x"}), "timeUnixNano": "1"}
+    records = [content | {"traceId": f"{number:032x}", "spanId": "1" * 16} for number in range(1, MANY)]
+    yield LOGS, json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
+
+
+def ask_dearly(client: Client, prompt_id: int) -> None:
+    """Send bodies at their limits, and read the sessions that the batches made."""
+    client.post("/api/v1/prompts", {"name": "Long", "value": "# a\n" * 120_000})
+    client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "é" * 1_900_000})
+    client.post(f"/api/v1/prompts/{prompt_id}/test-cases", body=b"[" * MIB + b"]" * MIB)
+    for session in client.get("/api/v1/sessions?limit=5").json()["sessions"]:
+        client.get(f"/api/v1/sessions/{session['id']}")
+        client.get(f"/api/v1/sessions/{session['id']}/test-case-proposal")
+    client.get(f"/api/v1/prompts/{prompt_id}/exports/sessions")
+
+
+def peaks_mib(child: ChildProcess) -> Iterator[int]:
+    """Yield the largest resident memory that a process and its children have had."""
+    waiting = [child.pid]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            waiting += children_of(pid)
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:  # it has ended
+            continue
+        if peak := re.search(r"VmHWM:\s+(\d+) kB", status):
+            yield int(peak[1]) // 1024
+
+
+def kind_of(child: ChildProcess) -> str:
+    return child.name.partition(".")[0]
+
+
+@pytest.mark.services
+def test_each_process_stays_below_the_memory_of_its_manifests(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    limits, peaks = limits_mib(), defaultdict[str, int](int)
+    settings = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_INGEST_WAIT_S": str(PATIENCE_S)}
+    with (
+        empty_servers(request) as urls,
+        Deployment(tmp_path / "home", **urls, web=1, workers=1, settings=settings) as deployment,
+    ):
+        client = replace(deployment.client(), timeout_s=PATIENCE_S)
+        prompt_id = client.post("/api/v1/prompts", {"name": "A prompt", "value": "Be helpful."}).json()["prompt"]["id"]
+
+        def note() -> None:
+            for child in deployment.processes():
+                assert child.alive, f"{child.name}: {child.output_tail()}"
+                peaks[kind_of(child)] = max(peaks[kind_of(child)], *peaks_mib(child))
+
+        note()
+        before = dict(peaks)
+        for path, body in batches(prompt_id):
+            headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+            answer = client.post(path, body=gzip.compress(body, 1), headers=headers)
+            assert answer.status in (200, 400), answer.body
+            note()
+        ask_dearly(client, prompt_id)
+        note()
+
+    print(f"MiB of the largest process of each kind: {dict(peaks)}, limits: {limits}")
+    assert set(peaks) == {"web", "runs", "spans", "replays", "webhooks", "clock"}
+    assert peaks["spans"] > before["spans"], "the batches were stored elsewhere"
+    assert {kind: peak for kind, peak in peaks.items() if peak >= limits[kind]} == {}

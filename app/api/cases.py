@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.api.operation import ApiReply, Command, Resource, operation
 from app.models.api_keys import ApiKey
 from app.pagination import ListPage
@@ -38,7 +40,9 @@ class TestCaseProposalResource(Resource, GET="read"):
         answers={200: schemas.TestCaseProposalSchema},
     )
     def on_get(self, key: ApiKey, session_id: str) -> CaseProposal:
-        return self.services.test_cases.proposed(project_id=key.project_id, session_id=session_id)
+        proposal = self.services.test_cases.proposed(project_id=key.project_id, session_id=session_id)
+        part_of = self.services.test_cases.part_of(project_id=key.project_id, session_id=session_id)
+        return replace(proposal, part_of=part_of)
 
 
 class PromptTestCases(Resource, GET="read", POST="write"):

@@ -67,6 +67,9 @@ def play_probe(case: TestCase, probe: Probe, ports_of: Callable[[ModelPort], Por
     played = replace(case, turns=turns, included_turns=None, history="recorded")
     spoken = [played_turn(turn.steps) for turn in turns[:-1] if turn.user]
     spoken.append(played_turn(_with_probe(turns[-1], probe)))
+    # The model counts the user's messages, of which some came before the recording.
+    earlier = sum(message.role == "user" for turn in turns if turn.user for message in turn.earlier or ())
+    spoken[:0] = [PlayedTurn((), "")] * earlier
     return outcome_of(replay(played, ports_of(ScriptedModel(spoken))), probe)
 
 

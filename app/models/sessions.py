@@ -210,6 +210,15 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
     return queries.find_row(connection, SessionRow, statement)
 
 
+def list_lone_after(connection: Connection, row: SessionRow, *, limit: int) -> list[SessionRow]:
+    """List the sessions without a conversation that began next after one of the same prompt."""
+    later = _SELECT.where(
+        beside(_C.project_id) == row.project_id, _C.prompt_id == row.prompt_id, _C.start_ns >= row.start_ns
+    )
+    lone = later.where(_C.conversation_id.is_(None), _C.session_key != row.session_key)
+    return queries.list_rows(connection, SessionRow, lone.order_by(_C.start_ns, _C.id).limit(limit))
+
+
 def find_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> list[SessionRow]:
     """List the project's sessions among these, in no order."""
     found: list[SessionRow] = []

@@ -221,7 +221,9 @@ class _Attempt:
 
     def _sources(self, index: int) -> Sources:
         turn, before = self.case.turns[index], self.result.turns[:index]
-        said = [text for played in before for text in (played.user, *_answers(played)) if text]
+        earlier = (message for played in self.case.turns[: index + 1] for message in played.earlier or ())
+        said = [message.text for message in earlier if message.role != "tool"]
+        said += [text for played in before for text in (played.user, *_answers(played)) if text]
         given = [text for played in self.result.turns[: index + 1] for text in _given(played)]
         return Sources(
             instruction=self.draft.render(turn.placeholders or {}).instruction,

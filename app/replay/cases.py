@@ -120,7 +120,7 @@ def needs_judge(case: TestCase) -> bool:
 def _copy(turn: Turn, check: Check, files: tuple[CaseFile, ...]) -> CaseTurn:
     last = max((index for index, step in enumerate(turn.steps) if step.kind == "answer"), default=-1)
     return CaseTurn(
-        user=turn.user,
+        user=turn.own_words,
         steps=tuple(
             _copy_step(step, replace(check, enabled=step.kind == "tool_call" or index == last))
             for index, step in enumerate(turn.steps)
@@ -130,6 +130,7 @@ def _copy(turn: Turn, check: Check, files: tuple[CaseFile, ...]) -> CaseTurn:
         prompt_version=turn.prompt_version,
         trace_id=turn.trace_id,
         files=files or UNSET,
+        earlier=turn.earlier or UNSET,
     )
 
 

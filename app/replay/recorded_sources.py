@@ -23,12 +23,16 @@ class RecordedSources:
         """Return the values of the calls of this turn and of those before it. Raises `OverBudget`."""
         with self._reading:
             while len(self._read) <= turn:
-                steps = self._case.turns[len(self._read)].steps
-                calls = [step for step in steps if step.kind == "tool_call"]
+                turn_read = self._case.turns[len(self._read)]
+                calls = [step for step in turn_read.steps if step.kind == "tool_call"]
+                earlier = [message for message in turn_read.earlier or () if message.role == "tool"]
                 self._read.append(
                     Sources(
-                        arguments=[call.arguments for call in calls],
-                        results=[call.result if call.error is None else call.error for call in calls],
+                        arguments=[*(call.arguments for call in earlier), *(call.arguments for call in calls)],
+                        results=[
+                            *(message.text for message in earlier),
+                            *(call.result if call.error is None else call.error for call in calls),
+                        ],
                         before=self._read[-1] if self._read else None,
                         reader=self._reader,
                     )

@@ -10,7 +10,7 @@ from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.asking import decide
 from app.replay.checks import Checker
-from app.replay.conversation import result_text
+from app.replay.conversation import earlier_messages, result_text
 from app.replay.effects import Tool
 from app.replay.fidelity import files_to_send
 from app.replay.findings import (
@@ -34,7 +34,7 @@ from app.replay.results import unplayed
 from app.replay.texts.sources import Sources
 from app.replay.verdicts import Pairing, verdicts
 from app.replay.violations import Attempt, lost_tools, violations_of_turn
-from app.sessions.build import json_text
+from app.values.json import json_text
 
 UNAVAILABLE = json.dumps({"error": "tool unavailable for these arguments"})
 CALLS_PER_ANSWER = 16  # on average; bounds what a model can ask for in one turn
@@ -50,6 +50,7 @@ class TurnPlayer:
         self.index = index
         self.turn = shared.case.turns[index]
         self.messages = messages
+        self.messages += earlier_messages(index, self.turn)
         self.done = 0
         self.begin = len(messages)
         self.given: list[str] = []  # results that are none of the turn's recording

@@ -13,7 +13,7 @@ from msgspec.structs import force_setattr
 
 from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.matchers import normalized
-from app.sessions.types import GapKind
+from app.sessions.types import EARLIER_MAX, EarlierMessage, GapKind
 from app.values.json_pointer import parse_pointer
 from app.values.regex import compile_pattern
 from app.values.storable import decode_json
@@ -155,7 +155,10 @@ class RemovedCall(_CaseDocument, frozen=True, kw_only=True):
 
 
 class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
-    """A copy of a recorded turn; the fields mean what they mean in `sessions.types.Turn`."""
+    """A copy of a recorded turn; the fields mean what they mean in `sessions.types.Turn`.
+
+    `earlier` is what came before its recording, where the conversation was under way.
+    """
 
     trace_id: str = ""
     prompt_version: str | None = None
@@ -165,6 +168,7 @@ class CaseTurn(_CaseDocument, frozen=True, kw_only=True):
     steps: tuple[CaseStep, ...]
     removed: tuple[RemovedCall, ...] | UnsetType = UNSET
     files: tuple[CaseFile, ...] | UnsetType = UNSET
+    earlier: Annotated[tuple[EarlierMessage, ...], Meta(max_length=EARLIER_MAX)] | UnsetType = UNSET
 
 
 class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):

@@ -228,6 +228,7 @@ class TestCaseProposalSchema(AnswerSchema):
     name = text()
     test_case = one(ShownDocument, attribute="document")
     doubts = many(DoubtSchema)
+    part_of = text(allow_none=True)
 
 
 class TestCaseExportSchema(AnswerSchema):

@@ -13,6 +13,7 @@ from app.models import spans
 from app.prices import types as price_types
 from app.schemas.answer import (
     AnswerSchema,
+    answer_of,
     choice,
     dump,
     either,
@@ -153,6 +154,8 @@ class TurnSchema(AnswerSchema):
     started_at = time(get=lambda turn: of_unix_ns(turn.start_ns))
     ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
     user = text(allow_none=True)
+    question = text(allow_none=True)
+    earlier = many(answer_of(types.EarlierMessage))
     steps = many(either(AnswerStep, ToolCallStep), get=_steps)
     request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version", "user_id")
     usage = one(TokenUsage)

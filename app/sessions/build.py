@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.media import Media
-from app.otlp.normalise.messages import Memo, first_user_text, last_user_text
+from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_user_text
 from app.otlp.span import span_count
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
@@ -21,12 +20,14 @@ from app.sessions.capture import capture_advice
 from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
+from app.sessions.grouping import grouping_advice
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
-from app.values.json import is_json, json_container, json_or_text
+from app.sessions.under_way import earlier_in, gaps_in_earlier, own_words_at
+from app.values.json import is_json, json_container, json_or_text, json_text
 
 
 def build_session(
@@ -53,10 +54,12 @@ def build_session(
         opens, cut = index == 0, sum(map(_has_cut_json, spans))
         user = _user(spans, opens_session=opens)
         turn = _turn(trace_id.hex(), spans, steps[index], user, hashes, prices, cut)
-        files, gaps = files_of(spans, opens_session=opens), gaps_of(spans, response_ids, cut, opens_session=opens)
+        given = _given(spans)[: own_words_at(_given(spans))] if opens else ()
+        files = files_of(spans, opens_session=opens and not given)
+        gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(given))
         warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps))
-        instruction = instruction_of(spans)
-        turns_of_session.append(replace(turn, files=files, gaps=gaps, instruction=instruction, warnings=warnings))
+        turn = replace(turn, files=files, gaps=gaps, instruction=instruction_of(spans), warnings=warnings)
+        turns_of_session.append(_under_way(turn, spans, given) if given else turn)
     return tuple(turns_of_session)
 
 
@@ -111,10 +114,22 @@ def _turn(
 
 
 def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    """Return the user's text of the first model call with one in its input, else of such an agent or root pipeline."""
-    choose = first_user_text if opens_session else last_user_text
-    texts = (choose(span.inputs) for span in chain.from_iterable(filter(kind, spans) for kind in _WITH_WORDS))
-    return next((text for text in texts if text is not None), None)
+    return (first_user_text if opens_session else last_user_text)(_given(spans))
+
+
+def _given(spans: list[TurnSpan]) -> Messages:
+    """Return the input of the first model call with a text of the user, else of such an agent or root pipeline."""
+    inputs = (span.inputs for span in chain.from_iterable(filter(kind, spans) for kind in _WITH_WORDS))
+    return next((messages for messages in inputs if first_user_text(messages) is not None), None) or ()
+
+
+def _under_way(turn: Turn, spans: list[TurnSpan], before: Messages) -> Turn:
+    """Return the turn that opens a session, with the messages that the model was given from `before` the turn."""
+    question, earlier = last_user_text(_given(spans)), earlier_in(before)
+    warning = "The conversation was under way when this session began: its earlier messages are no turns."
+    if not turn.conversation_id:
+        warning = f"{warning} To record it as one session: {grouping_advice(span.scope for span in spans)}"
+    return replace(turn, question=question, earlier=earlier, warnings=(*turn.warnings, warning))
 
 
 _WITH_WORDS = attrgetter("is_chat"), attrgetter("is_agent"), attrgetter("is_root_pipeline")
@@ -196,11 +211,6 @@ def _hints(definition: Mapping[str, Any]) -> dict[str, bool]:
     """Return the hints of the Model Context Protocol on what a tool does to the world."""
     hints = definition.get("annotations")
     return {key: hints[key] for key in _HINTS if isinstance(hints.get(key), bool)} if isinstance(hints, dict) else {}
-
-
-def json_text(value: Any) -> str:
-    """Return a JSON value as text, and a text unchanged."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _MAX_NAMED = 5

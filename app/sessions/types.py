@@ -143,6 +143,19 @@ class Gap(NamedTuple):
     message: str
 
 
+EARLIER_MAX = 1_000
+"""Messages from before a session that are kept."""
+
+
+class EarlierMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A message from before a session. One of a tool is its call, `name` with `arguments`, and its result as `text`."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    name: str = ""
+    arguments: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One trace of one prompt.
@@ -150,6 +163,9 @@ class Turn:
     `user` is None where no content was recorded. `offered_tools` is None when nothing was recorded,
     a list of names, or a list of definitions `{name, description?, parameters?}`. `files` are those of the user's
     message, `gaps` what else the recording lacks, and `instruction` is the recorded one of the system.
+
+    Where the conversation was under way when its session began, the first turn has the `earlier` messages, and as its
+    `question` the user's last words; its `user` is the user's first text.
     """
 
     trace_id: str
@@ -168,11 +184,18 @@ class Turn:
     files: tuple[Media, ...] = ()
     gaps: tuple[Gap, ...] = ()
     instruction: str | None = None
+    question: str | None = None
+    earlier: tuple[EarlierMessage, ...] = ()
     spans: tuple[ShownSpan, ...] = field(default=(), repr=False)
 
     @property
     def duration_ms(self) -> float:
         return _ms(self.start_ns, self.end_ns)
+
+    @property
+    def own_words(self) -> str | None:
+        """The user's text that begins the turn."""
+        return self.user if self.question is None else self.question
 
     @property
     def timed_steps(self) -> list[TimedStep]:

@@ -36,6 +36,11 @@ _FIRST = '[{"-0123456789tfn'
 """The characters that JSON can begin with: most texts are rejected by their first one."""
 
 
+def json_text(value: Any) -> str:
+    """Return a JSON value as text, and a text unchanged."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def without_bom(body: Body) -> Body:
     return body.removeprefix(_BOM) if body.startswith(_BOM) else body
 

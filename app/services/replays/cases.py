@@ -13,7 +13,7 @@ from app.chat import ToolDefinition
 from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound
 from app.models import cases as test_cases
-from app.models import prompts
+from app.models import prompts, sessions
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.calibrations import calibrations
 from app.models.case_snapshots import case_snapshots
@@ -30,6 +30,7 @@ from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_doc
 from app.replay.changes import change_case
 from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
+from app.replay.session_pieces import is_piece
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
@@ -38,9 +39,12 @@ from app.services.replays.case_store import CaseStore
 from app.services.replays.doubts import doubts_of
 from app.services.replays.proposals import CaseProposal, chosen_turns, with_instruction_gaps
 from app.services.replays.stored_cases import NAME_MAX, columns, title
-from app.services.sessions.service import SessionService
+from app.services.sessions.service import SessionService, require_session
 from app.sessions.types import Turn
 from app.timestamps import Now
+
+PIECES_MAX = 20
+"""Sessions after one that are looked through for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,26 @@ class TestCaseService:
         key: dict[str, Any] = {"project_id": project_id, "session_id": session_id}
         with self.sessions.beginning(**key, turns_max=TURNS_MAX, spans_max=SPANS_MAX) as (session, count):
             head, tools = self._draft(project_id, session.prompt_id)
-            opening = next((turn.user for turn in session.turns if turn.user), None)
+            opening = next((turn.own_words for turn in session.turns if turn.own_words), None)
             chosen = choose(session.turns, count)
             case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
             case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
             return CaseProposal(head, name, case, tools, count - len(chosen), doubts_of(session))
+
+    def part_of(self, *, project_id: int, session_id: str) -> str | None:
+        """Return the id of the last of the next `PIECES_MAX` sessions that contains this one, None without any."""
+        key: dict[str, Any] = {"project_id": project_id, "turns_max": 1, "spans_max": SPANS_MAX}
+        with self.sessions.beginning(session_id=session_id, **key) as (session, _):
+            turns = session.turns
+        with self.database.read() as connection:
+            row = require_session(connection, project_id=project_id, session_id=session_id)
+            later = sessions.list_lone_after(connection, row, limit=0 if row.conversation_id else PIECES_MAX)
+        for row in reversed(later):
+            with self.sessions.beginning(session_id=row.session_key.hex(), **key) as (other, _):
+                if other.turns and is_piece(turns, other.turns[0]):
+                    return other.id
+        return None
 
     def _rendered(self, head: PromptHead, commit_hash: str, placeholders: Mapping[str, str]) -> str | None:
         """Return the instruction that a version renders; None if the prompt has no such version."""

@@ -32,7 +32,7 @@ Rendered = Callable[[str, Mapping[str, str]], str | None]
 class CaseProposal:
     """A test case of a session before it is stored; `head` is its prompt's, `tools` the tools of its draft.
 
-    `doubts` are signs that the session went wrong.
+    `doubts` are signs that the session went wrong. `part_of` is the id of a later session that contains this one.
     """
 
     head: PromptHead
@@ -42,6 +42,7 @@ class CaseProposal:
     # The number of turns at the end of the session that the test case leaves out.
     turns_left_out: int = 0
     doubts: Sequence[Doubt] = ()
+    part_of: str | None = None
 
     @property
     def document(self) -> dict[str, Any]:

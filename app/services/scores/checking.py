@@ -280,7 +280,7 @@ def _is_meant(check: OnlineCheck, row: TurnRow) -> bool:
 def _answer_of(turn: Turn) -> tuple[str, str] | None:
     """Return the question of a turn and its last answer; None without an answer."""
     answers = [step.text for step in turn.steps if step.kind == "answer" and step.text]
-    return (turn.user or "", answers[-1]) if answers else None
+    return (turn.own_words or "", answers[-1]) if answers else None
 
 
 def _digest(check: OnlineCheck, row: TurnRow) -> bytes:

@@ -12,6 +12,8 @@ import pytest
 from tests.integration.replays.recording import START_NS, tool
 from tests.support.command_line import reprise
 from tests.support.conversations import RecordedCall, RecordedTurn, export
+from tests.support.exports import export as export_spans
+from tests.support.exports import span
 from tests.support.http_client import Client
 
 # What `demo-agent` answers and calls, so that it passes.
@@ -206,3 +208,36 @@ def test_a_file_of_corrections_that_is_no_json_is_refused(client: Client, prompt
     refused = reprise(client, tmp_path, "test-cases", "add", "--prompt", str(prompt_id), *arguments)
 
     assert (refused.returncode, refused.stdout, "corrections.json" in refused.stderr) == (2, "", True)
+
+
+def test_a_session_that_another_one_contains_is_passed_over(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    said = [("user", "Where is 4711?"), ("assistant", "It is lost."), ("user", "Why?")]
+    whole = recorded_call(client, prompt_id, 1, *said, answer="Theft.")
+    piece = recorded_call(client, prompt_id, 2, said[0], answer="It is lost.")
+    arguments = ("test-cases", "add", "--prompt", str(prompt_id))
+
+    newest = reprise(client, tmp_path, *arguments)
+    named = reprise(client, tmp_path, *arguments, "--session", piece)
+
+    made = [client.get(f"/api/v1/test-cases/{added.stdout.split()[0]}").json() for added in (newest, named)]
+    assert [case["sessionId"] for case in made] == [whole, piece]
+    first, *rest = newest.stderr.splitlines()
+    assert first == f"The session is a piece of the later session {whole}, which contains it."
+    assert "passed over" in rest[0]
+    assert named.stderr.splitlines() == [first]
+
+
+def recorded_call(client: Client, prompt_id: int, number: int, *said: tuple[str, str], answer: str) -> str:
+    """Send a model call as its own session, all at the same time; returns the id of the session."""
+    given = [{"role": role, "content": text} for role, text in said]
+    attributes = {
+        "service.prompt.id": prompt_id,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps(given),
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "content": answer}]),
+    }
+    times = {"startTimeUnixNano": START_NS, "endTimeUnixNano": START_NS + 1}
+    batch = export_spans(span(attributes, traceId=f"{number:032x}", **times))
+    headers = {"Content-Type": "application/json"}
+    assert client.post("/api/public/otel/v1/traces", body=batch, headers=headers).status == 200
+    return str(client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"][0]["id"])

@@ -11,6 +11,7 @@ from app.audit.playing import HISTORY_MAX, play_probe
 from app.audit.probes import Probe
 from app.replay.ports import Ports
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
+from app.sessions.types import EarlierMessage
 from tests.unit.replay.fakes import FakeDraft, FakeJudge
 
 CALL = CheckedCall(
@@ -70,3 +71,11 @@ def test_turns_without_a_message_of_the_user_are_not_played() -> None:
     silent = replace(turn(), user=None)
 
     assert played(TestCase(turns=(silent, turn(check="strict"))), probe(1, "No.", at=1))[0] == "failed"
+
+
+def test_messages_from_before_the_recording_are_no_turns_of_the_model() -> None:
+    before = (EarlierMessage(role="user", text="Hello"), EarlierMessage(role="assistant", text="Hello!"))
+    case = TestCase(turns=(replace(turn("First", "manual"), earlier=before * 2), turn(check="strict")))
+
+    assert played(case, probe(1, "It costs 85 euros.", at=1))[0] == "passed"
+    assert played(case, probe(1, "It costs 86 euros.", at=1))[0] == "failed"

@@ -29,7 +29,7 @@ def turn(*messages: dict[str, Any], **attributes: Any) -> Turn:
 
 
 def test_files_of_the_user_s_message_are_kept_once_in_their_order() -> None:
-    built = turn(message("user", TEXT, IMAGE), message("assistant", TEXT), message("user", TEXT, IMAGE))
+    built = turn(message("user", TEXT, IMAGE), message("user", TEXT, IMAGE))
 
     assert built.files == (Media("image", "image/png", "", "iVBORw0KGgo="),)
     assert built.gaps == ()

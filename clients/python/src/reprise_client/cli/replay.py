@@ -189,24 +189,38 @@ def add_case(
 ) -> None:
     """Make a session a test case and print its id and name.
 
-    Warns about signs that the session went wrong, unless there are corrections.
+    Without --session, a session that a later one contains is passed over for that one; with it, this is a warning, as
+    are signs that the session went wrong, unless there are corrections.
     """
     from reprise_client.cli import remote
 
     instance = remote.connect(url, api_key)
-    if session_id is None:
-        listed = instance.get(f"/api/v1/prompts/{prompt_id}/logs", type="otel", limit=1)["entries"]
-        if not listed:
-            raise CouldNotRun(f"Prompt {prompt_id} has no session.")
-        session_id = listed[0]["id"]
-    session = f"/api/v1/sessions/{quote(session_id, safe='')}"
+    session = _address(session_id or _newest_session(instance, prompt_id))
+    proposal = instance.get(f"{session}/test-case-proposal")
+    if whole := proposal.get("partOf"):
+        terminal.echo(visible(f"The session is a piece of the later session {whole}, which contains it."), err=True)
+        if session_id is None:
+            terminal.echo("It is passed over: the test case is made of the later one.", err=True)
+            session = _address(whole)
+            proposal = instance.get(f"{session}/test-case-proposal")
     body: dict[str, Any] = {"name": name} if name else {}
     if corrections is None:
-        _warn_of_mistakes(instance.get(f"{session}/test-case-proposal").get("doubts", ()))
+        _warn_of_mistakes(proposal.get("doubts", ()))
     else:
         body |= {"corrections": text_input.read_json(corrections)}
     case = instance.post(f"{session}/test-cases", body)
     terminal.echo(f"{case['id']}\t{visible(case['name'])}")
+
+
+def _address(session_id: str) -> str:
+    return f"/api/v1/sessions/{quote(session_id, safe='')}"
+
+
+def _newest_session(instance: Any, prompt_id: int) -> str:
+    listed = instance.get(f"/api/v1/prompts/{prompt_id}/logs", type="otel", limit=1)["entries"]
+    if not listed:
+        raise CouldNotRun(f"Prompt {prompt_id} has no session.")
+    return str(listed[0]["id"])
 
 
 def _warn_of_mistakes(doubts: Sequence[dict[str, Any]]) -> None:

@@ -23,6 +23,7 @@ READING = frozenset[str]().union(*(words("verbs", language) for language in _LAN
 # Verbs that may come last in a name.
 READING_LAST = frozenset[str]().union(*(words("verbs", language) for language in _LAST))
 ACTING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["acting_pairs"]["pairs"])
+READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"]["pairs"])
 JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
 ACTING = words("actions", "always")
 ACTING_OR_NAMED = ACTING | words("actions", "named")
@@ -164,7 +165,9 @@ def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
         return False
     if _UNSPACED.search(part):
         return part.startswith(tuple(READING_LAST)) or part.removesuffix("する").endswith(tuple(READING_LAST))
-    return words[0] in READING or (words[-1] in READING_LAST and not ACTING_OR_NAMED.intersection(words))
+    if words[0] in READING or tuple(words[:2]) in READING_PAIRS:
+        return True
+    return words[-1] in READING_LAST and not ACTING_OR_NAMED.intersection(words)
 
 
 def _joins_an_action(words: Sequence[str]) -> bool:

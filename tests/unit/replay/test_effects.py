@@ -34,6 +34,12 @@ from tests.unit.replay.fakes import call, turn
         "describe",
         "show",
         "view",
+        "load_skill",
+        "loadSkills",
+        "skills.load_skill",
+        "mcp__skills__load_skill",
+        "load_memory",
+        "read_skill_resource",
         "shop.get_x",
         "mcp__shop__get_x",
         "shop/get_x",
@@ -91,6 +97,9 @@ def test_the_first_word_of_a_name_shows_that_a_tool_reads(name: str) -> None:
         "123",
         "获取",
         "",
+        "load",
+        "load_truck",
+        "load_skill_and_delete",
     ],
 )
 def test_an_unknown_name_is_assumed_to_write(name: str) -> None:

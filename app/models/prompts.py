@@ -115,6 +115,18 @@ def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[in
     return known
 
 
+def ids_by_name(connection: Connection, *, project_id: int, names: set[str]) -> dict[str, list[int]]:
+    """Return the project's prompts with these names, not archived, by name; at most two of a name."""
+    found: dict[str, list[int]] = {name: [] for name in names}
+    for some in queries.pieces(sorted(names)):
+        rows = connection.execute(select(_C.name, _C.id).where(_C.project_id == project_id, _C.name.in_(some), _LIVE))
+        for name, prompt_id in rows:
+            # MySQL compares names without their case and accents.
+            if len(found.get(name, (0, 0))) < 2:
+                found[name].append(prompt_id)
+    return found
+
+
 def require_known(connection: Connection, *, project_id: int, prompt_id: int) -> None:
     """Raise `NotFound` for a prompt that is not among `known_prompts`."""
     if not known_prompts(connection, project_id=project_id, prompt_ids={prompt_id}):

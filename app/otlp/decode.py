@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
-from app.otlp.names import PROMPT_ID, conversation_of, says_failed
+from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, conversation_of, says_failed, text_of
 from app.otlp.protobuf import ELEMENT_BYTES_MIN, ITEM_ELEMENTS_MAX, TOO_MANY, has_too_many_members
 from app.otlp.span import (
     Code,
@@ -48,7 +48,7 @@ class Decoded:
 def decode(body: Body, prompt_id: int | None = None) -> Decoded:
     """Decode an export request (after decompression). Raises Invalid if it is not an OTLP JSON object.
 
-    Spans that name no prompt belong to `prompt_id`; without it they are rejected.
+    Spans without `PROMPT_ID` belong to `prompt_id`; without it they must name their prompt, or are rejected.
     """
     body = valid_utf8(without_bom(body))
     export = parsed(body, _decode_export, "trace export")
@@ -203,6 +203,10 @@ def checked_span(
     if not start_ns:
         raise bad_span(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
     rank, conversation_id = conversation_of(values)
+    prompt_name = ""
+    if PROMPT_ID not in values and prompt_id is None:
+        prompt_name = text_of(values.get(PROMPT_NAME))[: MAX_PROMPT_NAME + 1]
+        prompt_id = 0 if prompt_name else None
     return Span(
         trace_id,
         span_id,
@@ -217,6 +221,7 @@ def checked_span(
         kept,
         (wire.status is not None and wire.status.code in ERROR_CODES) or says_failed(values),
         rank,
+        prompt_name,
     )
 
 
@@ -280,7 +285,8 @@ def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
             "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (Python's SDK drops the attributes that were set first)"
         )
         return bad_span(wire, "prompt_id_cut", reason)
-    return bad_span(wire, "missing_prompt_id", f"attribute {PROMPT_ID} is missing; set it on each span")
+    reason = f"attribute {PROMPT_ID} is missing; set it, or {PROMPT_NAME}, on each span"
+    return bad_span(wire, "missing_prompt_id", reason)
 
 
 def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:

@@ -8,6 +8,8 @@ from typing import Any
 
 PROMPT_ID = "service.prompt.id"
 PROMPT_VERSION = "service.prompt.version"
+PROMPT_NAME = "gen_ai.prompt.name"
+"""The prompt of a span that has no `PROMPT_ID`, if exactly one prompt of the project has this name."""
 GENAI_VERSION = "gen_ai.prompt.version"
 """A version of the prompt if it is the hash of one. Libraries also write their own versions here."""
 
@@ -48,6 +50,8 @@ USER_KEYS = (
     "mastra.metadata.resourceId",
 )
 _CONVERSATION_NAMES, _USER_NAMES = frozenset(CONVERSATION_KEYS), frozenset(USER_KEYS)
+MAX_PROMPT_NAME = 128
+"""Characters of the longest name that a prompt can have."""
 MAX_CONVERSATION_ID = 512
 """Characters that are kept of one."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from app.values.json import parse_json
 from app.values.structs import decoder
@@ -95,7 +96,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     `raw` is the span's own JSON object, UTF-8: all of its content that the database must keep. It is a part of the
     batch, not a copy, so that a large batch is in memory once. `attributes` decode lazily. `failed` is true if the
     span's status is an error. The lower `conversation_rank` is, the better is the attribute that `conversation_id`
-    comes from.
+    comes from. A span that names its prompt by a `prompt_name` has the `prompt_id` 0 until the name is looked up.
     """
 
     trace_id: bytes
@@ -111,6 +112,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     attributes: Mapping[str, Any]
     failed: bool
     conversation_rank: int = 0
+    prompt_name: str = ""
 
 
 Code = Literal[
@@ -158,6 +160,34 @@ class Rejection:
     prompt_id: int | None = None
 
 
+def with_prompts_of_names(
+    spans: Iterable[Span], prompt_ids: Mapping[str, Sequence[int]]
+) -> tuple[list[Span], list[Rejection]]:
+    """Return spans with the prompt that they name, and reject those with a name that is not exactly one prompt's.
+
+    `prompt_ids` has the prompts of the key's project by name.
+    """
+    kept: list[Span] = []
+    rejected: list[Rejection] = []
+    for span in spans:
+        ids = prompt_ids.get(span.prompt_name, ())
+        if not span.prompt_name:
+            kept.append(span)
+        elif len(ids) == 1:
+            kept.append(replace(span, prompt_id=ids[0]))
+        else:
+            rejected.append(_rejection(span, "unknown_prompt", _name_reason(span.prompt_name, len(ids))))
+    return kept, rejected
+
+
+def _name_reason(name: str, count: int) -> str:
+    prompts = "several prompts have" if count else "no prompt has"
+    return (
+        f"in this API key's project {prompts} the name {shown(name)} of gen_ai.prompt.name; "
+        "set service.prompt.id to the id of one prompt"
+    )
+
+
 def reject_unknown_prompts(spans: Iterable[Span], known: Set[int]) -> tuple[list[Span], list[Rejection]]:
     """Split spans into those of a prompt in `known` (the ids of the key's project) and the others."""
     kept: list[Span] = []
@@ -187,7 +217,8 @@ def clock_ahead(span: Span, ahead_s: int) -> Rejection:
 
 
 def _rejection(span: Span, code: Code, reason: str) -> Rejection:
-    return Rejection(span.trace_id.hex(), span.span_id.hex(), shown(span.name), code, reason, span.prompt_id)
+    prompt_id = span.prompt_id or None
+    return Rejection(span.trace_id.hex(), span.span_id.hex(), shown(span.name), code, reason, prompt_id)
 
 
 def unknown_prompt_reason(prompt_id: str) -> str:

@@ -32,6 +32,13 @@ class KnownPrompts:
                 known |= prompts.known_prompts(connection, project_id=project_id, prompt_ids=unknown)
         return known
 
+    def of_names(self, project_id: int, names: set[str]) -> dict[str, list[int]]:
+        """Return the project's prompts with these names by name, at most two of each. They are not cached."""
+        if not names:
+            return {}
+        with self.database.read() as connection:
+            return prompts.ids_by_name(connection, project_id=project_id, names=names)
+
     def check(self, project_id: int, prompt_id: int) -> None:
         """Raise `NotFound` unless the prompt belongs to the project and accepts spans."""
         require(self.among(project_id, {prompt_id}) & {prompt_id} or None, prompts.NO_PROMPT)

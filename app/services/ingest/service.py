@@ -26,7 +26,15 @@ from app.otlp.evaluations import MARK
 from app.otlp.inflate import inflate
 from app.otlp.logs import decode_logs
 from app.otlp.names import version_hash
-from app.otlp.span import Rejection, Span, clock_ahead, explain, reject_unknown_prompts, too_large
+from app.otlp.span import (
+    Rejection,
+    Span,
+    clock_ahead,
+    explain,
+    reject_unknown_prompts,
+    too_large,
+    with_prompts_of_names,
+)
 from app.redis_store.batches import Mailbox
 from app.services.ingest.batch import BatchForm, BatchLost, Outcome, Receipt
 from app.services.ingest.evaluations import scores_in
@@ -162,9 +170,7 @@ class IngestService:
             return Receipt(_outcome(error), message=str(error)), b""
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
-            # A prompt never moves to another project.
-            known = self.known_prompts.among(project_id, {span.prompt_id for span in decoded.spans})
-            kept, foreign = reject_unknown_prompts(decoded.spans, known)
+            kept, foreign = self._of_project(project_id, decoded.spans)
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
@@ -185,6 +191,15 @@ class IngestService:
         if rejected:
             return receipt if kept else replace(receipt, outcome="invalid"), b""
         return receipt, b"".join(span.trace_id + span.span_id for span in kept)
+
+    def _of_project(self, project_id: int, spans: Sequence[Span]) -> tuple[list[Span], list[Rejection]]:
+        """Return the spans of the project's prompts, which they name by id or by name, and reject the others."""
+        names = {span.prompt_name for span in spans if span.prompt_name}
+        named, unnamed = with_prompts_of_names(spans, self.known_prompts.of_names(project_id, names))
+        # A prompt never moves to another project.
+        known = self.known_prompts.among(project_id, {span.prompt_id for span in named})
+        kept, foreign = reject_unknown_prompts(named, known)
+        return kept, unnamed + foreign
 
     def _from_the_future(self, project_id: int, kept: Sequence[Span]) -> list[Rejection]:
         """Return a row for the batch's latest span, if its clock is ahead by more than `AHEAD_MAX_S`."""

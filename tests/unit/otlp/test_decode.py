@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app.errors import Invalid
 from app.otlp.decode import Decoded, decode
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX
-from app.otlp.span import Rejection, explain, reject_unknown_prompts
+from app.otlp.span import Rejection, explain, reject_unknown_prompts, with_prompts_of_names
 from tests.support.exports import SPAN_ID, TRACE_ID, export, pairs_of, span
 
 MAX_INT64 = 2**63 - 1
@@ -298,6 +298,48 @@ def test_spans_of_a_prompt_that_is_not_the_projects_are_split_off() -> None:
     assert [one.prompt_id for one in kept] == [7]
     assert [(one.code, one.span_id) for one in rejected] == [("unknown_prompt", "00f067aa0ba902b7")]
     assert "8 is no prompt of this API key's project" in rejected[0].reason
+
+
+def named(name: Any, **attributes: Any) -> dict[str, Any]:
+    """A span that names its prompt only by name."""
+    return span(attributes=pairs_of({"gen_ai.prompt.name": name} | attributes))
+
+
+@pytest.mark.parametrize(("name", "ids", "prompt_ids"), [("Shop", [7], [7]), ("Shop", [7, 8], []), ("Shop", [], [])])
+def test_a_name_names_a_prompt_if_exactly_one_has_it(name: str, ids: list[int], prompt_ids: list[int]) -> None:
+    kept, rejected = with_prompts_of_names(decode(export(named(name))).spans, {name: ids})
+
+    assert [one.prompt_id for one in kept] == prompt_ids
+    assert [(one.code, one.prompt_id) for one in rejected] == [("unknown_prompt", None)] * (not prompt_ids)
+    for one in rejected:
+        assert f"{'several prompts have' if ids else 'no prompt has'} the name Shop" in one.reason
+
+
+def test_the_id_and_the_address_count_before_the_name() -> None:
+    (by_id,) = decode(export(named("Shop", **{"service.prompt.id": 7}))).spans
+    (by_address,) = decode(export(named("Shop")), 8).spans
+
+    assert [(one.prompt_id, one.prompt_name) for one in (by_id, by_address)] == [(7, ""), (8, "")]
+
+
+@pytest.mark.parametrize("name", ["", None, True, 1.5, ["Shop"]])
+def test_a_name_that_is_no_text_names_no_prompt(name: Any) -> None:
+    (rejected,) = decode(export(named(name))).rejected
+
+    assert rejected.code == "missing_prompt_id"
+    assert "gen_ai.prompt.name" in rejected.reason
+
+
+def test_a_bad_id_is_not_replaced_by_the_name() -> None:
+    (rejected,) = decode(export(named("Shop", **{"service.prompt.id": "x"}))).rejected
+
+    assert rejected.code == "bad_prompt_id"
+
+
+def test_a_long_name_is_cut_and_still_is_no_prompt_s() -> None:
+    (one,) = decode(export(named("n" * 5000))).spans
+
+    assert one.prompt_name == "n" * 129
 
 
 def test_the_explanation_groups_reasons_and_stays_short() -> None:

@@ -157,7 +157,7 @@ class TurnSchema(AnswerSchema):
     question = text(allow_none=True)
     earlier = many(answer_of(types.EarlierMessage))
     steps = many(either(AnswerStep, ToolCallStep), get=_steps)
-    request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version", "user_id")
+    request = fields_of(types.Turn, "placeholders", "offered_tools", "prompt_version", "user_id", "instruction")
     usage = one(TokenUsage)
     billed = part(Billed, "bill")
     duration_ms = number()

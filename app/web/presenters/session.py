@@ -135,13 +135,12 @@ def depths(turn: Turn) -> dict[str, int]:
 def text_of(turn: Turn, name: str) -> Any:
     """Return the text or JSON value with this name on a session's page. Raises `NotFound` if the turn lacks it.
 
-    The name is "user", "question", "earlier-" with the index of an earlier message, or the index of an entry in the
-    conversation and a field, such as "3-arguments".
+    The name is "user", "question", "instruction", "earlier-" with the index of an earlier message, or the index of an
+    entry in the conversation and a field, such as "3-arguments".
     """
-    if name == "user" and turn.user is not None:
-        return turn.user
-    if name == "question" and turn.question is not None:
-        return turn.question
+    texts = {"user": turn.user, "question": turn.question, "instruction": turn.instruction}
+    if (text := texts.get(name)) is not None:
+        return text
     index, _, field = name.partition("-")
     if index == "earlier" and field.isdecimal() and len(field) < 10 and int(field) < len(turn.earlier):
         return turn.earlier[int(field)].text

@@ -55,6 +55,27 @@ def test_the_first_question_is_the_heading_and_status_time_and_model_are_below(w
     assert "Model demo-agent" in words(admin)
 
 
+def test_the_instruction_is_shown_where_it_changes_and_in_the_api(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    instructions = [f"Be kind. {HOSTILE}", f"Be kind. {HOSTILE}", "Be brief.", None]
+    turns = [
+        Turn(prompt_id, number).chat(
+            [*([message("system", text)] if text else []), message("user", f"Question {number}")],
+            [message("assistant", "Yes.")],
+        )
+        for number, text in enumerate(instructions)
+    ]
+    path = stored(world, *turns)
+
+    session = world.get(f"/api/v1{path}").json
+    assert [turn["instruction"] for turn in session["turns"]] == instructions
+    admin.open(admin.base + path)
+    assert re.findall(r"<h3>Instruction<", admin.page) == ["<h3>Instruction<"] * 2
+    assert HOSTILE not in admin.page
+    admin.open(f"{admin.base}{path}/turns/3/texts/instruction")
+    assert "Be brief." in words(admin)
+
+
 def test_a_model_that_failed_shows_it_where_it_failed_and_the_agent_around_it_does_not_repeat_it(
     world: World, admin: Browser
 ) -> None:

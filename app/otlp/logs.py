@@ -24,7 +24,7 @@ from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import PROMPT_ID
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.frameworks import CODE_EVENTS
-from app.otlp.normalise.genai import CONTENTS, DETAILS, EXCEPTION
+from app.otlp.normalise.genai import CONTENTS, DECISION, DETAILS, EXCEPTION
 from app.otlp.normalise.roles import role_of_event
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX, TOO_MANY, Elements, has_too_many_members, pairs, value_fields
 from app.otlp.span import Raw
@@ -179,7 +179,7 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
 
 
 def _is_kept(name: str) -> bool:
-    return name in (EVALUATION, EXCEPTION) or is_content(name)
+    return name in (EVALUATION, EXCEPTION, DECISION) or is_content(name)
 
 
 def is_content(name: str) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from app.otlp.names import text_of
 from app.otlp.normalise import Messages, NormalisedMessage, ToolResponse, ToolUse
-from app.otlp.normalise.genai import EXCEPTION
+from app.otlp.normalise.genai import DECISION, EXCEPTION
 from app.otlp.normalise.roles import NO_MODEL
 from app.otlp.normalise.tokens import first_token_ms
 from app.prices.book import PriceBook
@@ -18,6 +19,8 @@ from app.sessions.exchanges import RequestedCall
 from app.sessions.spans import TurnSpan
 from app.sessions.types import ShownSpan, Step, Usage
 from app.values.thoughts import separated
+
+_OUTCOME = f"{DECISION}.outcome"
 
 
 def in_step_order(spans: Sequence[TurnSpan]) -> list[TurnSpan]:
@@ -48,9 +51,10 @@ def steps_of(spans: Sequence[TurnSpan], calls: Sequence[RequestedCall]) -> tuple
     """
     ran = {call.span.span_id: call for call in calls if call.span}
     alone: dict[str, list[Step]] = defaultdict(list)
+    denied = _denied(spans)
     for call in calls:
         if call.span is None:
-            alone[call.chat_id].append(_of_messages(call))
+            alone[call.chat_id].append(_of_messages(call, denied))
     batches = _batches(spans, ran)
     steps: list[Step] = []
     for span in spans:
@@ -128,8 +132,17 @@ def _of_tool(span: TurnSpan, call: RequestedCall | None, batch: str) -> Step:
     )
 
 
-def _of_messages(call: RequestedCall) -> Step:
-    response = call.response or ToolResponse()
+def _denied(spans: Sequence[TurnSpan]) -> set[str]:
+    """Return the ids of the calls that a person or a policy denied, so that no tool ran."""
+    decisions = (values for span in spans for name, values in span.full.events if name == DECISION)
+    denials = (values for values in decisions if values.get(_OUTCOME) == "deny")
+    return set(filter(None, (text_of(values.get("gen_ai.tool.call.id")) for values in denials)))
+
+
+def _of_messages(call: RequestedCall, denied: Container[str]) -> Step:
+    """Return the step of a call without a span; a denied call that nothing has answered has the denial as its error."""
+    is_denied = call.response is None and call.call.id in denied
+    response = call.response or ToolResponse(error="denied" if is_denied else None)
     return Step(
         "tool_call",
         call.chat_id,
@@ -138,7 +151,7 @@ def _of_messages(call: RequestedCall) -> Step:
         result=response.result,
         error=response.error,
         source="messages",
-        answered=call.response is not None,
+        answered=is_denied or call.response is not None,
         batch=call.batch,
         hosted=call.call.hosted,
     )

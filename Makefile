@@ -97,7 +97,7 @@ build/fuzz/corpus:
 	$(BIN)/python -c 'from pathlib import Path; [Path("$@", f.name).write_bytes(b"\0" + f.read_bytes()) for f in Path("tests/data/otlp").glob("*.json") if f.name != "expected.json"]'
 
 bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promises; on a machine that does nothing else
-	@for name in ingest storage requests client runs fairness replays galera start worst; do \
+	@for name in ingest reading storage requests client runs fairness replays galera start worst; do \
 		$(BIN)/python -m bench.$$name || exit 1; done
 
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer

@@ -156,26 +156,21 @@ def read(answer):
     return answer.text, [(call.name, call.arguments) for call in answer.tool_calls], answer.tokens, answer.finish_reason
 
 
-@pytest.mark.parametrize("name", SERVERS)
-def test_the_stream_of_a_server_is_read_completely(upstream, providers, name):
+ANSWERS = [(name, streamed) for name in SERVERS for streamed in (True, False) if streamed or SERVERS[name].whole]
+
+
+@pytest.mark.parametrize(("name", "streamed"), ANSWERS)
+def test_the_answer_of_a_server_is_read_completely(upstream, providers, name, streamed):
     server = SERVERS[name]
     events = "".join(f"data: {json.dumps(event)}\n\n" for event in server.events)
-    upstream.script(Reply(raw=f"{server.before}{events}data: [DONE]\n\n".encode()))
+    body = f"{server.before}{events}data: [DONE]\n\n" if streamed else json.dumps(server.whole)
+    upstream.script(Reply(raw=body.encode()))
+    asked = request(upstream, VENDOR, tools=(WEATHER,))
 
-    answer = providers.stream(request(upstream, VENDOR, tools=(WEATHER,)), lambda event: None)
-
-    assert read(answer) == (server.text, server.calls, server.tokens, server.finish)
-    assert answer.reasoning == server.reasoning
-
-
-@pytest.mark.parametrize("name", [name for name, server in SERVERS.items() if server.whole])
-def test_the_whole_answer_of_a_server_is_read_completely(upstream, providers, name):
-    server = SERVERS[name]
-    upstream.script(Reply(raw=json.dumps(server.whole).encode()))
-
-    answer = providers.complete(request(upstream, VENDOR, tools=(WEATHER,)))
+    answer = providers.stream(asked, lambda event: None) if streamed else providers.complete(asked)
 
     assert read(answer) == (server.text, server.calls, server.tokens, server.finish)
+    assert not streamed or answer.reasoning == server.reasoning
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -1,4 +1,4 @@
-"""The table of false passes and false alarms: `python -m tests.gate.table` writes it into docs/replays.md."""
+"""The table of false passes and false alarms: `python -m tests.gate.table` writes it into docs/reference/gate.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.gate import bad_answers, bad_calls, bad_writes, harmless_answers, har
 from tests.gate.cases import cases
 from tests.gate.scenes import Scene, play, scene_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "gate.md"
 BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
 Behaviour = Callable[[Scene], Iterable[Scene]]
 

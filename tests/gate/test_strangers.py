@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
-from tests.gate.table import PAGE
+from tests.support.documents import read_document
 
 SETS = sorted(path.name for path in HERE.iterdir() if path.is_dir())
 
@@ -43,6 +43,6 @@ def test_each_set_has_enough_agents_and_drafts(of: str) -> None:
 @pytest.mark.parametrize("of", SETS)
 @pytest.mark.timeout(300)
 def test_the_page_shows_what_is_measured(of: str) -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = read_document("replays.md")
 
     assert [title for title in ("right", "none") if line(of, title) not in page] == []

@@ -17,7 +17,7 @@ import orjson
 from app.audit.probes import Probe
 from app.replay.engine import replay
 from app.replay.judge import ModelJudge
-from app.replay.types import Ports
+from app.replay.ports import Ports
 from tests.gate.edits import edited
 from tests.gate.heldout import Source, read_source
 from tests.gate.measure import ErringModel, Rates, SourceDraft, drafts_of, of_experiments, played

@@ -40,7 +40,7 @@ def failed(site: Site, shared_look: Look) -> Iterator[str]:
             add_model(visit, site, upstream.base_url("CUSTOM_OPENAI_COMPATIBLE"))
         prompt = {"name": "Leaflets", "value": "Answer from the leaflet.", "languageModelName": "reader"}
         prompt_id = site.client.post("/api/v1/prompts", prompt).json()["prompt"]["id"]
-        turn = RecordedTurn("May I take it?", RECORDED)
+        turn = RecordedTurn("Is it safe for me?", RECORDED)
         batch = conversations.export(prompt_id, "leaflet", [turn], start_ns=1_760_000_200_000_000_000)
         site.client.request("POST", "/api/public/otel/v1/traces", body=batch, headers=JSON)
         (entry,) = site.client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from playwright.sync_api import expect
 from tests.e2e.ui.conftest import JSON, Look, Site
 from tests.e2e.ui.test_corrections import LOST, recorded_mistake, run
 from tests.support import conversations
-from tests.support.browser import look_again_until
 from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.http_client import Client
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 ONLY_FIND = (
@@ -40,7 +41,9 @@ def test_a_mistake_becomes_a_test_case_and_its_mended_version_gets_the_guarded_l
         page.get_by_label("Tools, as a JSON list").fill(ONLY_FIND)
         page.get_by_role("button", name="Check before committing").click()
         page.get_by_role("button", name="Start the experiment").click()
-        look_again_until(page, page.locator(".told .badge", has_text="passed"))
+        expect(page).to_have_url(re.compile(r"/experiments/\d+$"))
+        experiment = f"/api/v1/experiments/{page.url.rpartition('/')[2]}"
+        wait_until(lambda: site.client.get(experiment).json()["verdict"] == "passed", "the experiment")
 
         visit.open(f"{prompt}/edit")
         page.get_by_label("Commit message").fill("Refund nothing")

@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,6 +24,8 @@ METADATA_S = 3600.0
 KEYS_S = 60.0
 """How long metadata is kept; how long keys are, before an unknown key has them read again."""
 LEEWAY_S = 60
+PLACES = 16
+"""Requests to the provider at once. A provider that does not answer holds so many threads of a web process."""
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 """Signatures with public keys only: one with the client's secret, or none, is never accepted."""
 Json = dict[str, Any]
@@ -66,6 +69,7 @@ class OpenIdProvider:
     groups_claim: str = "groups"
     monotonic: Callable[[], float] = time.monotonic
     transport: httpx.BaseTransport | None = None
+    _places: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(PLACES), init=False)
     _metadata: tuple[float, Json] = field(default=(0.0, {}), init=False)
     _keys: tuple[float, Json] = field(default=(0.0, {}), init=False)
 
@@ -184,6 +188,14 @@ class OpenIdProvider:
         return found
 
     def _json(self, method: str, url: str, **options: Any) -> Json:
+        if not self._places.acquire(blocking=False):
+            raise Unavailable("Too many people sign in at this moment. Try again.")
+        try:
+            return self._asked(method, url, **options)
+        finally:
+            self._places.release()
+
+    def _asked(self, method: str, url: str, **options: Any) -> Json:
         try:
             with httpx.Client(timeout=TIMEOUT_S, transport=self.transport, follow_redirects=False) as client:
                 answer = client.request(

@@ -52,9 +52,12 @@ def turns_of(*spans: dict[str, Any]) -> tuple[Turn, ...]:
     return build_session([one for one in stored if one.trace_id == trace] for trace in traces)
 
 
-def steps_of(*spans: dict[str, Any]) -> list[Step]:
+def steps_of(*spans: dict[str, Any], under_way: bool = False) -> list[Step]:
+    """Return the steps of the only turn. It warns about nothing, but that a conversation was `under_way`."""
     (turn,) = turns_of(*spans)
-    assert not turn.warnings
+    assert [warning.partition(" when")[0] for warning in turn.warnings] == [
+        "The conversation was under way"
+    ] * under_way
     return list(turn.steps)
 
 
@@ -139,7 +142,9 @@ def test_calls_that_only_the_last_model_call_was_given_stand_before_its_answer()
     before = [said("Earlier"), asked(call("c0")), told("c0"), said("So?", "assistant")]
     inputs = [*before, Q, asked(call("c1")), told("c1", "one"), asked(call("c2")), told("c2", "two")]
 
-    assert seen(steps_of(chat(7, inputs, ANSWER))) == [("t", 7, "one", None), ("t", 7, "two", None), ("Here.", 7)]
+    steps = steps_of(chat(7, inputs, ANSWER), under_way=True)
+
+    assert seen(steps) == [("t", 7, "one", None), ("t", 7, "two", None), ("Here.", 7)]
 
 
 def test_a_call_that_later_inputs_repeat_is_one_step() -> None:
@@ -272,7 +277,7 @@ def test_a_text_of_the_user_in_the_middle_of_a_turn_hides_no_response() -> None:
 def test_an_equal_call_of_the_past_answers_none_of_now() -> None:
     past = [said("Before"), asked(call("c", of="x")), told("c", "old"), said("So.", "assistant"), Q]
 
-    step, _ = steps_of(chat(1, past, [asked(call("c", of="x"))]), chat(2, past, ANSWER))
+    step, _ = steps_of(chat(1, past, [asked(call("c", of="x"))]), chat(2, past, ANSWER), under_way=True)
 
     assert (step.result, step.answered) == (None, False)
 

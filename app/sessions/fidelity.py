@@ -20,7 +20,13 @@ _RESPONSE_ID = "gen_ai.response.id"
 _PREVIOUS = ("previous_response_id", "previous_response.id")
 _COMPACTED = "gen_ai.conversation.compacted"
 _PARAMETERS = "llm.invocation_parameters"
-_INSTRUCTIONS = "gen_ai.system_instructions"
+# Attributes that are the instruction: the conventions', and Strands'.
+_INSTRUCTIONS = ("gen_ai.system_instructions", "system_prompt")
+# Attributes with JSON that has the instruction at a path: Google ADK's, and Logfire's of OpenAI's Responses API.
+_INSTRUCTIONS_WITHIN = {
+    "gcp.vertex.agent.llm_request": ("config", "system_instruction"),
+    "response": ("instructions",),
+}
 _SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 COMPACTED = Gap("history", "the history was compacted: a summary took the place of earlier messages")
@@ -59,14 +65,33 @@ def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
     spans = list(spans)
     for span in (*filter(_is_chat, spans), *filter(_is_agent, spans)):
         recorded = (span.full.attributes, *(values for name, values in span.full.events if name in DETAILS))
-        named = next((values[_INSTRUCTIONS] for values in recorded if values.get(_INSTRUCTIONS)), None)
-        texts = read_parts(json_container(named) or named).texts if named else []
+        named = next((values[name] for values in recorded for name in _INSTRUCTIONS if values.get(name)), None)
         messages = span.inputs or ()
-        texts = texts or [
-            message.text for message in messages if message.role in ("system", "developer") and message.text
-        ]
+        texts = (
+            _texts(named)
+            or [message.text for message in messages if message.role in ("system", "developer") and message.text]
+            or _texts(_within(span.full.attributes))
+        )
         if texts:
             return "\n".join(texts)
+    return None
+
+
+def _texts(instruction: Any) -> list[str]:
+    """Return the texts of a recorded instruction: a text, parts, or an object with parts."""
+    found = instruction if (container := json_container(instruction)) is None else container
+    parts = found.get("parts", found) if isinstance(found, dict) else found
+    return list(read_parts(parts).texts) if parts else []
+
+
+def _within(attributes: Mapping[str, Any]) -> Any:
+    """Return the instruction in an attribute with JSON, if there is one."""
+    for name, path in _INSTRUCTIONS_WITHIN.items():
+        found = json_container(attributes.get(name))
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        if found:
+            return found
     return None
 
 

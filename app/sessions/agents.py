@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from app.sessions.build import offered_tools
 from app.sessions.fidelity import instruction_of
-from app.sessions.spans import StoredSpan, TurnSpan, read_turn
+from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.values.json import json_container
 
 TRACES, BYTES = 20, 4 * 1024 * 1024
@@ -37,8 +38,11 @@ class RecordedAgent:
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
-def recorded_agent(spans: Iterable[StoredSpan]) -> RecordedAgent | None:
-    """Return the agent of the first trace that records an instruction; None if none of those looked at does."""
+def recorded_agent(spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> RecordedAgent | None:
+    """Return the agent of the first trace that records an instruction; None if none of those looked at does.
+
+    `records` are the log records of spans, by their keys.
+    """
     traces: dict[bytes, list[StoredSpan]] = defaultdict(list)
     left = BYTES
     for span in spans:
@@ -47,7 +51,7 @@ def recorded_agent(spans: Iterable[StoredSpan]) -> RecordedAgent | None:
             break
         traces[span.trace_id].append(span)
     for trace in traces.values():
-        turn = read_turn(trace)
+        turn = read_turn(trace, None, records)
         if instruction := instruction_of(turn):
             return _agent(instruction, turn)
     return None

@@ -51,7 +51,7 @@ class LogRecordService:
         try:
             stored = self._write(project_id, self._masked(project_id, decoded))
             content = [record for record in decoded.records if record.name != EVALUATION]
-            self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content})
+            self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content}, agent=form.agent)
         except (Invalid, TooLarge):
             raise
         except ServiceError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from app.models.span_bodies import SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of
 from app.services.ingest.turns import add_openings
+from app.services.prompts.adoption import AdoptionService
 from app.sessions.facts import Opening, opening_of
 from app.timestamps import Now
 
@@ -44,19 +45,23 @@ class OpeningService:
 
     database: Database
     now: Now
+    adoption: AdoptionService
     searchable: bool
 
-    def add(self, project_id: int, keys: Collection[SpanKey]) -> None:
-        """Add the openings in log records to the turns of the spans `keys`, and mark these turns for the search."""
+    def add(self, project_id: int, keys: Collection[SpanKey], *, agent: str = "") -> None:
+        """Add the openings in log records to the turns of the spans `keys`, and mark these turns for the search.
+
+        An `agent` is one with an empty prompt, which the spans with their records may fill.
+        """
         with self.database.read() as connection:
             # Most projects have no log records. Checking that is four times as fast as looking for hundreds of keys.
             if not log_records.has_any(connection, project_id=project_id):
                 return
             logged = _logged_spans(connection, project_id, keys)
         for piece in by_size(logged, attrgetter("size"), BYTES_IN_MEMORY):
-            self._add(project_id, piece)
+            self._add(project_id, piece, agent)
 
-    def _add(self, project_id: int, logged: Sequence[LoggedSpan]) -> None:
+    def _add(self, project_id: int, logged: Sequence[LoggedSpan], agent: str) -> None:
         record_ids = [id_ for span in logged for id_ in span.record_ids]
         row_ids = [span.row_id for span in logged]
         with self.database.read() as connection:
@@ -65,6 +70,8 @@ class OpeningService:
         openings = {turn: opening for turn, of_turn in stored.items() if (opening := opening_of(of_turn, records))}
         if stored:
             self.database.retrying(lambda connection: self._write(connection, project_id, list(stored), openings))
+        if agent:
+            self.adoption.fill(project_id, agent, chain.from_iterable(stored.values()), records)
 
     def _write(
         self, connection: Connection, project_id: int, keys: Sequence[TurnKey], openings: Mapping[TurnKey, Opening]

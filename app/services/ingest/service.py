@@ -183,7 +183,7 @@ class IngestService:
             self.settler.settle(project_id, sorted(set().union(*(shared for _, shared in written))))
             if form.agent:
                 self.adoption.fill(project_id, form.agent, kept)
-            self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept})
+            self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept}, agent=form.agent)
             self.rejections.keep(project_id, [*rejected, *self._from_the_future(project_id, kept)])
         except ServiceError as error:
             return Receipt("unavailable", message=str(error)), b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -24,7 +25,7 @@ from app.services.prompts.content import PromptContent
 from app.services.prompts.drafts import DraftChange
 from app.services.prompts.editor import PromptEditor
 from app.sessions.agents import RecordedAgent, recorded_agent
-from app.sessions.spans import StoredSpan
+from app.sessions.spans import Records, StoredSpan
 from app.timestamps import Now
 
 AGENTS_MAX = 1000
@@ -104,13 +105,15 @@ class AdoptionService:
         insert_row(connection, agents.agents, project_id=key.project_id, prompt_id=prompt_id, name=name, created_at=now)
         audit_log.note(connection, now, key.actor, Action.PROMPT_CREATED, name, project_id=key.project_id)
 
-    def fill(self, project_id: int, name: str, spans: Iterable[StoredSpan]) -> None:
-        """Write what the spans record of an agent into its draft, unless somebody has changed the draft.
+    def fill(
+        self, project_id: int, name: str, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})
+    ) -> None:
+        """Write what the spans with their log records have of an agent into its draft, unless a person has changed it.
 
         Spans without an instruction change nothing: those of a later batch may have one.
         """
         agent = self.find(project_id=project_id, name=name)
-        if agent is None or agent.adopted_at is not None or (recorded := recorded_agent(spans)) is None:
+        if agent is None or agent.adopted_at is not None or (recorded := recorded_agent(spans, records)) is None:
             return
         try:
             self._change(agent, recorded)

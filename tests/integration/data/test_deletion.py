@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,16 @@ def mine(world: World, word: str) -> str:
     return made
 
 
-def test_a_deleted_session_is_gone_and_its_test_case_stays(world: World) -> None:
+def of_one_prompt(world: World) -> dict[str, Any]:
+    """Make everything, and erase the agent, which has another prompt with a session."""
     made = everything(world)
+    [agent] = world.get("/api/v1/agents").json["agents"]
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=agent["promptId"])
+    return made
+
+
+def test_a_deleted_session_is_gone_and_its_test_case_stays(world: World) -> None:
+    made = of_one_prompt(world)
     session = f"/api/v1/sessions/{made['session_id']}"
 
     assert world.delete(session).status_code == 204
@@ -139,7 +148,7 @@ def test_what_is_remembered_of_prompts_is_asked_again_after_seconds(world: World
 def test_an_erasure_that_was_interrupted_is_finished_by_the_clock(world: World) -> None:
     from app.models import removal
 
-    made = everything(world)
+    made = of_one_prompt(world)
     now = world.container.now()
     with world.container.database.write() as connection:
         removal.mark_prompt(connection, project_id=world.project_id, prompt_id=made["prompt_id"], now=now)

@@ -234,3 +234,34 @@ def test_whatever_an_instruction_holds_its_batch_is_stored(world: World, text: s
     assert sent(world, "bot", chat(text)).status_code == 200
 
     assert len(sessions_of(world, prompt_of(world, "bot")["id"])) == 1
+
+
+@pytest.mark.parametrize("first", ["spans", "records"])
+def test_an_instruction_in_log_records_fills_the_prompt_whichever_comes_first(world: World, first: str) -> None:
+    said = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages")
+    whole = chat()
+    recorded = [pair for pair in whole["attributes"] if pair["key"] in said]
+    bare = whole | {"attributes": [pair for pair in whole["attributes"] if pair["key"] not in said]}
+    record = {
+        "traceId": whole["traceId"],
+        "spanId": whole["spanId"],
+        "timeUnixNano": whole["startTimeUnixNano"],
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": recorded,
+    }
+    batch = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+
+    def log() -> None:
+        assert world.post("/api/public/agents/bot/otel/v1/logs", json=batch).status_code == 200
+
+    if first == "records":
+        log()
+        assert prompt_of(world, "bot")["value"] == ""
+    assert sent(world, "bot", bare).status_code == 200
+    if first == "spans":
+        assert prompt_of(world, "bot")["value"] == ""
+        log()
+
+    prompt = prompt_of(world, "bot")
+    assert prompt["value"] == "You help the customers of a shop."
+    assert [tool["name"] for tool in prompt["languageModelConfig"]["tools"]] == ["get_order"]

@@ -136,12 +136,12 @@ def test_a_span_and_its_record_that_are_stored_at_once_have_a_preview(
     add = OpeningService.add
     stored = iter([False, True])
 
-    def after_both(service: OpeningService, project_id: int, keys: Collection[SpanKey]) -> None:
+    def after_both(service: OpeningService, project_id: int, keys: Collection[SpanKey], *, agent: str) -> None:
         """The first to be stored waits until the other is, which stops waiting before it looks for words."""
         if next(stored):
             return
         store("record" if first == "span" else "span")
-        add(service, project_id, keys)
+        add(service, project_id, keys, agent=agent)
 
     def store(signal: str) -> None:
         send(world, prompt_id, one) if signal == "span" else world.log([record(one)], prompt_id)
@@ -152,7 +152,7 @@ def test_a_span_and_its_record_that_are_stored_at_once_have_a_preview(
     assert previews(world, prompt_id) == ["How warm is it?"]
 
 
-def unavailable(*_: object) -> None:
+def unavailable(*_: object, **_options: object) -> None:
     raise Unavailable("The database is away.")
 
 

@@ -188,6 +188,13 @@ def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | Non
     return found
 
 
+def results_of(connection: Connection, *, project_id: int, ids: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return the results of those of a project's replays that have one, by id."""
+    own = replays.c.id.in_(sorted(ids)), replays.c.project_id == project_id, replays.c.result.is_not(None)
+    rows = connection.execute(select(replays.c.id, replays.c.result).where(*own))
+    return {row.id: row.result for row in rows}
+
+
 def list_replays(
     connection: Connection, *, prompt_id: int, filters: ReplayFilter, before_id: int | None, limit: int
 ) -> list[ReplayRow]:

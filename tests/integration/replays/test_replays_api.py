@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.services.language_models.credentials import CredentialService
 from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -148,7 +149,12 @@ def test_a_provider_that_fails_makes_the_replay_an_error_that_keeps_what_it_has(
     assert replay["tokens"]["total"] > 0
 
 
-def test_a_draft_without_a_credential_ends_as_an_error_with_that_reason(world: World, prompt_id: int) -> None:
+def test_a_draft_without_a_credential_ends_as_an_error_with_that_reason(
+    world: World, prompt_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = dict(world.container.settings.vendor_credentials)
+    del credentials["ANTHROPIC"]
+    monkeypatch.setattr(CredentialService, "from_settings", credentials)
     world.patch(f"/api/v1/prompts/{prompt_id}", json={"languageModelName": "claude-haiku-4-5"})
     case = make_case(world, record(world, prompt_id))
 

@@ -30,6 +30,8 @@ from app.timestamps import Now
 
 AGENTS_MAX = 1000
 """Agents of one project."""
+INSTRUCTION_MAX = 500_000
+"""Characters of an instruction, as many as the API accepts; the draft of a longer one stays empty."""
 UNTOUCHED = "1"
 """The ETag of a draft that was not changed since its prompt was made."""
 NO_WRITE = "This key may not make a prompt: the first trace of an agent needs a key with the scopes ingest and write."
@@ -115,6 +117,9 @@ class AdoptionService:
         agent = self.find(project_id=project_id, name=name)
         if agent is None or agent.adopted_at is not None or (recorded := recorded_agent(spans, records)) is None:
             return
+        if len(recorded.instruction) > INSTRUCTION_MAX:
+            log.warning("agent_not_adopted", prompt_id=agent.prompt_id, error="the instruction is too long")
+            return
         try:
             self._change(agent, recorded)
         except StaleDraft:
@@ -133,8 +138,6 @@ class AdoptionService:
         which: dict[str, Any] = {"project_id": agent.project_id, "prompt_id": agent.prompt_id}
         try:
             self.editor.change(**which, change=change, if_match=[UNTOUCHED], actor=SYSTEM)
-        except StaleDraft:
-            raise
         except Invalid:
             plain = replace(change, model_name=None, config=self._config(replace(recorded, parameters={})))
             self.editor.change(**which, change=plain, if_match=[UNTOUCHED], actor=SYSTEM)

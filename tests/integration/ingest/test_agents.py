@@ -219,6 +219,17 @@ def test_an_erased_prompt_makes_room_for_a_new_one(world: World) -> None:
     assert (prompt["id"] != first, prompt["value"]) == (True, "New.")
 
 
+def test_an_instruction_that_the_api_would_refuse_fills_no_draft(world: World) -> None:
+    sent(world, "bot", chat("x" * (adoption.INSTRUCTION_MAX + 1)))
+    assert prompt_of(world, "bot")["value"] == ""
+
+    sent(world, "bot", chat("x" * adoption.INSTRUCTION_MAX))
+    prompt = prompt_of(world, "bot")
+
+    assert len(prompt["value"]) == adoption.INSTRUCTION_MAX
+    assert world.patch(f"/api/v1/prompts/{prompt['id']}", json={"value": prompt["value"]}).status_code == 200
+
+
 def test_a_project_has_a_bounded_number_of_agents(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adoption, "AGENTS_MAX", 1)
     sent(world, "one", chat())

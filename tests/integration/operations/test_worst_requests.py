@@ -35,6 +35,9 @@ class Cost(NamedTuple):
 
 # Smaller differences are noise: a cache that has expired, a connection that is opened.
 FLOOR = Cost(3_000, 12, 20_000)
+# What waits for workers does more on a busy machine. A request that seems to grow is asked so often again, and its
+# least cost counts.
+AGAIN = 2
 # They show the process's own metrics, which grow with its minutes and not with the stores.
 OF_PROCESS = {"GET /metrics", "GET /projects/{project_id}/operations"}
 Costs = dict[str, Cost]
@@ -94,9 +97,13 @@ def test_twice_as_much_in_the_stores_is_at_most_about_twice_the_work_of_each_rou
     fill(growing.stage, Size(2 * SHARE, 2), listed=Size(SHARE, 2))  # which makes twice as much of what is listed, too
     twice = _costs(growing, asked)
 
-    grown = {name: (small[name], once[name], twice[name]) for name in once if _grows(small, once, twice, name)}
+    grown = {name for name in once if _grows(small, once, twice, name)}
+    for _ in range(AGAIN):
+        again = _costs(growing, [case for case in asked if _name_of(case) in grown])
+        twice |= {name: Cost(*map(min, twice[name], cost)) for name, cost in again.items()}
+        grown = {name for name in grown if _grows(small, once, twice, name)}
 
-    assert grown == {}
+    assert {name: (small[name], once[name], twice[name]) for name in grown} == {}
 
 
 @pytest.mark.parametrize(("power", "grows"), [(1, False), (2, True)])
@@ -113,7 +120,11 @@ def _grows(small: Costs, once: Costs, twice: Costs, name: str) -> bool:
 
 
 def _costs(growing: Growing, asked: Iterable[Case]) -> Costs:
-    return {f"{case.route} {case.name}": _counted(growing, case) for case in asked}
+    return {_name_of(case): _counted(growing, case) for case in asked}
+
+
+def _name_of(case: Case) -> str:
+    return f"{case.route} {case.name}"
 
 
 def _counted(growing: Growing, case: Case) -> Cost:

@@ -114,8 +114,9 @@ class BareTool(Convention):
 
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.inference.operation_details")
 EXCEPTION = "gen_ai.client.operation.exception"
-DECISION = "gen_ai.tool.call.decision"
 """The log record that replaces the span event `exception`."""
+DECISION = "gen_ai.tool.call.decision"
+"""The span event of a person's decision about a tool call."""
 CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
 _BODY = ("gen_ai.event.content", "body", "event_body", "event.body")
 

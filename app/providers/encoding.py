@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from reprise_formats.byte_order import MARK, encoding_of_mark
+
 from app.chat import File, Message, ToolCall, ToolDefinition, VendorState
 from app.errors import Invalid
 from app.providers.types import ModelConfig, ModelRequest
@@ -63,15 +65,6 @@ _OTHER_NAMES = {
 }
 # Codecs of Python that are no charsets. Some need time that grows with the square of the text.
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
-# Each mark of UTF-32 before the one of UTF-16 that it begins with.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 PDF = "application/pdf"
 NO_TEXT = "(no text)"
@@ -195,17 +188,13 @@ def decoded(file: File) -> str:
         codec = codecs.lookup(charset).name
         if codec.replace("-", "_") in _NO_CHARSETS:
             raise LookupError(charset)
-        text = file.content.decode(_codec_of_mark(file.content) or codec).removeprefix(_BOM)
+        text = file.content.decode(encoding_of_mark(file.content) or codec).removeprefix(MARK)
     except (ValueError, LookupError) as error:
         name = "UTF-8" if charset in ("utf-8", "utf8") else charset
         raise Invalid(f"{file.name} is sent as text, but it is not {name}.") from error
     if "\0" in text:
         raise Invalid(f"{file.name} is sent as text, but it has a NUL character. Save it as UTF-8.")
     return text
-
-
-def _codec_of_mark(content: bytes) -> str | None:
-    return next((codec for mark, codec in _MARKS if content.startswith(mark)), None)
 
 
 def base64_of(content: bytes) -> str:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
 
-MARK = "\ufeff"
-# Each mark of UTF-32 before the one of UTF-16 that it begins with.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+from reprise_formats.byte_order import MARK, encoding_of_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +22,7 @@ class TextFile:
 
 def encoding_of(start: bytes) -> str:
     """Return the encoding that the byte order mark at the start of a file names, UTF-8 without one."""
-    return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), "utf-8")
+    return encoding_of_mark(start) or "utf-8"
 
 
 def with_line_feeds(text: str) -> str:

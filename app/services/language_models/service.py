@@ -95,7 +95,7 @@ class ModelService:
         """Return the model from the cache; None if `read` has to query the database."""
         return self.cache.get((organization_id, model_id))
 
-    def any(self, connection: Connection, *, organization_id: int) -> LanguageModel:
+    def default_or_first(self, connection: Connection, *, organization_id: int) -> LanguageModel:
         """Return the default model, or else any usable one; raises `Conflict` if there is none."""
         usable = [model for model in _list(connection, organization_id) if model.usable]
         usable.sort(key=lambda model: (not model.is_default, model.id))

@@ -13,10 +13,10 @@ from sqlalchemy.exc import IntegrityError
 
 from app.database.transactions import Database
 from app.errors import Forbidden, Invalid, NotFound, StaleDraft, require
-from app.models import agents, audit_log, prompts
+from app.models import agents, prompts
 from app.models.agents import AgentRow
 from app.models.api_keys import ApiKey
-from app.models.audit_log import SYSTEM, Action
+from app.models.audit_log import SYSTEM
 from app.models.queries import insert_row
 from app.redis_store.epochs import Epochs
 from app.services.language_models.service import ModelService
@@ -83,7 +83,7 @@ class AdoptionService:
         """Make an empty prompt for an agent, which its first trace fills."""
         if len(agents.list_agents(connection, project_id=key.project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
             raise Invalid(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
-        now, model = self.now(), self.models.any(connection, organization_id=key.organization_id)
+        now, model = self.now(), self.models.default_or_first(connection, organization_id=key.organization_id)
         content = PromptContent(
             prompt_id=0,
             name=name,
@@ -94,18 +94,8 @@ class AdoptionService:
             config={},
             placeholders=(),
         )
-        values = drafts.columns(content) | {
-            "project_id": key.project_id,
-            "name": name,
-            "instruction_format": "RAW",
-            "assertion_value": "",
-            "changed_by": key.actor.name,
-            "created_at": now,
-            "updated_at": now,
-        }
-        prompt_id = insert_row(connection, prompts.prompts, **values)
+        prompt_id = drafts.add_prompt(connection, key.project_id, content, actor=key.actor, now=now).prompt_id
         insert_row(connection, agents.agents, project_id=key.project_id, prompt_id=prompt_id, name=name, created_at=now)
-        audit_log.note(connection, now, key.actor, Action.PROMPT_CREATED, name, project_id=key.project_id)
 
     def fill(
         self, project_id: int, name: str, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection
 
 from app.errors import Invalid, StaleDraft
-from app.models import prompt_versions, prompts
-from app.models.audit_log import Actor
+from app.models import audit_log, prompt_versions, prompts
+from app.models.audit_log import Action, Actor
 from app.models.language_models import LanguageModel
 from app.models.prompts import PromptHead
 from app.models.queries import insert_row, update_rows
@@ -144,6 +144,22 @@ def columns(content: PromptContent) -> dict[str, Any]:
 def equals(content: PromptContent, version: Version | None) -> bool:
     """Return whether the content equals the version, so that there is nothing to commit."""
     return version is not None and commit_hash(content, parent=version.row.parent_hash) == version.row.commit_hash
+
+
+def add_prompt(
+    connection: Connection, project_id: int, content: PromptContent, *, actor: Actor, now: datetime
+) -> PromptContent:
+    """Store a new prompt with its draft and an entry in the audit log; return the content with the prompt's id."""
+    values = columns(content) | {
+        "project_id": project_id,
+        "name": content.name,
+        "instruction_format": content.instruction_format,
+        "assertion_value": "",
+        "changed_by": actor.name,
+    }
+    prompt_id = insert_row(connection, prompts.prompts, created_at=now, updated_at=now, **values)
+    audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
+    return replace(content, prompt_id=prompt_id)
 
 
 def add_version(

@@ -15,7 +15,6 @@ from app.models import audit_log, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompt_versions import VersionHead
 from app.models.prompts import PromptHead
-from app.models.queries import insert_row
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
 from app.redis_store.epochs import Epochs
@@ -60,18 +59,8 @@ class PromptEditor:
             )
         )
         now = self.now()
-        values = {
-            **drafts.columns(content),
-            "project_id": project_id,
-            "name": content.name,
-            "instruction_format": content.instruction_format,
-            "assertion_value": "",
-            "changed_by": actor.name,
-        }
         with self.database.write() as connection:
-            prompt_id = insert_row(connection, prompts.prompts, created_at=now, updated_at=now, **values)
-            created = replace(content, prompt_id=prompt_id)
-            audit_log.note(connection, now, actor, Action.PROMPT_CREATED, content.name, project_id=project_id)
+            created = drafts.add_prompt(connection, project_id, content, actor=actor, now=now)
             if not new.commit:
                 return created
             message = "Initial commit"

@@ -14,6 +14,7 @@ from reprise_formats.formats import duration, number, percent, plural, short, us
 
 from app.models.language_models import LanguageModel
 from app.timestamps import iso
+from app.values.json import json_text
 from app.web import labels
 from app.web.zones import local
 
@@ -113,7 +114,7 @@ def detail(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(detail, value)) or "none"
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     return "none" if value is None else str(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ from app.models.scores import ScoreRow
 from app.schemas.scores import COMMENT_MAX
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan
+from app.values.json import json_text
 from app.values.storable import storable_text
 from app.web.cookies import Flash
 from app.web.page import PlainText, PromptPage, Redirect, Reply, show
@@ -96,7 +96,7 @@ def _path(visit: Visit, session_id: str) -> str:
 def whole_text(visit: Visit, title: str, value: Any, back: str) -> Reply:
     """Show a text or JSON value on a page; with `raw` in the query, return it as it was recorded."""
     if "raw" in visit.query:
-        return PlainText(storable_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+        return PlainText(storable_text(json_text(value)))
     raw = f"{visit.path}?{urlencode({**visit.query, 'raw': 'true'})}"
     return show("text.html", title=title, shown=block(value, WHOLE, parse=True), back=back, raw=raw)
 

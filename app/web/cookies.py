@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,22 +56,30 @@ class Cookies:
         resp.set_cookie(name, value, max_age=age, path=path, secure=secure, http_only=True, same_site="Lax")
 
     def put_flash(self, req: falcon.Request, resp: falcon.Response, flash: Flash) -> None:
-        fields = [flash.text[:FLASH_LENGTH], flash.kind, flash.undo]
-        packed = base64.urlsafe_b64encode(orjson.dumps(fields)).decode().rstrip("=")
-        self.put(req, resp, FLASH_COOKIE, packed)
+        self.put(req, resp, FLASH_COOKIE, packed([flash.text[:FLASH_LENGTH], flash.kind, flash.undo]))
 
     def remove(self, resp: falcon.Response, name: str, *, path: str = "/") -> None:
         resp.unset_cookie(name, path=path, same_site="Lax")
 
 
+def packed(fields: list[str]) -> str:
+    """Return texts as the value of a cookie."""
+    return base64.urlsafe_b64encode(orjson.dumps(fields)).decode().rstrip("=")
+
+
+def unpacked(value: str, count: int) -> list[str] | None:
+    """Return as many texts of a cookie; None if it can't be read. A stranger may have written it."""
+    try:
+        fields = orjson.loads(base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)))
+    except ValueError:
+        return None
+    is_list = isinstance(fields, list) and len(fields) == count
+    return fields if is_list and all(isinstance(text, str) for text in fields) else None
+
+
 def read_flash(req: falcon.Request) -> Flash | None:
     """Return the message of the previous page; None if the cookie can't be read."""
-    packed = req.cookies.get(FLASH_COOKIE)
-    if not packed:
+    if (fields := unpacked(req.cookies.get(FLASH_COOKIE, ""), 3)) is None:
         return None
-    try:
-        text, kind, undo = orjson.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
-    except (ValueError, TypeError, binascii.Error):
-        return None
-    own = str(undo) if str(undo).startswith("/projects/") else ""
-    return Flash(str(text), "problem" if kind == "problem" else "done", own)
+    text, kind, undo = fields
+    return Flash(text, "problem" if kind == "problem" else "done", undo if undo.startswith("/projects/") else "")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlencode
@@ -197,7 +199,8 @@ class OpenIdProvider:
 
     def _asked(self, method: str, url: str, **options: Any) -> Json:
         try:
-            with httpx.Client(timeout=TIMEOUT_S, transport=self.transport, follow_redirects=False) as client:
+            transport = self.transport or httpx.HTTPTransport(verify=_tls_context())
+            with httpx.Client(timeout=TIMEOUT_S, transport=transport, follow_redirects=False) as client:
                 answer = client.request(
                     method, url, headers={"Accept": "application/json"} | options.pop("headers", {}), **options
                 )
@@ -209,6 +212,12 @@ class OpenIdProvider:
         if answer.status_code != 200 or not isinstance(found, dict):
             raise Unavailable(f"The provider answered {url} with status {answer.status_code}.")
         return found
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """Return the context of all requests: reading the certificates is slower than a request."""
+    return httpx.create_ssl_context()
 
 
 def _reason(answer: Any) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.failures import naming
 from reprise_client.cli.replay import judging_option, key_option, prompt_option, select_cases, url_option
 
 if TYPE_CHECKING:
@@ -74,10 +74,8 @@ def calibrated(
     from reprise_client.cli.remote import wait_for_end
 
     started = instance.post(f"/api/v1/test-cases/{test_case_id}/calibrations", body)
-    try:
+    with naming(f"Calibration {started['id']}"):
         return wait_for_end(instance, f"/api/v1/calibrations/{started['id']}", timeout_s, sleep, monotonic)
-    except CouldNotRun as problem:
-        raise CouldNotRun(f"Calibration {started['id']}: {problem.message}") from problem
 
 
 def exit_code(calibration: dict[str, Any]) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
 
 
@@ -16,3 +19,12 @@ class CouldNotRun(click.ClickException):
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Begin the message of a `CouldNotRun` with what could not run."""
+    try:
+        yield
+    except CouldNotRun as problem:
+        raise CouldNotRun(f"{what}: {problem.message}") from problem

@@ -11,7 +11,7 @@ import click
 from reprise_formats.formats import percent, usd
 
 from reprise_client.cli import terminal
-from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.failures import naming
 from reprise_client.cli.replay import key_option, prompt_option, url_option
 
 if TYPE_CHECKING:
@@ -74,10 +74,8 @@ def audited(
     from reprise_client.cli.remote import wait_for_end
 
     started = instance.post(f"/api/v1/prompts/{prompt_id}/judge-audits", body)
-    try:
+    with naming(f"Audit {started['id']}"):
         return wait_for_end(instance, f"/api/v1/judge-audits/{started['id']}", timeout_s, sleep, monotonic)
-    except CouldNotRun as problem:
-        raise CouldNotRun(f"Audit {started['id']}: {problem.message}") from problem
 
 
 def exit_code(audit: dict[str, Any], min_caught: float) -> int:

@@ -52,14 +52,15 @@ def build_session(
     turns_of_session = []
     for index, (trace_id, spans) in enumerate(read):
         opens, cut = index == 0, sum(map(_has_cut_json, spans))
-        user = _user(spans, opens_session=opens)
+        messages = _messages_with_words(spans)
+        user = first_user_text(messages) if opens else last_user_text(messages)
         turn = _turn(trace_id.hex(), spans, steps[index], user, hashes, prices, cut)
-        given = _given(spans)[: own_words_at(_given(spans))] if opens else ()
-        files = files_of(spans, opens_session=opens and not given)
-        gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(given))
+        before = messages[: own_words_at(messages)] if opens else ()
+        files = files_of(spans, opens_session=opens and not before)
+        gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(before))
         warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps))
         turn = replace(turn, files=files, gaps=gaps, instruction=instruction_of(spans), warnings=warnings)
-        turns_of_session.append(_under_way(turn, spans, given) if given else turn)
+        turns_of_session.append(_under_way(turn, spans, messages, before) if before else turn)
     return tuple(turns_of_session)
 
 
@@ -71,8 +72,9 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     """
     read = _read(spans, {}, records)
     in_order = in_step_order(read)
-    said = (_user(read, opens_session=first) for first in (True, False))
-    user = "\n".join(dict.fromkeys(filter(None, said))) or None
+    messages = _messages_with_words(read)
+    texts = (first_user_text(messages), last_user_text(messages))
+    user = "\n".join(dict.fromkeys(filter(None, texts))) or None
     return LoneTurn(user, steps_of(in_order, *read_calls([in_order])), read)
 
 
@@ -113,19 +115,15 @@ def _turn(
     )
 
 
-def _user(spans: list[TurnSpan], *, opens_session: bool) -> str | None:
-    return (first_user_text if opens_session else last_user_text)(_given(spans))
-
-
-def _given(spans: list[TurnSpan]) -> Messages:
+def _messages_with_words(spans: list[TurnSpan]) -> Messages:
     """Return the input of the first model call with a text of the user, else of such an agent or root pipeline."""
     inputs = (span.inputs for span in chain.from_iterable(filter(kind, spans) for kind in _WITH_WORDS))
     return next((messages for messages in inputs if first_user_text(messages) is not None), None) or ()
 
 
-def _under_way(turn: Turn, spans: list[TurnSpan], before: Messages) -> Turn:
-    """Return the turn that opens a session, with the messages that the model was given from `before` the turn."""
-    question, earlier = last_user_text(_given(spans)), earlier_in(before)
+def _under_way(turn: Turn, spans: list[TurnSpan], messages: Messages, before: Messages) -> Turn:
+    """Return the turn that opens a session; `before` are those of the `messages` that are older than the turn."""
+    question, earlier = last_user_text(messages), earlier_in(before)
     warning = "The conversation was under way when this session began: its earlier messages are no turns."
     if not turn.conversation_id:
         warning = f"{warning} To record it as one session: {grouping_advice(span.scope for span in spans)}"

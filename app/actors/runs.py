@@ -73,7 +73,7 @@ class RunDelivery:
                 raise Unavailable(NOT_SENT) from error
 
     def finished(self, started: StartedRun) -> RunRow:
-        """Wait until the run has ended and return it. Raises `WaitTimeout` when that takes too long; the run goes on.
+        """Wait until the run has ended, and return it. Raises `WaitTimeout` if it has not by then; the run goes on.
 
         The caller that began the run gets the answer unmasked. A caller that repeats the request gets it as stored.
         """

@@ -109,14 +109,14 @@ _WORDS = {
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return in one or two sentences if the later version got better, and that nothing can be told where it can't."""
+    """Return in one or two sentences if the later version got better, or that the figures show no difference."""
     known = [finding for finding in findings if finding.change]
     if not known:
         return "Too little was recorded of one of the versions to compare them."
     clear = [finding for finding in known if finding.change != "unclear"]
     if not clear:
-        return "No difference can be told: the intervals of the two versions overlap in every figure."
-    rest = "" if len(clear) == len(known) else " In the other figures no difference can be told."
+        return "The figures show no difference: the intervals of the two versions overlap in all of them."
+    rest = "" if len(clear) == len(known) else " The other figures show no difference."
     return _told(clear) + rest
 
 

@@ -9,7 +9,7 @@ from app.chat import Tokens
 from app.prices.names import LONGEST, deployed, key_of, keys_of, words_of
 from app.prices.types import NOTHING, Bill, CalledModel, Tariff, size_of
 
-# Hosts with prices of their own. The vendor's price list does not apply to calls there.
+# Hosts that set prices themselves. The vendor's price list does not apply to calls there.
 _HOSTS = words_of(
     "cerebras cloudflare databricks deepinfra fireworks fireworksai groq hf huggingface hyperbolic lmstudio llamacpp "
     "localai nebius nim novita nvidia ollama replicate sagemaker sambanova snowflake together togetherai vllm watsonx"

@@ -153,7 +153,7 @@ def _passed_on(answer: Answer, on_event: OnEvent) -> Answer:
 def _encoded(body: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(body)
-    except orjson.JSONEncodeError:  # an integer of more than 64 bits in a tool's schema, say
+    except orjson.JSONEncodeError:  # for example, an integer of more than 64 bits in a tool's schema
         return json.dumps(body).encode()
 
 

@@ -135,7 +135,7 @@ def _folded(text: str) -> str:
 
 
 def _has_other_structure(difference: Difference) -> bool:
-    """Return True if a key is missing or new, or a value is of another type; null may take any value's place."""
+    """Return True if a key is missing or new, or a value is of another type; null may replace any value."""
     types = {_json_type(side) for side in (difference.expected, difference.actual)}
     if UNSET in (difference.expected, difference.actual):
         return not difference.path.rpartition("/")[2].isdecimal()  # a list may be longer or shorter

@@ -31,7 +31,7 @@ def differences(
     With `subset`, keys that only `actual` has are no difference; arrays still have to agree index by index. What
     `ignored` has a pointer to is left out. Values may nest deeply: there is no recursion. Raises `OverBudget`.
     """
-    path: list[str | int] = []  # with a first part that stands for the document
+    path: list[str | int] = []  # the first part is the document itself
     levels: list[Iterator[_Place]] = [iter([("", expected, actual, ignored)])]
     while levels:
         place = next(levels[-1], None)

@@ -28,7 +28,7 @@ def places(
 ) -> Iterator[tuple[Path, Any, Any, Matcher]]:
     """Yield the paths that pointers name, the values of both calls there, and the matcher with the fewest `*`."""
     named: list[tuple[tuple[int, int, Matcher], Path, Any, Any]] = []
-    path: list[str | int] = []  # with a first part that stands for the arguments
+    path: list[str | int] = []  # the first part is all of the arguments
     levels: list[Iterator[_Place]] = [iter([("", recorded, produced, [matchers], [ignored])])]
     while levels:
         place = next(levels[-1], None)

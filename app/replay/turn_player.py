@@ -240,7 +240,7 @@ class TurnPlayer:
         return {verdict.step: verdict for verdict in judgement.steps}
 
     def _may_ask(self, step: OpenStep) -> bool:
-        """Return True if a judge may decide a step; with `judge` never, only one whose check asks for a judge."""
+        """Return True if a judge may decide a step; with `judge` never, only one with a check that asks for a judge."""
         recorded = self.turn.steps[step.step]
         asserted = bool(step.assertion) or (recorded.kind == "answer" and recorded.check.answer == "ai")
         return self.case.judge != "never" or asserted

@@ -16,7 +16,7 @@ MOST_MEMORY = 256 << 10  # bytes; with more, large counted repetitions would com
 # A class such as \pL costs a millisecond anywhere in a pattern.
 STEPS_TO_COMPILE = 1000
 STEPS_TO_COMPILE_A_CHARACTER = 40
-# RE2 may look at each instruction of the compiled pattern at each byte: 64 of them take it up to a microsecond.
+# RE2 may look at each instruction of the compiled pattern at each byte: 64 of them need up to a microsecond.
 INSTRUCTIONS_PER_STEP = 64
 MOST_KEPT = 256
 

@@ -130,8 +130,7 @@ def test_two_versions_are_compared_in_one_sentence(world: World) -> None:
     found = compared("a", "b")
 
     assert found["summary"] == (
-        "It got better: fewer sessions with errors; and worse: slower turns."
-        " In the other figures no difference can be told."
+        "It got better: fewer sessions with errors; and worse: slower turns. The other figures show no difference."
     )
     told = {finding["name"]: (finding["change"], finding["improved"]) for finding in found["findings"]}
     assert told["failedSessions"] == ("lower", True)

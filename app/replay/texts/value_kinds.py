@@ -45,7 +45,7 @@ Reading = tuple[tuple[Value, ...], int]
 """The values at a position of a text, and the position after them."""
 
 LETTER = "A-Za-zÀ-ÖØ-öø-ʯͰ-ԯḀ-ỿ"
-"""Letters that make one word with digits beside them; those of Chinese, Arabic and others do not."""
+"""Letters that form one word with adjacent digits; those of Chinese, Arabic and others do not."""
 
 W = f"[0-9{LETTER}]"
 GAP = "[ \xa0]"

@@ -50,7 +50,7 @@ class PriceService:
     published: PriceList
 
     def book(self, connection: Connection, *, project_id: int) -> PriceBook:
-        """Return the prices of the project's organization; prices of its own models apply to any provider."""
+        """Return the prices of the project's organization; the prices of its models apply to any provider."""
         models = language_models.priced_models_of_project(connection, project_id=project_id)
         added = {("", key_of(model.name)): _tariff_of(model) for model in models}
         for row in model_prices.prices_of_project(connection, project_id=project_id):

@@ -19,7 +19,7 @@ from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
 from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
-# A change of the rules takes effect in every process after this time.
+# A change of the rules reaches every process after this time.
 CACHE_S = 5.0
 # The limit of the column. Masking can make a span longer, because it writes numbers again.
 SPAN_BYTES_MAX = 2**24 - 1

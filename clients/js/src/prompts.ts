@@ -109,6 +109,6 @@ function objectIn(json: JsonObject, name: string): JsonObject {
 export function checked(selections: Selections): Selections {
   const wrong = Object.entries(selections).find(([, name]) => typeof name !== "string");
   if (wrong === undefined) return selections;
-  const message = `placeholders: ${wrong[0]} takes the name of one of its values, as a string.`;
+  const message = `placeholders: ${wrong[0]} needs the name of one of its values, as a string.`;
   throw new InvalidRequestError(message, { status: 400 });
 }

@@ -22,7 +22,7 @@ def read_until(output: list[str], application: subprocess.Popen[str], line: str)
         output.append(printed.strip())
         if printed.strip() == line:
             return
-    pytest.fail(f"The application ended before it said {line!r}: {output}")
+    pytest.fail(f"The application ended before it printed {line!r}: {output}")
 
 
 def test_no_call_fails_and_what_is_served_is_marked_stale(project: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Answers for a model are bounded, in lines, and say how to read on."""
+"""Answers for a model are bounded, in lines, and name the call for the next part."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_line_of_a_list_holds_one_short_line_of_what_others_wrote() -> None:
     assert len(line) < 300
 
 
-def test_a_list_says_where_the_next_page_begins() -> None:
+def test_a_list_names_the_start_of_the_next_page() -> None:
     found = {"entries": [], "nextCursor": "c7"}
 
     assert texts.listed(found, "entries", texts.session_line) == (
@@ -44,7 +44,7 @@ def test_a_list_says_where_the_next_page_begins() -> None:
     )
 
 
-def test_a_call_without_a_result_and_one_that_failed_say_so() -> None:
+def test_a_call_without_a_result_and_one_that_failed_are_marked() -> None:
     call = {"kind": "tool_call", "name": "f", "arguments": {}, "result": None, "error": None, "answered": False}
     turn = {
         "startedAt": "now",

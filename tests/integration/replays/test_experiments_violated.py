@@ -114,7 +114,7 @@ def test_the_sentence_of_the_audit_follows_once_it_has_ended(world: World, upstr
     assert sentence.startswith("The judge noticed")
 
 
-def test_an_audit_that_fails_says_so_in_the_verdict(world: World, upstream: Upstream, prompt_id: int) -> None:
+def test_the_verdict_names_an_audit_that_failed(world: World, upstream: Upstream, prompt_id: int) -> None:
     play(upstream, Reply(status=401))
 
     path = experiment(world, prompt_id)

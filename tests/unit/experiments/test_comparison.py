@@ -54,11 +54,9 @@ def test_the_sentence_names_what_got_better_and_what_got_worse() -> None:
 
     assert summary([better]) == "It got better: fewer sessions with errors."
     assert summary([better, worse]) == "It got better: fewer sessions with errors; and worse: dearer sessions."
-    assert summary([worse, unclear]) == (
-        "It got worse: dearer sessions. In the other figures no difference can be told."
-    )
+    assert summary([worse, unclear]) == ("It got worse: dearer sessions. The other figures show no difference.")
     assert summary([unclear]) == (
-        "No difference can be told: the intervals of the two versions overlap in every figure."
+        "The figures show no difference: the intervals of the two versions overlap in all of them."
     )
 
 

@@ -83,7 +83,7 @@ class Prompt:
         chosen = {**(selections or {}), **more}
         for key, name in chosen.items():
             if not isinstance(key, str) or not isinstance(name, str):
-                raise InvalidRequestError(f"placeholders: {key!r} takes the name of one of its values, as a string.")
+                raise InvalidRequestError(f"placeholders: {key!r} needs the name of one of its values, as a string.")
         made = self.record.render(chosen)
         return Rendered(
             made.instruction, dict(made.resolved), list(made.ignored), list(made.undefined), self.version, self.state

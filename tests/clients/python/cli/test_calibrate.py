@@ -38,7 +38,7 @@ def test_a_calibration_is_waited_for() -> None:
     assert found["status"] == "finished"
 
 
-def test_a_calibration_that_takes_too_long_could_not_run() -> None:
+def test_a_calibration_that_does_not_end_in_time_could_not_run() -> None:
     clock = iter(range(0, 1000, 40))
     with pytest.raises(CouldNotRun, match="not finished within 60 s"):
         calibrated(instance("running"), 1, {}, 60, sleep=lambda _: None, monotonic=lambda: next(clock))
@@ -62,7 +62,7 @@ def test_the_unstable_steps_are_listed_with_what_is_proposed() -> None:
         ({"status": "cancelled"}, 2, "CANCELLED"),
     ],
 )
-def test_the_exit_code_says_if_the_test_case_can_be_relied_on(changed: dict[str, Any], code: int, begins: str) -> None:
+def test_the_exit_code_shows_if_the_test_case_is_reliable(changed: dict[str, Any], code: int, begins: str) -> None:
     calibration = CALIBRATION | changed
     assert exit_code(calibration) == code
     lines = list(report("Name", calibration))

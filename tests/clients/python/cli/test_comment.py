@@ -1,4 +1,4 @@
-"""`reprise comment` keeps one comment of its own on a pull request, on GitHub and on GitLab."""
+"""`reprise comment` keeps one comment on a pull request, on GitHub and on GitLab."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_comment_is_written_and_then_changed(comment: Comment, forge: Forge) -
     assert forge.bodies == [f"{MARKER}\nSecond."]
 
 
-def test_nothing_to_say_deletes_the_comment(comment: Comment, forge: Forge) -> None:
+def test_an_empty_file_deletes_the_comment(comment: Comment, forge: Forge) -> None:
     assert comment("").output == "There is no comment to delete, and none is written of an empty file.\n"
     comment("First.")
     assert comment("\n").output == "The comment is deleted.\n"
@@ -73,7 +73,7 @@ def test_a_comment_of_somebody_else_is_never_changed(comment: Comment, forge: Fo
     assert forge.bodies == [f"{MARKER}\nI wrote this.", "Another bot.", f"{MARKER}\nFirst."]
 
 
-def test_a_long_text_is_cut_to_what_forges_take(comment: Comment, forge: Forge) -> None:
+def test_a_long_text_is_cut_to_the_limit_of_forges(comment: Comment, forge: Forge) -> None:
     assert comment("😀" * 100_000).exit_code == 0
     assert len(forge.bodies[0]) == MOST
 
@@ -83,7 +83,7 @@ def test_a_report_that_windows_wrote_is_the_same_comment(comment: Comment, forge
     assert forge.bodies[0].endswith("\n**Passed.**\nAll.")
 
 
-def test_what_the_forge_refuses_is_told(comment: Comment, name: str) -> None:
+def test_a_refusal_of_the_forge_is_printed(comment: Comment, name: str) -> None:
     done = comment("First.", GITHUB_TOKEN="another", GITLAB_TOKEN="another")
 
     assert (done.exit_code, "answered 401" in done.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""`reprise gate` against an instance over real HTTP: what it asks for, what it says, and how it ends."""
+"""`reprise gate` against an instance over real HTTP: what it asks for, what it prints, and how it ends."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_an_instance_without_forecasts_starts_the_experiment_all_the_same(instan
     assert gate(instance).exit_code == 0
 
 
-def test_what_newly_fails_is_told_first_with_links(instance: Instance) -> None:
+def test_new_failures_come_first_with_links(instance: Instance) -> None:
     instance.states = [FAILED]
 
     told = gate(instance).stdout.splitlines()
@@ -210,7 +210,7 @@ def test_an_instance_that_stays_away_is_given_up(instance: Instance, monkeypatch
     assert (done.exit_code, "COULD NOT RUN  Experiment 7: GET" in done.stdout) == (2, True)
 
 
-def test_an_experiment_that_takes_too_long_is_cancelled(instance: Instance) -> None:
+def test_an_experiment_that_does_not_end_in_time_is_cancelled(instance: Instance) -> None:
     instance.states = [experiment(status="running", verdict=None)]
 
     done = gate(instance, "--timeout", "1")
@@ -263,7 +263,7 @@ def test_names_in_junit_are_those_of_the_test_cases_and_one_for_the_whole(instan
     )
 
 
-def test_test_cases_of_one_name_are_told_apart_by_id(instance: Instance, tmp_path: Path) -> None:
+def test_test_cases_of_one_name_are_named_by_id(instance: Instance, tmp_path: Path) -> None:
     cases = [case(number, "verdict" if number == 1 else "Same", "stable_pass", side(4, 4)) for number in (1, 2, 3)]
     instance.states = [experiment(cases)]
     gate(instance, "--junit", str(tmp_path / "gate.xml"))
@@ -287,7 +287,7 @@ def test_without_a_baseline_a_test_case_that_does_not_always_pass_fails(instance
 
 
 @pytest.mark.parametrize("arguments", [("--json", "-"), ("--markdown", "-")])
-def test_standard_output_has_the_report_alone(instance: Instance, arguments: tuple[str, ...]) -> None:
+def test_standard_output_has_only_the_report(instance: Instance, arguments: tuple[str, ...]) -> None:
     instance.states = [FAILED]
 
     done = gate(instance, *arguments)
@@ -349,7 +349,7 @@ def test_every_report_is_written_when_it_could_not_run(instance: Instance, tmp_p
     assert reports[2].read_text().startswith("**Could not run.** ")
 
 
-def test_a_bad_file_is_told_with_its_line(instance: Instance, tmp_path: Path) -> None:
+def test_a_bad_file_is_refused_with_its_line(instance: Instance, tmp_path: Path) -> None:
     (tmp_path / "support.md").write_text(FILE.replace("model:", "modle:"))
 
     done = gate(instance, "--file", str(tmp_path / "support.md"), "--junit", str(tmp_path / "gate.xml"))

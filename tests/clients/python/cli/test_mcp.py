@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from reprise_client.cli import main
 
 
-def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_packages_the_command_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.delitem(sys.modules, "reprise_client.mcp", raising=False)
 

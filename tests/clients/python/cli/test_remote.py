@@ -13,7 +13,7 @@ def remote(answer: Callable[[httpx.Request], httpx.Response]) -> tuple[Remote, l
     return Remote("http://reprise/", "rp_key", transport=httpx.MockTransport(answer), sleep=slept.append), slept
 
 
-def test_requests_carry_the_key_and_the_path_as_it_is() -> None:
+def test_requests_have_the_key_and_the_unchanged_path() -> None:
     seen: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -27,7 +27,7 @@ def test_requests_carry_the_key_and_the_path_as_it_is() -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_busy_instance_is_asked_again_when_it_says(status: int, method: str) -> None:
+def test_a_busy_instance_is_asked_again_at_the_time_it_names(status: int, method: str) -> None:
     answers = iter(
         [httpx.Response(status, headers={"Retry-After": "7"}, json={"error": "busy"})] * 2
         + [httpx.Response(200, json={"id": 1})]
@@ -63,7 +63,7 @@ def test_other_refusals_end_at_once(status: int) -> None:
     assert slept == []
 
 
-def test_an_answer_that_is_not_json_says_its_status() -> None:
+def test_the_error_about_an_answer_that_is_not_json_has_its_status() -> None:
     instance, _ = remote(lambda _: httpx.Response(200, text="<html>a proxy's page</html>"))
 
     with pytest.raises(CouldNotRun, match="answered 200"):
@@ -134,7 +134,7 @@ def test_a_deletion_has_no_content() -> None:
     assert refused.value.status == 404
 
 
-def test_a_download_is_json_lines_and_says_if_it_was_cut_off() -> None:
+def test_a_download_is_json_lines_and_ends_with_an_error_if_it_was_cut_off() -> None:
     def cut() -> Iterator[bytes]:
         yield b"{}\n"
         raise httpx.RemoteProtocolError("peer closed connection")

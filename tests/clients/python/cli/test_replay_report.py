@@ -50,7 +50,7 @@ UNSTARTED = ReplayOutcome(1, "Heat", None, "the instance is gone")
         ([PASSED, UNSTARTED], 2),
     ],
 )
-def test_the_exit_code_says_whether_the_draft_holds(outcomes: list[ReplayOutcome], code: int) -> None:
+def test_the_exit_code_shows_whether_the_draft_passes(outcomes: list[ReplayOutcome], code: int) -> None:
     assert exit_code(outcomes) == code
 
 
@@ -61,7 +61,7 @@ def test_a_void_replay_is_reported_with_its_reason_and_as_an_error_of_junit() ->
     assert ElementTree.fromstring(junit(3, [void])).find(".//error[@type='void']") is not None
 
 
-def test_the_line_of_a_replay_says_what_it_found_and_took() -> None:
+def test_the_line_of_a_replay_has_its_result_time_and_cost() -> None:
     assert headline(PASSED) == "PASSED       Heat · 1 passed · 2.5 s · $0.000420"
     assert headline(UNSTARTED) == "ERROR        Heat"
 
@@ -85,7 +85,7 @@ def test_long_texts_differ_line_by_line() -> None:
     assert lines[3:] == ["    @@ -1,3 +1,3 @@", "     One", "    -Two", "    +2", "     Three"]
 
 
-def test_what_passed_says_no_more_and_what_could_not_run_says_why() -> None:
+def test_a_passed_replay_has_no_further_lines_and_an_error_has_its_reason() -> None:
     assert list(details(PASSED)) == []
     assert list(details(UNSTARTED)) == ["  the instance is gone"]
     drifted = outcome("passed", drift={"placeholders": {"tone": "stern"}, "tools": ["gone"]})
@@ -145,7 +145,7 @@ def test_the_message_of_a_junit_failure_starts_with_the_violations() -> None:
     assert (failure.text or "").startswith("  violation, extra_write: Turn 1: refund was called twice.")
 
 
-def test_a_replay_fails_by_a_violation_alone() -> None:
+def test_a_violation_without_a_failed_step_fails_the_replay() -> None:
     only = outcome("failed", {"kind": "answer", "result": "passed"}, violations=[VIOLATION])
 
     assert exit_code([only]) == 1

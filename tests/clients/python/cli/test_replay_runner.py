@@ -83,7 +83,7 @@ def test_one_that_can_not_be_started_does_not_stop_the_others() -> None:
     assert "no such test case" in str(outcomes[13].problem)
 
 
-def test_one_that_takes_too_long_is_cancelled() -> None:
+def test_a_replay_that_does_not_end_in_time_is_cancelled() -> None:
     instance = Instance(stuck=1)
     seconds = iter(range(1000))
 

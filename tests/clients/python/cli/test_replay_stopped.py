@@ -1,4 +1,4 @@
-"""`reprise replay` that ends before its first replay: exit code 2, one line that says why, and the pipeline's files."""
+"""`reprise replay` that ends before its first replay: exit code 2, one line with the reason, the pipeline's files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_other_json_at_the_address_is_one_line_and_exit_code_2(
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_other_json_where_an_experiment_is_asked_for_is_told_and_exit_code_2() -> None:
+def test_other_json_in_the_place_of_an_experiment_is_named_and_exit_code_2() -> None:
     with serving(lambda *_: (200, {"message": "Welcome."})) as url:
         ended = reprise(url, "gate", "--prompt", "3")
 
@@ -60,7 +60,7 @@ def test_other_json_where_an_experiment_is_asked_for_is_told_and_exit_code_2() -
         ((200, {"message": "Welcome."}), "is this the address of a Reprise?"),
     ],
 )
-def test_the_files_of_a_pipeline_say_why_nothing_was_replayed(
+def test_the_files_of_a_pipeline_name_the_reason_why_nothing_was_replayed(
     answer: tuple[int, Any], why: str, tmp_path: Path
 ) -> None:
     junit, report = tmp_path / "reports" / "replay.xml", tmp_path / "replay.json"

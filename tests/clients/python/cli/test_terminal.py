@@ -127,7 +127,7 @@ def test_a_character_that_nothing_shows_is_shown_as_json_spells_it(hidden_text: 
     assert json.loads(f'"{shown}"') == f"pay{hidden_text}load"
 
 
-def test_what_is_shown_can_be_told_from_what_was_sent(tmp_path: Path) -> None:
+def test_shown_characters_differ_from_those_that_were_sent(tmp_path: Path) -> None:
     result = run("sessions", "a\tb\n" + CLIPBOARD, tmp_path, person=False)
 
     assert result.stdout.count("\n") == 1
@@ -154,7 +154,7 @@ def test_reports_have_no_hidden_characters(text: str) -> None:
 
 
 @given(st.text())
-def test_a_text_without_hidden_characters_is_shown_as_it_is(text: str) -> None:
+def test_a_text_without_hidden_characters_is_shown_unchanged(text: str) -> None:
     kept = hidden.sub("", text)
     assert visible_lines(kept) == kept
     assert hidden.search(visible_lines(text)) is None

@@ -1,4 +1,4 @@
-"""An experiment is told to people in a sentence and in a comment on a pull request."""
+"""An experiment is described in a sentence, and in a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ WORSE = [*cases(18), *cases(2, "regressed", 19)]
         (experiment(status="error", verdict=None, reason="No credential."), "It could not run: No credential; $0.31"),
     ],
 )
-def test_a_sentence_says_what_was_found(found: dict[str, Any], said: str) -> None:
+def test_the_sentence_of_an_experiment(found: dict[str, Any], said: str) -> None:
     assert sentence(found) == said
 
 
-def test_an_entry_of_a_list_says_the_same_without_its_test_cases() -> None:
+def test_an_entry_of_a_list_has_the_same_sentence_without_its_test_cases() -> None:
     whole = experiment(WORSE, verdict="failed", pValue=0.004, reused=14)
     entry = {name: value for name, value in whole.items() if name not in ("testCases", "models")}
 
@@ -189,12 +189,12 @@ def test_long_texts_are_compared_by_their_lines_in_linear_time() -> None:
     assert list(changed_lines(before, before)) == []
 
 
-def test_a_passed_verdict_says_when_tests_guard_little() -> None:
+def test_a_passed_verdict_warns_when_tests_guard_little() -> None:
     assert "Calibrate" in advice(experiment([*cases(1), *cases(1, "flaky", 2)]))
     assert "Calibrate" not in advice(experiment(cases(2)))
 
 
-def test_a_candidate_that_is_its_baseline_is_told_apart() -> None:
+def test_a_candidate_that_equals_its_baseline_is_named_so() -> None:
     same = {**DRAFT, "fingerprint": BASELINE["fingerprint"]}
     passed = experiment(cases(2), candidate=same)
 
@@ -291,7 +291,7 @@ SHAPES = st.builds(
 
 
 @given(SHAPES)
-def test_every_experiment_is_told_in_one_line_that_can_be_printed(found: dict[str, Any]) -> None:
+def test_the_line_of_every_experiment_can_be_printed(found: dict[str, Any]) -> None:
     for line in (sentence(found), advice(found)):
         assert line
         assert len(line.splitlines()) == 1
@@ -309,7 +309,7 @@ def test_no_text_of_others_becomes_markup_in_a_comment(found: dict[str, Any]) ->
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=100))
-def test_a_name_of_any_characters_is_shown_as_it_is(name: str) -> None:
+def test_a_name_of_any_characters_is_shown_unchanged(name: str) -> None:
     written = markdown(experiment([case(1, name, "flaky", side(1, 2), side(2, 2))]))
 
     (row,) = [line for line in written.splitlines() if "passes sometimes" in line]

@@ -85,7 +85,7 @@ def exit_code(calibration: dict[str, Any]) -> int:
 
 
 def report(name: str, calibration: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines that tell of a calibration: the verdict, the unstable steps and what is proposed for them."""
+    """Yield the lines about a calibration: the verdict, the unstable steps and what is proposed for them."""
     yield f"{_verdict(calibration):<12} {name} · {calibration['repeats']} replays"
     checks = {(each["turn"], each["step"]): each["check"] for each in calibration["proposals"]}
     for rate in calibration["steps"]:

@@ -1,4 +1,4 @@
-"""`reprise gate`: an experiment that says if a prompt's text may go live, for people and for pipelines."""
+"""`reprise gate`: an experiment that decides if a prompt's text may go live, for people and for pipelines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ratio = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 def _repeats(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """Return the bounds that `4:20` names; `4` stands for `4:4`."""
+    """Return the bounds that `4:20` names; `4` means `4:4`."""
     if value is None:
         return None
     least, _, most = value.partition(":")
@@ -55,7 +55,7 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
 @click.option("--judge", help="Model that judges in the place of the candidate's own.")
 @judging_option
-@click.option("--no-reuse", is_flag=True, help="Play anew what was played in the last week.")
+@click.option("--no-reuse", is_flag=True, help="Play again what was played in the last week.")
 @click.option("--junit", type=report_file, help="Write JUnit XML there; - for standard output.")
 @click.option("--json", "json_file", type=report_file, help="Write the experiment there; - for standard output.")
 @click.option("--markdown", type=report_file, help="Write a comment or summary there; - for standard output.")

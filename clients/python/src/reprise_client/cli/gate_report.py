@@ -1,4 +1,4 @@
-"""Tells the result of a gate: as lines for people, as JUnit XML, as JSON, and as Markdown for a comment."""
+"""Reports the result of a gate: as lines for people, as JUnit XML, as JSON, and as Markdown for a comment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CODES = {"passed": 0, "failed": 1, "inconclusive": 3}
 LINKS_MAX = 5
 # The classes of test cases in which a replay of the candidate may have failed.
 _SHOWN = ("regressed", "stable_fail", "flaky", "undecided")
-# The name of the JUnit test case that stands for the whole, and is there whatever happens.
+# The name of the JUnit test case for the whole gate, which is always there.
 WHOLE = "verdict"
 
 

@@ -1,4 +1,4 @@
-"""Starts an experiment on an instance, follows it to its end, and cancels it when nobody waits for it any more."""
+"""Starts an experiment on an instance, follows it to its end, and cancels it when the command is interrupted."""
 
 from __future__ import annotations
 

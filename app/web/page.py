@@ -78,7 +78,17 @@ class PlainText:
     text: str
 
 
-Reply = ShownPage | PlainText | Redirect
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """An answer that is a file. With `inline` the browser may show it in a page, else it is saved."""
+
+    content: bytes
+    media_type: str
+    name: str
+    inline: bool = False
+
+
+Reply = ShownPage | PlainText | FileAnswer | Redirect
 
 
 def show(template: str, **values: Any) -> ShownPage:
@@ -154,6 +164,11 @@ class Page:
             return self._redirect(req, resp, reply)
         if isinstance(reply, PlainText):
             resp.content_type, resp.text = "text/plain; charset=utf-8", reply.text
+            return None
+        if isinstance(reply, FileAnswer):
+            resp.content_type, resp.data = reply.media_type, reply.content
+            if not reply.inline:
+                resp.downloadable_as = reply.name
             return None
         visit: Visit = replace(req.context.visit, problem=reply.problem)
         if visit.flash:

@@ -113,6 +113,7 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{SESSION}/rating", session.RateSession),
     (f"{SESSION}/rating/remove", session.RemoveRating),
     (f"{SESSION}/turns/{ID % 'turn'}/texts/{{text}}", session.TurnTextPage),
+    (f"{SESSION}/turns/{ID % 'turn'}/files/{ID0 % 'file'}", session.TurnFile),
     (f"{SESSION}/spans/{{span_id}}", session.SpanPage),
     (f"{SESSION}/spans/{{span_id}}/attributes/{ID0 % 'attribute'}", session.SpanAttribute),
     (f"{PROJECT}/sessions", sessions.SessionsPage),

@@ -33,6 +33,7 @@ KEYS = (
     ("/", "Search the list"),
     ("j", "Next turn of a session"),
     ("k", "Turn before it"),
+    ("e", "Next turn with an error"),
     ("J", "Next entry of the log"),
     ("K", "Entry before it"),
     ("Ctrl S", "Save the draft"),

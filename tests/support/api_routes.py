@@ -42,6 +42,7 @@ NOTHING: dict[str, Any] = {
     "turn": 1,
     "text": "user",
     "attribute": 0,
+    "file": 0,
     "label": "nowhere",
     "kind": "sessions",
     "token": "0" * 43,

@@ -64,6 +64,7 @@ def everything(world: Project) -> dict[str, Any]:
         "turn": 1,
         "text": "user",
         "attribute": 0,
+        "file": 0,
         "kind": "sessions",
     }
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from app.errors import NotFound
@@ -14,6 +15,7 @@ from app.services.sessions.service import Session
 from app.services.sessions.turn_listing import SessionPart
 from app.sessions.facts import TurnFacts
 from app.sessions.types import ShownSpan, Step, Turn
+from app.web.presenters.session_files import ShownFile, shown_files
 
 DEPTH_MAX = 4
 MODEL_CALLS = frozenset({"chat", "fetch_response", "generate_content", "text_completion"})
@@ -46,6 +48,14 @@ class ShownTurn:
     entries: Entries
     scores: Scores
     depths: Mapping[str, int]
+
+    @cached_property
+    def spans(self) -> list[ShownSpan]:
+        return in_tree_order(self.turn)
+
+    @cached_property
+    def files(self) -> list[ShownFile]:
+        return shown_files(self.turn)
 
     @cached_property
     def anchors(self) -> dict[int, str]:
@@ -130,6 +140,35 @@ def depths(turn: Turn) -> dict[str, int]:
         return found
 
     return {span_id: depth(span_id) for span_id in parents}
+
+
+def in_tree_order(turn: Turn) -> list[ShownSpan]:
+    """Return the spans so that each comes after its parent and before what follows its parent.
+
+    Siblings stay in their order. Spans that name each other as parents come last.
+    """
+    ids = {span.span_id for span in turn.spans}
+    children: dict[str, list[ShownSpan]] = defaultdict(list)
+    for span in turn.spans:
+        children[span.parent_span_id if span.parent_span_id in ids else ""].append(span)
+    ordered: list[ShownSpan] = []
+    waiting = children.pop("", [])[::-1]
+    while waiting:
+        span = waiting.pop()
+        ordered.append(span)
+        waiting += reversed(children.pop(span.span_id, []))
+    return ordered + [span for rest in children.values() for span in rest]
+
+
+def next_errors(part: SessionPart) -> dict[int, int | None]:
+    """Return the number of each turn with errors, and that of the next one; None after the last."""
+    failed = [number for number, facts in enumerate(part.facts, 1) if facts.errors]
+    return dict(zip_longest(failed, failed[1:]))
+
+
+def users_of(session: Session) -> list[str]:
+    """Return the ids of the users that the turns name, without repetition."""
+    return list(dict.fromkeys(turn.user_id for turn in session.turns if turn.user_id))
 
 
 def text_of(turn: Turn, name: str) -> Any:

@@ -69,13 +69,24 @@ function step(by) {
   if (next) { next.scrollIntoView(); next.focus({ preventScroll: true }); }
 }
 
+// e: the next turn with an error, or the first one after the last.
+function nextError() {
+  const all = [...turns.querySelectorAll(".turn")];
+  const reached = all.indexOf(document.activeElement.closest(".turn"));
+  const next = all.slice(reached + 1).find((turn) => "failed" in turn.dataset);
+  if (next) { next.scrollIntoView(); return next.focus({ preventScroll: true }); }
+  const link = all[reached]?.querySelector("a[data-next-error]") || document.querySelector("a[data-next-error]");
+  link?.click();
+}
+
 document.addEventListener("keydown", (event) => {
   if (!unmodified(event) || typing(event) || document.querySelector("dialog[open]")) return;
   const beside = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
   if (beside) return beside.click();
-  if (!turns || (event.key !== "j" && event.key !== "k")) return;
+  if (!turns || !["j", "k", "e"].includes(event.key)) return;
   event.preventDefault();
-  step(event.key === "j" ? 1 : -1);
+  if (event.key === "e") nextError();
+  else step(event.key === "j" ? 1 : -1);
 });
 
 if (turns) watch();

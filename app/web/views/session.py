@@ -13,9 +13,10 @@ from app.sessions.types import ShownSpan
 from app.values.json import json_text
 from app.values.storable import storable_text
 from app.web.cookies import Flash
-from app.web.page import PlainText, PromptPage, Redirect, Reply, show
+from app.web.page import FileAnswer, PlainText, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import marks_of
-from app.web.presenters.session import low_scores, shown_turns, text_of, timeline
+from app.web.presenters.session import low_scores, next_errors, shown_turns, text_of, timeline, users_of
+from app.web.presenters.session_files import download_of
 from app.web.presenters.texts import WHOLE, block
 from app.web.views.neighbours import EntryPage
 from app.web.visit import Visit
@@ -42,6 +43,8 @@ class SessionView(EntryPage):
             turns=shown_turns(part.session, part.start),
             versions=self._versions(part.session),
             timeline=timeline(part),
+            next_errors=next_errors(part),
+            users=users_of(part.session),
             marks=marks_of(visit.query.get("q", "")),
             thumb=(thumb := self._thumb(visit, session_id)),
             whole=[score for score in part.session.scores if score.session_key and score != thumb],
@@ -113,6 +116,15 @@ class TurnTextPage(PromptPage):
         back = f"{_path(visit, session_id)}?turn={turn}{of_piece}#turn-{turn}"
         title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
         return whole_text(visit, title, text_of(found, text), back)
+
+
+class TurnFile(PromptPage):
+    """An image, audio or other file of the user's message."""
+
+    def get(self, visit: Visit, session_id: str, turn: int, file: int) -> Reply:
+        shown = self.services.session_parts.turn(project_id=visit.project_id, session_id=session_id, turn=turn)
+        download = download_of(shown, file)
+        return FileAnswer(download.content, download.media_type, download.name, inline=download.is_image)
 
 
 class SpanPage(PromptPage):

@@ -86,7 +86,7 @@ class Browser:
                 self.cookies[name] = cookie.value
             else:
                 self.cookies.pop(name, None)
-        if answer.text:
+        if answer.headers.get("content-type", "").startswith("text/") and answer.text:
             self.page = answer.text
         return answer
 

@@ -12,7 +12,9 @@ from app.models.organizations import Role
 from app.web.routes import ID, PROJECT, PROMPT, ROUTES, SESSION, SETTINGS
 from tests.integration.web.conftest import Browser
 from tests.support.backends import EACH_CONTAINER
+from tests.support.exports import export
 from tests.support.full_project import everything, organization
+from tests.support.recorded import Turn, message
 from tests.support.world import World, new_world
 
 MemberOf = Callable[[Role], Browser]
@@ -72,12 +74,22 @@ def test_every_page_opens_over_what_it_shows(world: World, admin: Browser) -> No
     """Of a project with one of everything: what pages ask of a database, each database answers."""
     world.put("/api/v1/credentials/ANTHROPIC", json={"apiKey": "sk-test"})
     owned = organization(world) | everything(world) | {"project_id": world.project_id}
-    spans = world.get(f"/api/v1/sessions/{owned['session_id']}").json["turns"][0]["spans"]
-    owned["span_id"] = spans[0]["spanId"]
+    owned |= _session_with_an_image(world, owned["prompt_id"])
     for path, page in IN_PROJECTS:
         if hasattr(page, "on_get"):
             opened = admin.open(_PARAMETER.sub(lambda found: str(owned[found[1]]), path))
             assert opened.status_code in (200, 303), f"{path}: {admin.text}"
+
+
+def _session_with_an_image(world: World, prompt_id: int) -> dict[str, str]:
+    """Return the ids of a new session and of its span; its first question has an image."""
+    image = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "iVBORw0KGgo="}
+    turn = Turn(prompt_id, conversation="image").chat(
+        [message("user", "Look.", image)], [message("assistant", "Nice.")]
+    )
+    assert world.send(export(*turn.spans)).status_code == 200
+    (session,) = world.get("/api/v1/sessions?conversationId=image").json["sessions"]
+    return {"session_id": session["id"], "span_id": turn.spans[0]["spanId"]}
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -322,3 +323,44 @@ def test_all_of_a_long_text_can_be_read_as_it_was_recorded(world: World, admin: 
     assert plain.headers["X-Content-Type-Options"] == "nosniff"
     admin.open(f"{path}-arguments?raw=true")
     assert json.loads(admin.page) == {"n": 1}
+
+
+def test_images_of_the_user_are_shown_and_other_files_are_saved(world: World, admin: Browser) -> None:
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(50)).decode()
+    page = base64.b64encode(b"<script>alert(1)</script>").decode()
+    parts = [
+        {"type": "blob", "modality": "image", "mime_type": "image/png", "content": png},
+        {"type": "blob", "modality": "image", "mime_type": "image/png", "content": page},
+        {"type": "uri", "modality": "image", "uri": "https://example.org/cat.png"},
+    ]
+    turn = Turn(world.prompt()).chat([message("user", "What is this?", *parts)], [message("assistant", "A cat.")])
+    path = stored(world, turn)
+
+    admin.open(admin.base + path)
+
+    assert re.findall(r'<img src="([^"]*)"', admin.page) == [f"{admin.base}{path}/turns/1/files/0"]
+    assert "only its address or id was recorded" in words(admin)
+    image = world.client.simulate_get(f"{admin.base}{path}/turns/1/files/0", cookies=admin.cookies)
+    assert (image.status_code, image.headers["content-type"]) == (200, "image/png")
+    saved = world.client.simulate_get(f"{admin.base}{path}/turns/1/files/1", cookies=admin.cookies)
+    assert saved.headers["content-type"] == "application/octet-stream"
+    assert saved.headers["content-disposition"].startswith("attachment")
+    assert admin.open(f"{admin.base}{path}/turns/1/files/2").status_code == 404
+
+
+def test_turns_with_errors_lead_to_the_next_one_and_the_user_to_their_sessions(world: World, admin: Browser) -> None:
+    prompt_id, refused = world.prompt(), failure("refused")
+    turns = [
+        Turn(prompt_id, number).chat(
+            [message("user", f"Question {number}")],
+            [message("assistant", "Yes.")],
+            **({"status": refused["status"]} if number in (1, 3) else {}),
+        )
+        for number in range(5)
+    ]
+    path = stored(world, *turns)
+
+    admin.open(admin.base + path)
+
+    links = re.findall(r'href="\?turn=(\d)[^"]*" data-next-error[^>]*>([^<]*)<', admin.page)
+    assert links == [("2", "Show"), ("4", "Next error")]

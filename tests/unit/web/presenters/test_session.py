@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+
+import pytest
 
 from app.models.scores import ScoreRow
 from app.services.sessions.service import Session
 from app.sessions.types import ShownSpan, Step, Turn
-from app.web.presenters.session import shown_turns
+from app.web.presenters.session import in_tree_order, shown_turns
 from tests.support.operations import growth_of
 
 TRACE, OTHER_TRACE = bytes(range(16)), bytes(range(1, 17))
@@ -50,3 +53,36 @@ def test_a_turn_of_many_calls_is_read_once_for_the_anchors_of_all_its_entries() 
 def _anchors_of_entries(session: Session) -> list[str]:
     (turn,) = shown_turns(session)
     return [turn.anchors[index] for index in range(len(turn.entries))]
+
+
+def tree(*parents: tuple[int, int | None]) -> Turn:
+    """Return a turn with spans of these numbers, each with the number of its parent."""
+    ids = [(f"{number:016x}", None if parent is None else f"{parent:016x}") for number, parent in parents]
+    spans = tuple(replace(span(1), span_id=own, parent_span_id=parent) for own, parent in ids)
+    return Turn(TRACE.hex(), 0, 1, None, (), spans=spans)
+
+
+@pytest.mark.parametrize(
+    ("parents", "ordered"),
+    [
+        ([(2, 1), (1, None), (3, 1), (4, 2)], [1, 2, 4, 3]),
+        ([(1, 9), (2, 1), (3, 9)], [1, 2, 3]),
+        ([(1, 2), (2, 1), (3, None)], [3, 1, 2]),
+    ],
+    ids=["a child that starts first", "parents that are elsewhere", "a circle"],
+)
+def test_spans_come_after_their_parents(parents: list[tuple[int, int | None]], ordered: list[int]) -> None:
+    assert [int(shown.span_id, 16) for shown in in_tree_order(tree(*parents))] == ordered
+
+
+@pytest.mark.parametrize("shape", ["chain", "siblings", "circle"])
+def test_ordering_twice_the_spans_needs_twice_the_work(shape: str) -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        parents = {
+            "chain": [(number, number - 1 or None) for number in range(1, count + 1)],
+            "siblings": [(number, 1 if number > 1 else None) for number in range(1, count + 1)],
+            "circle": [(number, number % count + 1) for number in range(1, count + 1)],
+        }
+        return partial(in_tree_order, tree(*parents[shape]))
+
+    assert growth_of(prepare, 500) < 2.5

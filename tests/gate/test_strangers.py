@@ -9,8 +9,8 @@ import pytest
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-SETS = sorted(path.name for path in HERE.iterdir() if path.is_dir())
-AGENTS = {"first": 6, "second": 6, "third": 4}
+AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6}
+SETS = ("first", "second", "third")  # measured ones
 # The harmless drafts that rules fail. No rule was changed because of the third set, so it still has its false alarms.
 ALARMS = {
     "third": {
@@ -45,7 +45,11 @@ def test_experiments_with_a_judge_that_errs_are_wrong_in_one_of_a_hundred_at_mos
     assert failed <= by_rule + 0.01
 
 
-@pytest.mark.parametrize("of", SETS)
+def test_all_sets_are_listed() -> None:
+    assert {path.name for path in HERE.iterdir() if path.is_dir()} == set(AGENTS)
+
+
+@pytest.mark.parametrize("of", AGENTS)
 def test_each_set_has_enough_agents_and_drafts(of: str) -> None:
     agents = {draft.source.name for draft in drafts(of)}
     sides = Counter((draft.source.name, draft.is_harmful) for draft in drafts(of))

@@ -59,13 +59,14 @@ _C = prompt_versions.c
 CONFIGS_AT_ONCE = 20
 
 
-def known_hashes(connection: Connection, *, prompt_id: int, hashes: Collection[str]) -> set[str]:
-    """Return those of `hashes` that are the prompt's versions."""
-    own = select(_C.commit_hash).where(_C.prompt_id == prompt_id)
-    found: set[str] = set()
-    for some in queries.pieces(sorted(hashes)):
-        found.update(connection.scalars(own.where(_C.commit_hash.in_(some))))
-    return found
+def messages_by_hash(connection: Connection, *, prompt_id: int, hashes: Collection[str]) -> dict[str, str]:
+    """Return the messages of the prompt's versions with these commit hashes; other hashes are left out."""
+    versions = select(_C.commit_hash, _C.message).where(_C.prompt_id == prompt_id)
+    messages: dict[str, str] = {}
+    for piece in queries.pieces(sorted(hashes)):
+        rows = connection.execute(versions.where(_C.commit_hash.in_(piece)))
+        messages |= {row.commit_hash: row.message for row in rows}
+    return messages
 
 
 def find_version(connection: Connection, *, prompt_id: int, commit_hash: str) -> VersionRow | None:

@@ -268,7 +268,7 @@ class IngestService:
             return {}
         with self.database.read() as connection:
             return {
-                prompt_id: prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=hashes)
+                prompt_id: prompt_versions.messages_by_hash(connection, prompt_id=prompt_id, hashes=hashes)
                 for prompt_id, hashes in named.items()
             }
 

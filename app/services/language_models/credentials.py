@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -99,6 +99,11 @@ class CredentialService:
         for vendor, encrypted, url, set_at in stored:
             known[vendor] = StoredCredential(vendor, url, set_at, self._last_four(vendor, encrypted))
         return sorted(known.values(), key=lambda credential: credential.vendor)
+
+    def lacking(self, organization_id: int, models: Iterable[LanguageModel]) -> set[int]:
+        """Return the ids of the models that can't be called, because their vendor has no credential."""
+        vendors = {"BUILTIN", *(credential.vendor for credential in self.list(organization_id))}
+        return {model.id for model in models if not model.base_url and model.vendor not in vendors}
 
     def get(self, organization_id: int, vendor: str) -> StoredCredential:
         """Return the vendor's credential; `NotFound` if it has none."""

@@ -206,10 +206,12 @@ class VersionService:
         names = labels_by_hash(head.labels)
         return [ListedVersion(version, names.get(version.commit_hash, [])) for version in versions]
 
-    def known(self, *, prompt_id: int, names: Collection[str]) -> set[str]:
-        """Return the subset of `names` that are commit hashes of the prompt's versions."""
+    def messages(self, *, prompt_id: int, hashes: Collection[str]) -> dict[str, str]:
+        """Return the messages of the prompt's versions with these commit hashes; other hashes are left out."""
+        if not hashes:
+            return {}
         with self.database.read() as connection:
-            return prompt_versions.known_hashes(connection, prompt_id=prompt_id, hashes=names)
+            return prompt_versions.messages_by_hash(connection, prompt_id=prompt_id, hashes=hashes)
 
     def get(self, *, project_id: int, prompt_id: int, commit_hash: str) -> VersionView:
         with self.database.read() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -46,6 +46,16 @@ DETECTS = [
 ]
 
 
+MESSAGE_MAX = 60
+"""Characters of a version's message in the title of an experiment."""
+
+
+def hashes_of(found: Json) -> set[str]:
+    """Return the commit hashes of the sides of an experiment."""
+    sides = (found["candidate"], found["baseline"])
+    return {side["commitHash"] for side in sides if side and side["commitHash"]}
+
+
 @dataclass(frozen=True, slots=True)
 class ShownModel:
     """A compared model with sums over its test cases."""
@@ -56,9 +66,10 @@ class ShownModel:
 
 @dataclass(frozen=True, slots=True)
 class ShownExperiment:
-    """An experiment on its page or in a list. `found` is its JSON."""
+    """An experiment on its page or in a list. `found` is its JSON; `messages` are those of versions, by commit hash."""
 
     found: Json
+    messages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def candidate(self) -> str:
@@ -71,8 +82,14 @@ class ShownExperiment:
 
     @property
     def title(self) -> str:
-        title = f"{self.candidate} against {self.against}" if self.against else self.candidate
+        title = self._with_message(self.candidate, "candidate")
+        if self.against:
+            title = f"{title} against {self._with_message(self.against, 'baseline')}"
         return title[:1].upper() + title[1:]
+
+    def _with_message(self, name: str, side: str) -> str:
+        message = self.messages.get((self.found[side] or {}).get("commitHash") or "", "")
+        return f"{name} ({message[:MESSAGE_MAX]})" if message else name
 
     @property
     def outcome(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -239,9 +239,13 @@ def draft_state(newest: str | None, *, committed: bool) -> labels.Badge:
     return ("committed", "ok") if committed else ("changed since", "warn")
 
 
-def model_choices(models: Sequence[LanguageModel], current: str) -> list[tuple[str, str]]:
-    """Return the usable models. The current model comes first if it is not usable."""
-    names = [(model.name, labels.model(model.name, model.vendor)) for model in models if model.usable]
+def model_choices(models: Sequence[LanguageModel], lacking: Container[int], current: str = "") -> list[tuple[str, str]]:
+    """Return the usable models, those `lacking` a key last. The current model comes first if it is not usable."""
+    usable = sorted((model for model in models if model.usable), key=lambda model: model.id in lacking)
+    names = [
+        (model.name, labels.model(model.name, model.vendor) + (" (no key)" if model.id in lacking else ""))
+        for model in usable
+    ]
     return names if current in {"", *dict(names)} else [(current, f"{current}, not enabled"), *names]
 
 

@@ -37,8 +37,11 @@ class Experiments(PromptPage):
         order = order_of(visit.query, ("when",), default="-when")
         listed: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
         found = self.services.experiments.list(**listed, **query, newest_first=order.descending)
-        rows = (schemas.Shown.at("", row) for row in found.entries)
-        shown = [presenter.ShownExperiment(dump(schemas.ExperimentSummary, row)) for row in rows]
+        entries = [dump(schemas.ExperimentSummary, schemas.Shown.at("", row)) for row in found.entries]
+        messages = self.services.versions.messages(
+            prompt_id=prompt_id, hashes=set().union(*map(presenter.hashes_of, entries))
+        )
+        shown = [presenter.ShownExperiment(entry, messages) for entry in entries]
         return show(
             "experiments.html",
             head=self.head(visit, prompt_id),
@@ -85,7 +88,7 @@ class NewExperimentPage(PromptPage):
             judges=presenter.JUDGES,
             cases=cases.entries,
             more_cases=cases.next_cursor is not None,
-            models=model_choices(models, ""),
+            models=model_choices(models, self.services.credentials.lacking(visit.organization_id, models)),
         )
 
     def _forecasts(
@@ -116,7 +119,11 @@ class NewExperimentPage(PromptPage):
 class ExperimentPage(PromptPage):
     def get(self, visit: Visit, experiment_id: int) -> Reply:
         view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
-        shown = presenter.ShownExperiment(dump(schemas.Experiment, schemas.Shown.at(self.base_url, view)))
+        found = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))
+        hashes = presenter.hashes_of(found)
+        shown = presenter.ShownExperiment(
+            found, self.services.versions.messages(prompt_id=view.row.prompt_id, hashes=hashes)
+        )
         results = {} if shown.running else self._results(visit.project_id, replays_to_read(shown.telling))
         return show(
             "experiment.html",

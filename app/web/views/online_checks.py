@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +16,7 @@ from app.schemas.online_checks import OnlineCheckSchema
 from app.services.scores.online_checks import NewCheck
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
+from app.web.presenters.prompt_editor import model_choices
 from app.web.visit import Visit
 
 KINDS = [("judge", "A model judges that"), ("contains", "It has the text"), ("regex", "It matches the pattern")]
@@ -35,7 +36,7 @@ class OnlineChecks(PromptPage):
             head=self.head(visit, prompt_id),
             checks=self.services.online_checks.list(project_id=visit.project_id, prompt_id=prompt_id),
             kinds=KINDS,
-            judges=_judges(models),
+            judges=_judges(models, self.services.credentials.lacking(visit.organization_id, models)),
             given=NEW,
             names={one.id: one.name for one in models},
             today=self.container.now().date().isoformat(),
@@ -66,7 +67,7 @@ class OnlineCheckView(PromptPage):
             path=f"{visit.base}/online-checks/{check_id}",
             back=_list_of(visit, check),
             kinds=KINDS,
-            judges=_judges(models),
+            judges=_judges(models, self.services.credentials.lacking(visit.organization_id, models)),
             given=_given(check, models),
             enabled=visit.sent.flag("enabled") if visit.problem else check.enabled,
         )
@@ -78,9 +79,9 @@ class OnlineCheckView(PromptPage):
         return Redirect(_list_of(visit, check), "The check is changed." if check.enabled else "The check is paused.")
 
 
-def _judges(models: Sequence[LanguageModel]) -> list[tuple[str, str]]:
-    """Return the models that can judge, as options."""
-    return [("", "No model"), *((one.name, one.name) for one in models if one.usable and one.vendor != "BUILTIN")]
+def _judges(models: Sequence[LanguageModel], lacking: Container[int]) -> list[tuple[str, str]]:
+    """Return the models that can judge, as options, those `lacking` a key last."""
+    return [("", "No model"), *model_choices([model for model in models if model.vendor != "BUILTIN"], lacking)]
 
 
 def _given(check: OnlineCheck, models: Sequence[LanguageModel]) -> dict[str, str]:

@@ -63,7 +63,8 @@ class PromptEditorView(_Editing):
         fields = editor.edited(editor.fields_sent(visit.form), visit.form.text("do")) if sent else stored
         newest = self.services.prompts.get(project_id=visit.project_id, prompt_id=prompt_id, productive=True)
         models = self.services.models.list(organization_id=visit.organization_id)
-        tried = self._tried(visit, prompt_id, editor.model_choices(models, fields.model))
+        lacking = self.services.credentials.lacking(visit.organization_id, models)
+        tried = self._tried(visit, prompt_id, editor.model_choices(models, lacking, fields.model))
         return show(
             "prompt_editor.html",
             head=draft.head,
@@ -72,8 +73,8 @@ class PromptEditorView(_Editing):
             state=editor.draft_state(newest.content.commit_hash, committed=draft.head.committed),
             fields=fields.with_blanks(),
             unsaved=fields != stored,
-            models=editor.model_choices(models, fields.model),
-            fallbacks=[("", "None: the run fails"), *editor.model_choices(models, fields.fallback)],
+            models=editor.model_choices(models, lacking, fields.model),
+            fallbacks=[("", "None: the run fails"), *editor.model_choices(models, lacking, fields.fallback)],
             choices=editor.CHOICES,
             preview=self.preview(visit, draft, fields, tried.pop("selections")),
             refusals=refusals(visit.problem, fields) if visit.problem else [],

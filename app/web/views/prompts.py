@@ -15,12 +15,12 @@ from app.schemas.prompts import NewPromptSchema
 from app.services.prompts.content import PromptContent, placeholders_json
 from app.services.prompts.editor import ListedVersion
 from app.services.replays.history import DraftHistory
-from app.web import labels
 from app.web.cookies import Flash
 from app.web.forms import Form
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.diffs import diff_json, diff_rows
+from app.web.presenters.prompt_editor import model_choices
 from app.web.visit import Visit
 
 
@@ -57,10 +57,10 @@ class NewPromptPage(PromptPage):
 
     def get(self, visit: Visit) -> Reply:
         """Show the form with the usable models, the organization's default first."""
-        models = [model for model in self.services.models.list(organization_id=visit.organization_id) if model.usable]
+        models = self.services.models.list(organization_id=visit.organization_id)
         default = next((f"Default ({model.name})" for model in models if model.is_default), "Default model")
-        choices = [("", default), *((model.name, labels.model(model.name, model.vendor)) for model in models)]
-        return show("prompt_new.html", models=choices)
+        lacking = self.services.credentials.lacking(visit.organization_id, models)
+        return show("prompt_new.html", models=[("", default), *model_choices(models, lacking)])
 
     def post(self, visit: Visit) -> Reply:
         created = self.services.prompt_editor.create(

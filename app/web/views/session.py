@@ -56,10 +56,10 @@ class SessionView(EntryPage):
         user_id = visit.actor.id or 0
         return self.services.scores.thumb(project_id=visit.project_id, session_id=session_id, user_id=user_id)
 
-    def _versions(self, session: Session) -> set[str]:
-        """Return the prompt's versions that turns name. Programs may name versions that do not exist."""
-        named = {turn.prompt_version for turn in session.turns if turn.prompt_version}
-        return self.services.versions.known(prompt_id=session.prompt_id, names=named) if named else set()
+    def _versions(self, session: Session) -> dict[str, str]:
+        """Return the messages of the versions that turns name. Programs may name versions that do not exist."""
+        hashes = {turn.prompt_version for turn in session.turns if turn.prompt_version}
+        return self.services.versions.messages(prompt_id=session.prompt_id, hashes=hashes)
 
 
 class RateSession(PromptPage):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from app.errors import Conflict, Invalid, NotFound, ProviderError, require
-from app.models.language_models import LanguageModel
 from app.providers.vendors import VENDORS
 from app.schemas.base import load
 from app.schemas.language_models import OwnModelSchema
@@ -36,11 +35,11 @@ class ModelsPage(SettingsPage):
     def get(self, visit: Visit) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
         ordered = sorted((model for model in models if not model.retired), key=lambda model: (model.vendor, model.name))
-        stored = {credential.vendor for credential in self.services.credentials.list(visit.organization_id)}
-        silent = [model for model in ordered if not _can_answer(model, stored)]
+        lacking = self.services.credentials.lacking(visit.organization_id, ordered)
+        silent = [model for model in ordered if model.id in lacking]
         return show(
             "settings_models.html",
-            models=[model for model in ordered if model not in silent],
+            models=[model for model in ordered if model.id not in lacking],
             silent=silent,
             default_is_silent=any(model.is_default for model in silent),
             vendors=VENDORS,
@@ -54,11 +53,6 @@ class ModelsPage(SettingsPage):
         self.services.own_models.put(organization_id=visit.organization_id, model=model, actor=visit.actor)
         # Without a fragment here the browser would keep #own from the form's address.
         return Redirect(f"{visit.base}/settings/models#main", f"{model.name} can be used in prompts.")
-
-
-def _can_answer(model: LanguageModel, vendors: set[str]) -> bool:
-    """Return whether the model can be called. `vendors` are the vendors with a credential."""
-    return model.vendor == "BUILTIN" or bool(model.base_url) or model.vendor in vendors
 
 
 class ModelPage(SettingsPage):

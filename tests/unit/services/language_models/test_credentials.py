@@ -10,6 +10,7 @@ from app.database.engines import build_engine
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound, ProviderError
 from app.models import organizations, schema
+from app.models.language_models import LanguageModel
 from app.models.queries import insert_row
 from app.providers.builtin import BuiltinModels
 from app.providers.types import Credential
@@ -144,3 +145,14 @@ def test_the_list_shows_vendors_and_never_keys(database, organization):
         ("CUSTOM_OPENAI_COMPATIBLE", None), ("GOOGLE", NOW), ("OPENAI", None)
     ]  # fmt: skip
     assert "sk-" not in repr(shown)
+
+
+def test_models_lack_a_key_unless_their_vendor_or_their_address_has_one(database, organization):
+    def model(number, vendor, base_url=""):
+        return LanguageModel(number, 0, vendor, "m", base_url, 0, 0, 0, 0, "", {}, False, NOW, NOW)
+
+    models = [model(1, "BUILTIN"), model(2, "OPENAI"), model(3, "ANTHROPIC"), model(4, "DEEPSEEK", "http://own/v1")]
+    credentials = service(database)
+    assert credentials.lacking(organization, models) == {3}
+    credentials.set(organization, "ANTHROPIC", api_key="sk-own")
+    assert credentials.lacking(organization, models) == set()

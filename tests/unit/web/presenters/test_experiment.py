@@ -18,6 +18,7 @@ from app.web.presenters.experiment import (
     detect_choices,
     fields_asked,
     fields_of,
+    hashes_of,
 )
 from tests.support.experiments import case, experiment, side
 
@@ -81,6 +82,15 @@ def test_a_title_names_both_sides(kind: str, commit: str | None, against: str | 
     found = experiment(candidate={"kind": kind, "commitHash": commit, "fingerprint": ""}, baseline=baseline)
 
     assert ShownExperiment(found).title == title
+
+
+def test_a_title_has_the_messages_of_versions() -> None:
+    sides = [{"kind": "version", "commitHash": letter * 64, "fingerprint": ""} for letter in "ab"]
+    found = experiment(candidate=sides[0], baseline=sides[1])
+
+    title = ShownExperiment(found, {"a" * 64: "Sign with the team", "c" * 64: "Another"}).title
+    assert title == "Version aaaaaaaa (Sign with the team) against version bbbbbbbb"
+    assert hashes_of(found) == {"a" * 64, "b" * 64}
 
 
 def test_a_candidate_that_is_its_baseline_is_not_shown_as_passed() -> None:

@@ -16,7 +16,7 @@ from app.rendering.render import Placeholder, PlaceholderValue
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.service import PromptView
 from app.web.forms import Form
-from app.web.presenters.prompt_editor import PromptFields, change_body, fields_of, fields_sent
+from app.web.presenters.prompt_editor import PromptFields, change_body, fields_of, fields_sent, model_choices
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 CONFIG: dict[str, Any] = {
@@ -123,3 +123,15 @@ def test_only_chosen_values_are_selected() -> None:
 @pytest.mark.parametrize(("share", "said"), [(0, "0 %"), (1, "100 %"), (0.001, "1 %"), (0.999, "99 %"), (0.5, "50 %")])
 def test_only_all_is_a_hundred_percent_and_only_nothing_is_none(share: float, said: str) -> None:
     assert percent(share) == said
+
+
+def test_models_without_a_key_are_offered_last() -> None:
+    models = [
+        LanguageModel(number, 0, "OPENAI", name, "", 0, 0, 1000, 100, "", {}, False, NOW, NOW, disabled=name == "off")
+        for number, name in enumerate(["silent", "off", "ready"])
+    ]
+
+    choices = model_choices(models, lacking={0, 1})
+
+    assert choices == [("ready", "ready, OpenAI"), ("silent", "silent, OpenAI (no key)")]
+    assert model_choices(models, {0, 1}, current="off")[0] == ("off", "off, not enabled")

@@ -28,7 +28,7 @@ MISSING = [
 ]
 CHOICES = {
     "arguments": [
-        ("exact", "Arguments: equal, by the rules"),
+        ("exact", "Arguments: equal (rules applied)"),
         ("subset", "Arguments: at least these"),
         ("ignore", "Arguments: any"),
     ],
@@ -204,7 +204,7 @@ def _arguments(sent: StepFields, shown: StepFields, where: str) -> Any:
     if sent.check == "exact":
         return _matchers(sent.matchers, shown.matchers, where) or "exact"
     if sent.matchers != shown.matchers and any(row.match for row in sent.matchers):
-        raise Invalid(f"{where}: Paths are compared on their own only where arguments are the same, by the rules.")
+        raise Invalid(f"{where}: Rules of paths need the check 'equal (rules applied)' of the arguments.")
     return sent.check
 
 

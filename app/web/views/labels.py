@@ -70,7 +70,7 @@ class MoveLabel(PromptPage):
         )
         versions = label.commit_hash[:8]
         if label.split:
-            versions += f", and to {label.split.commit_hash[:8]} for {label.split.share:.4g} of the keys"
+            versions += f", and to {label.split.commit_hash[:8]} for {label.split.share:.4g} of the callers"
         path = f"{visit.base}/prompts/{prompt_id}/versions"
         return Redirect(path, f"{label.name} points to {versions}.")
 

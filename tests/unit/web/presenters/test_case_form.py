@@ -149,7 +149,7 @@ def test_of_a_thousand_tools_those_with_rules_are_shown_and_the_others_stay() ->
                 "step.0.0.match": ["any"],
                 "step.0.0.option": [""],
             },
-            "turn 1, step 1: Paths are compared",
+            "turn 1, step 1: Rules of paths",
         ),
         (
             {"tool.0.name": ["x"], "tool.0.path": ["/a", "/a"], "tool.0.match": ["any"] * 2, "tool.0.option": [""] * 2},

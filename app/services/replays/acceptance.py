@@ -26,7 +26,10 @@ READ_BYTES, SEARCHED_BYTES = 16 * 1024 * 1024, 48 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class AcceptableStep:
-    """A failed step with an outcome that the test case can expect from now on; `verdict` is its JSON."""
+    """A failed step with an outcome that the test case can expect from now on; `verdict` is its JSON.
+
+    It is `unanswered` if it is the answer of a turn in which a tool call got no result: it may be about that.
+    """
 
     replay_id: int
     test_case_id: int
@@ -34,6 +37,7 @@ class AcceptableStep:
     turn: int
     step: int
     verdict: dict[str, Any]
+    unanswered: bool = False
 
     @property
     def key(self) -> str:
@@ -104,8 +108,18 @@ class AcceptanceService:
             result = self.replays.get(project_id=project_id, replay_id=row.id).result or {}
         except (Invalid, NotFound):
             return iter(()), 0
+        unanswered = {turn for turn, played in enumerate(result.get("turns", ())) if has_unanswered_call(played)}
         steps = (
-            AcceptableStep(row.id, row.test_case_id, name, turn, step, verdict)
+            AcceptableStep(
+                row.id, row.test_case_id, name, turn, step, verdict, verdict["kind"] == "answer" and turn in unanswered
+            )
             for turn, step, verdict in acceptable_steps(case, result)
         )
         return steps, json_size(stored.document) + json_size(result)
+
+
+def has_unanswered_call(turn: dict[str, Any]) -> bool:
+    """Return True if the draft called a tool for which the test case has no result; `turn` is a `TurnResult`'s JSON."""
+    paired = (step["actual"] for step in turn["steps"] if step["kind"] == "tool_call" and step["actual"])
+    extra = (step for step in turn.get("extra", ()) if step["kind"] == "tool_call")
+    return any(call.get("answeredBy") == "none" for call in (*paired, *extra))

@@ -100,21 +100,22 @@ class AcceptBatch(PromptPage):
             return Redirect(back, "There is nothing to accept: look at each replay that failed.")
         asked = confirm(
             visit,
-            title=f"Update {plural(len(steps), 'expectation')}?",
-            text="The old expectations of these steps are lost. The replays keep their verdicts, and "
+            title="Update the expectations?",
+            text="The old expectations of the ticked steps are lost. The replays keep their verdicts, and "
             "later ones use the new expectations.",
-            button="Accept as expected",
+            button="Accept the ticked steps",
             back=back,
-            steps=" ".join(step.key for step in steps),
         )
         return replace(asked, template="replay_accept.html", values=asked.values | {"steps": steps})
 
     def post(self, visit: Visit, replay_id: int) -> Reply:
-        """Accept the listed outcomes. Steps that were accepted meanwhile stay unchanged."""
+        """Accept the ticked outcomes. Steps that were accepted meanwhile stay unchanged."""
+        if not visit.form.texts("step"):
+            return Redirect(f"{visit.base}/replays/{replay_id}/batch", "No step was ticked, so nothing is changed.")
         accepted = self.services.acceptance.accept(
             project_id=visit.project_id,
             replay_id=replay_id,
-            keys=frozenset(visit.form.text("steps").split()),
+            keys=frozenset(visit.form.texts("step")),
             actor=visit.actor,
         )
         message = f"{plural(accepted, 'step')} accepted. Run the test cases again to see them pass."

@@ -177,13 +177,16 @@ def test_what_failed_replays_did_is_accepted_in_one_go_and_once(world: World, ad
     assert f'href="{together}/accept"' in admin.page
 
     admin.open(f"{together}/accept")
-    assert "Update 2 expectations?" in admin.text
-    steps = re.search(r'name="steps" value="([^"]+)"', admin.page)[1]  # type: ignore[index]
+    assert "Update the expectations?" in admin.text
+    steps = re.findall(r'name="step" value="([^"]+)" checked', admin.page)
+    assert len(steps) == 2
     before = changes_of_cases(world)
-    assert admin.send(f"{together}/accept", steps=steps).headers["location"] == together
+    assert admin.send(f"{together}/accept").headers["location"] == together
+    assert changes_of_cases(world) == before
+    assert admin.send(f"{together}/accept", step=steps).headers["location"] == together
     assert sorted(changes_of_cases(world)[: -len(before) or None]) == [str(case) for case in sorted(wrong)]
 
-    admin.send(f"{together}/accept", steps=steps)
+    admin.send(f"{together}/accept", step=steps)
     assert len(changes_of_cases(world)) == len(before) + 2
     assert admin.open(f"{together}/accept").headers["location"] == together
     assert run_all(admin, prompt_id)
@@ -197,8 +200,23 @@ def test_only_what_was_listed_is_accepted(world: World, admin: Browser) -> None:
     before = changes_of_cases(world)
 
     admin.open(f"{together}/accept")
-    assert admin.send(f"{together}/accept", steps="0.0.0 x").headers["location"] == together
+    assert admin.send(f"{together}/accept", step=["0.0.0", "x"]).headers["location"] == together
     assert changes_of_cases(world) == before
+
+
+def test_only_ticked_steps_are_accepted(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    for n in range(2):
+        case_of(world, prompt_id, expected=f"Pong {n}")
+    together = run_all(admin, prompt_id)
+    before = changes_of_cases(world)
+
+    admin.open(f"{together}/accept")
+    assert re.findall(r"Pong \d", admin.text) == ["Pong 0", "Pong 1"]
+    steps = re.findall(r'name="step" value="([^"]+)"', admin.page)
+    admin.send(f"{together}/accept", step=steps[:1])
+
+    assert len(changes_of_cases(world)) == len(before) + 1
 
 
 def changes_of_cases(world: World) -> list[str]:

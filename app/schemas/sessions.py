@@ -18,8 +18,8 @@ from app.schemas.csv_lines import csv_lines
 from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.traces import TokenUsage
 from app.services.search import service as search
-from app.services.sessions import listing as session_list
 from app.services.sessions.filters import PERIODS, YESTERDAY, SessionFilter
+from app.services.sessions.listing import Count, ListedSession
 from app.sessions.facts import MAX_NAME
 from app.sessions.turn_texts import Kind
 from app.timestamps import of_unix_ns
@@ -152,14 +152,14 @@ class FoundSessionSchema(ListedSessionSchema):
 class SessionCount(AnswerSchema):
     """The number of counted sessions. There are more unless it is `complete`."""
 
-    count = fields_of(session_list.Count, "sessions", "complete")
+    count = fields_of(Count, "sessions", "complete")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    entries: Sequence[session_list.ListedSession]
+    entries: Sequence[ListedSession]
     next_cursor: str | None
-    count: session_list.Count | None
+    count: Count | None
     sorted: Sorted | None
 
 
@@ -172,12 +172,12 @@ class SessionsSchema(AnswerSchema):
     sorted = one(SortedEntries, required=False)
 
 
-def session_lines(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:
+def session_lines(found: Iterable[ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as JSON lines."""
     return (orjson.dumps(dump(ListedSessionSchema, one), option=orjson.OPT_APPEND_NEWLINE) for one in found)
 
 
-def session_csv(found: Iterable[session_list.ListedSession]) -> Iterator[bytes]:
+def session_csv(found: Iterable[ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as CSV."""
     return (line.encode() for line in csv_lines((dump(ListedSessionSchema, one) for one in found), CSV_COLUMNS))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -73,7 +72,6 @@ class LogFilter(RunFilter):
 Entry = RunEntry | SessionSummary
 Row = RunEntry | SessionRow
 """An entry without a summary yet."""
-AnyEntry = TypeVar("AnyEntry", Entry, Row)
 
 
 def duration_ms_of(entry: Entry) -> float | None:
@@ -91,8 +89,7 @@ RUN, SESSION = 0, 1
 ID_MAX = 2**63 - 2
 
 
-@dataclass(frozen=True, slots=True)
-class LogPosition:
+class LogPosition(NamedTuple):
     """The position of an entry in the log."""
 
     start_ns: int
@@ -173,26 +170,21 @@ class LogQuery:
             duration_ns=Range(least and least - 1, most and most + 1),
         )
 
-    def entries(self, connection: Connection, limit: int) -> list[Entry]:
-        """Return at most `limit` entries of each kind, in the log's order."""
-        entries: list[Entry] = [*self._runs(connection, limit)]
-        if self.filter.has_sessions:
-            entries += islice(self._sessions(connection, limit), limit)
-        return self._in_order(entries)
-
     def rows(self, connection: Connection, limit: int) -> list[Row]:
         """Return the next `limit` runs and sessions that meet the conditions in SQL, in the log's order."""
         rows: list[Row] = [*self._runs(connection, limit)]
         if self.filter.has_sessions:
-            rows += self._rows(connection, self.sessions, limit)
-        return self._in_order(rows)[:limit]
+            rows += session_log.list_sessions(
+                connection, self.sessions, limit=limit, search=self.filter.search, conditions=self._conditions
+            )
+        return sorted(rows, key=lambda row: LogPosition.of(row).order, reverse=self.oldest_first)[:limit]
 
-    def summaries(self, connection: Connection, rows: Sequence[SessionRow]) -> Iterator[SessionSummary]:
-        """Return the summaries of the sessions that meet the other conditions except `words`."""
-        return filter(self.filter.takes, summarise(connection, rows, self.prices))
-
-    def _in_order(self, entries: list[AnyEntry]) -> list[AnyEntry]:
-        return sorted(entries, key=lambda entry: LogPosition.of(entry).order, reverse=self.oldest_first)
+    def entries(self, connection: Connection, rows: Sequence[Row]) -> list[Entry]:
+        """Return rows as entries: runs, and summaries of the sessions that meet all conditions but `words`."""
+        summaries = summarise(connection, [row for row in rows if isinstance(row, SessionRow)], self.prices)
+        sessions = {session.row_id: session for session in summaries if self.filter.takes(session)}
+        entries = (row if isinstance(row, RunEntry) else sessions.get(row.id) for row in rows)
+        return [entry for entry in entries if entry]
 
     def _runs(self, connection: Connection, limit: int) -> list[RunEntry]:
         if not self.filter.has_runs:
@@ -206,21 +198,6 @@ class LogQuery:
             limit=limit,
             oldest_first=self.oldest_first,
         )
-
-    def _rows(self, connection: Connection, within: SessionRange, limit: int) -> list[SessionRow]:
-        return session_log.list_sessions(
-            connection, within, limit=limit, search=self.filter.search, conditions=self._conditions
-        )
-
-    def _sessions(self, connection: Connection, limit: int) -> Iterator[SessionSummary]:
-        """Return the matching sessions; at most `limit` summaries are read at once."""
-        within, at_once = self.sessions, min(limit, SUMMARIES) if self.filter.of_summaries else limit
-        while True:
-            rows = self._rows(connection, within, at_once)
-            yield from self.summaries(connection, rows)
-            if len(rows) < at_once:
-                return
-            within = replace(within, after=(rows[-1].start_ns, rows[-1].id))
 
     def count(self, connection: Connection) -> int:
         """Return the number of entries between the times of the filter, at most `COUNTED` of each kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -12,13 +12,12 @@ from app.models import run_log
 from app.models.run_log import EXCERPT, RunEntry
 from app.models.sessions import SessionRow
 from app.search.query import Query
-from app.services.prompt_log.query import Entry, LogPosition, LogQuery, Row
+from app.services.prompt_log.query import Entry, LogPosition, Row
 from app.services.search.service import FoundTurn, Hit, Places, SearchService, part_with
 from app.services.sessions.service import SessionSummary
 from app.sessions.turn_texts import TEXT_MAX
 
 EXACT_AT_ONCE, READ_AT_ONCE = 200, 20
-"""Entries that are searched together: if the index suffices, and if texts have to be read."""
 IsOver = Callable[[], bool]
 
 
@@ -49,32 +48,21 @@ class LogWords:
     query: Query
     turns: dict[str, FoundTurn]
 
-    def parts(
-        self, connection: Connection, query: LogQuery, is_over: IsOver
-    ) -> Iterator[tuple[list[Entry], LogPosition | None]]:
-        """Yield the matching entries among the next ones, and the position after these, None at the end.
+    @property
+    def at_once(self) -> int:
+        """The number of entries that are searched together: more if the index suffices than if texts are read."""
+        return EXACT_AT_ONCE if self.query.is_exact else READ_AT_ONCE
+
+    def matching(
+        self, connection: Connection, project_id: int, rows: Sequence[Row], is_over: IsOver
+    ) -> tuple[int, list[Row]]:
+        """Return how many of the first entries were searched, and which of them match.
 
         Once `is_over`, fewer entries are searched, but at least one.
         """
-        at_once = EXACT_AT_ONCE if self.query.is_exact else READ_AT_ONCE
-        while True:
-            rows = query.rows(connection, at_once)
-            known = self._known(connection, query.project_id, rows, is_over)
-            looked_at = next((index for index, row in enumerate(rows) if LogPosition.of(row) not in known), len(rows))
-            matching = [row for row in rows[:looked_at] if known[LogPosition.of(row)]]
-            last = None if len(rows) == looked_at < at_once else LogPosition.of(rows[looked_at - 1])
-            yield self._entries(connection, query, matching), last
-            if last is None:
-                return
-            query = replace(query, after=last)
-
-    @staticmethod
-    def _entries(connection: Connection, query: LogQuery, rows: Sequence[Row]) -> list[Entry]:
-        """Return rows as entries: runs, and the summaries of the sessions that meet the other conditions."""
-        summaries = query.summaries(connection, [row for row in rows if isinstance(row, SessionRow)])
-        sessions = {summary.row_id: summary for summary in summaries}
-        entries = (row if isinstance(row, RunEntry) else sessions.get(row.id) for row in rows)
-        return [entry for entry in entries if entry]
+        known = self._known(connection, project_id, rows, is_over)
+        searched = next((index for index, row in enumerate(rows) if LogPosition.of(row) not in known), len(rows))
+        return searched, [row for row in rows[:searched] if known[LogPosition.of(row)]]
 
     def _known(
         self, connection: Connection, project_id: int, rows: Sequence[Row], is_over: IsOver

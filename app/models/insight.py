@@ -70,24 +70,10 @@ def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tupl
 
 
 def list_figures(
-    connection: Connection, *, project_id: int, prompt_id: int, since: date, until: date, limit: int
+    connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, until: date, limit: int
 ) -> list[tuple[InsightKey, Figures]]:
-    """List the figures of a prompt's sessions that began on the days, both included, the latest first."""
-    statement = (
-        _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id, _C.day.between(since, until))
-        .order_by(_C.day.desc(), _C.version, _C.model)
-        .limit(limit)
-    )
-    return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]
-
-
-def list_recent(
-    connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, limit: int
-) -> list[tuple[InsightKey, Figures]]:
-    """List the figures of the sessions of prompts that began since a day, the latest day first."""
-    statement = (
-        _SELECT.where(_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day >= since)
-        .order_by(_C.day.desc(), _C.prompt_id)
-        .limit(limit)
-    )
+    """List the figures of the prompts' sessions that began on the days, both included, the latest day first."""
+    of_prompts = (_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day.between(since, until))
+    in_order = (_C.day.desc(), _C.prompt_id, _C.version, _C.model)
+    statement = _SELECT.where(*of_prompts).order_by(*in_order).limit(limit)
     return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]

@@ -173,7 +173,8 @@ def _add(group: Insight, part: Spent | RecentRun | RecentScore | ReplayCount) ->
 def _parts(connection: Connection, head: PromptHead, filters: InsightFilter) -> Iterator[tuple[_Place, Part]]:
     which: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
     days: dict[str, Any] = {"since": filters.since, "until": filters.until}
-    for key, sums in _bounded(insight.list_figures(connection, **which, **days, limit=INSIGHT_ROWS_MAX + 1)):
+    of_prompt: dict[str, Any] = {"project_id": head.project_id, "prompt_ids": [head.id]}
+    for key, sums in _bounded(insight.list_figures(connection, **of_prompt, **days, limit=INSIGHT_ROWS_MAX + 1)):
         yield _Place(key.version, key.model, key.day), sums
     for row in _spent(connection, head, filters):
         yield _Place(row["commit_hash"], row["name"] or "", row["day"]), _spent_of(row)

@@ -68,8 +68,8 @@ class OverviewService:
             for row in usage.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
-            rows = insight.list_recent(
-                connection, project_id=project_id, prompt_ids=prompt_ids, since=days[0], limit=SUMS_MAX
+            rows = insight.list_figures(
+                connection, project_id=project_id, prompt_ids=prompt_ids, since=days[0], until=today, limit=SUMS_MAX
             )
             replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
         traced: dict[int, list[Figures]] = defaultdict(list)
@@ -106,7 +106,7 @@ class OverviewService:
         since = today - timedelta(days=VERSION_DAYS)
         with self.database.read() as connection:
             rows = insight.list_figures(
-                connection, project_id=project_id, prompt_id=prompt_id, since=since, until=today, limit=SUMS_MAX
+                connection, project_id=project_id, prompt_ids=[prompt_id], since=since, until=today, limit=SUMS_MAX
             )
         by_version: dict[str, list[Figures]] = defaultdict(list)
         for key, figures in rows:

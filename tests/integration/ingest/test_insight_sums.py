@@ -62,7 +62,7 @@ def counter_with(world: World, work_time: WorkTime) -> InsightCounter:
 
 
 def kept(world: World, prompt_id: int) -> dict[tuple[str, str], Figures]:
-    which = {"project_id": world.project_id, "prompt_id": prompt_id, "since": DAY, "until": DAY}
+    which = {"project_id": world.project_id, "prompt_ids": [prompt_id], "since": DAY, "until": DAY}
     with world.container.database.read() as connection:
         found = insight.list_figures(connection, **which, limit=100)
     return {(key.version, key.model): figures for key, figures in found}

@@ -1,8 +1,8 @@
-"""The errors that Reprise raises on purpose; `app/http/errors.py` maps each to its HTTP status."""
+"""The errors that Reprise raises on purpose, with their codes and HTTP statuses."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -12,11 +12,27 @@ UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, Type
 
 
 class ServiceError(Exception):
-    """The base class of all errors that a caller may see; the text is the message."""
+    """The base class of all errors that a caller may see; the text is the message.
+
+    `code` names the error where it is stored, `status` is that of the HTTP answer. A subclass without a code has both
+    of its base.
+    """
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+
+    def __init_subclass__(cls, *, code: str = "", status: int = 0) -> None:
+        if code:
+            cls.code, cls.status = code, status
+            BY_CODE[code] = cls
 
 
-class Invalid(ServiceError):
-    """The request can't be understood, or exceeds a limit (400).
+BY_CODE: dict[str, type[ServiceError]] = {}
+"""The errors by their code."""
+
+
+class Invalid(ServiceError, code="invalid", status=400):
+    """The request can't be understood, or exceeds a limit.
 
     Each of its `problems` is a sentence after the path of a field: `placeholders.0.key: …`.
     """
@@ -26,16 +42,16 @@ class Invalid(ServiceError):
         self.problems = problems
 
 
-class Unauthorized(ServiceError):
-    """The key is missing, malformed, unknown, revoked or expired (401)."""
+class Unauthorized(ServiceError, code="unauthorized", status=401):
+    """The key is missing, malformed, unknown, revoked or expired."""
 
 
-class Forbidden(ServiceError):
-    """The key or the member may not do this (403)."""
+class Forbidden(ServiceError, code="forbidden", status=403):
+    """The key or the member may not do this."""
 
 
-class NotFound(ServiceError):
-    """The object does not exist, or belongs to another project; the answer is the same (404)."""
+class NotFound(ServiceError, code="not_found", status=404):
+    """The object does not exist, or belongs to another project; the answer is the same."""
 
 
 def require(value: T | None, message: str) -> T:
@@ -45,41 +61,41 @@ def require(value: T | None, message: str) -> T:
     return value
 
 
-class Conflict(ServiceError):
-    """The present state does not allow the request (409)."""
+class Conflict(ServiceError, code="conflict", status=409):
+    """The present state does not allow the request."""
 
 
-class StaleDraft(ServiceError):
-    """The draft changed since the caller read it (412)."""
+class StaleDraft(ServiceError, code="stale_draft", status=412):
+    """The draft changed since the caller read it."""
 
 
-class TooLarge(ServiceError):
-    """The body is too large, before or after decompression (413)."""
+class TooLarge(ServiceError, code="too_large", status=413):
+    """The body is too large, before or after decompression."""
 
 
-class UnsupportedMediaType(ServiceError):
-    """The content type or encoding is not accepted; the message lists the accepted ones (415)."""
+class UnsupportedMediaType(ServiceError, code="unsupported", status=415):
+    """The content type or encoding is not accepted; the message lists the accepted ones."""
 
 
-class RateLimited(ServiceError):
-    """The key, the user or the address has exhausted its requests per minute (429)."""
+class RateLimited(ServiceError, code="rate_limited", status=429):
+    """The key, the user or the address has exhausted its requests per minute."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 
 
-class ProviderError(ServiceError):
-    """The model's vendor failed after all retries; the text is the vendor's, without credentials (502)."""
+class ProviderError(ServiceError, code="provider", status=502):
+    """The model's vendor failed after all retries; the text is the vendor's, without credentials."""
 
 
-class ProviderTimeout(ProviderError):
-    """The model's vendor did not answer in time (504)."""
+class ProviderTimeout(ProviderError, code="provider_timeout", status=504):
+    """The model's vendor did not answer in time."""
 
 
-class WaitTimeout(ServiceError):
-    """A run lasts longer than a caller may wait; it continues, and its result will be in the log (504)."""
+class WaitTimeout(ServiceError, code="wait_timeout", status=504):
+    """A run lasts longer than a caller may wait; it continues, and its result will be in the log."""
 
 
-class Unavailable(ServiceError):
-    """The database, Redis or the workers are temporarily unavailable; the caller should retry (503)."""
+class Unavailable(ServiceError, code="unavailable", status=503):
+    """The database, Redis or the workers are temporarily unavailable; the caller should retry."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import falcon
 
 from app.api.operation import ApiCall, Command, Resource, operation
-from app.errors import Invalid, ServiceError, TooLarge, Unavailable, UnsupportedMediaType
+from app.errors import BY_CODE, UnsupportedMediaType
 from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
 from app.models.api_keys import ApiKey
@@ -23,14 +23,6 @@ from app.schemas.base import load
 from app.services.ingest.batch import BatchForm, Receipt, Signal
 from app.services.prompt_log.query import Entry
 from app.wiring.container import Container
-
-ERRORS: dict[str, type[ServiceError]] = {
-    "invalid": Invalid,
-    "too_large": TooLarge,
-    "unsupported": UnsupportedMediaType,
-    "unavailable": Unavailable,
-}
-
 
 PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/"
 
@@ -175,7 +167,7 @@ def _deliver(container: Container, key: ApiKey, call: ApiCall, form: BatchForm, 
 
 def _accepted(call: ApiCall, form: BatchForm, receipt: Receipt) -> Receipt:
     """Return the receipt of a batch that was stored, at least in part. Raises the error of a refused batch."""
-    if error := ERRORS.get(receipt.outcome):
+    if error := BY_CODE.get(receipt.outcome):
         call.req.context.spans_listed = form.signal == "traces" and receipt.rejected > 0
         raise error(receipt.message)
     return receipt

@@ -1,4 +1,4 @@
-"""Maps errors to HTTP: status, headers and the body `{"error": message}`."""
+"""Answers errors over HTTP: status, headers and the body `{"error": message}`."""
 
 from __future__ import annotations
 
@@ -26,22 +26,6 @@ from app.otlp.answers import (
 
 log = structlog.get_logger(__name__)
 
-STATUS: dict[type[errors.ServiceError], str] = {
-    errors.Invalid: falcon.HTTP_400,
-    errors.Unauthorized: falcon.HTTP_401,
-    errors.Forbidden: falcon.HTTP_403,
-    errors.NotFound: falcon.HTTP_404,
-    errors.Conflict: falcon.HTTP_409,
-    errors.StaleDraft: falcon.HTTP_412,
-    errors.TooLarge: falcon.HTTP_413,
-    errors.UnsupportedMediaType: falcon.HTTP_415,
-    errors.RateLimited: falcon.HTTP_429,
-    errors.ProviderError: falcon.HTTP_502,
-    errors.ProviderTimeout: falcon.HTTP_504,
-    errors.WaitTimeout: falcon.HTTP_504,
-    errors.Unavailable: falcon.HTTP_503,
-}
-
 _ADDRESSES = (
     "OTLP over HTTP is accepted at /api/public/prompts/{id}/otel/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to "
     "this address without /v1/traces, and OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf."
@@ -59,7 +43,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
 
 
 def status_of(error: errors.ServiceError) -> str:
-    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    return str(falcon.code_to_http_status(error.status))
 
 
 def bug_message(error: Exception, path: str) -> str:

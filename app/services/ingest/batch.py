@@ -44,14 +44,14 @@ class BatchLost(Unavailable):
     """The process that was to store a batch has ended or does not answer."""
 
 
-Outcome = Literal["stored", "invalid", "too_large", "unsupported", "unavailable"]
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of storing a batch; `message` describes what is wrong with the batch or with some of its spans."""
+    """The result of storing a batch; `message` describes what is wrong with the batch or with some of its spans.
 
-    outcome: Outcome
+    `outcome` is "stored", or the code of the error of a batch of which nothing is stored.
+    """
+
+    outcome: str
     stored: int = 0
     duplicates: int = 0
     rejected: int = 0

@@ -36,7 +36,7 @@ from app.otlp.span import (
     with_prompts_of_names,
 )
 from app.redis_store.batches import Mailbox
-from app.services.ingest.batch import BatchForm, BatchLost, Outcome, Receipt
+from app.services.ingest.batch import BatchForm, BatchLost, Receipt
 from app.services.ingest.evaluations import scores_in
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.log_records import LogRecordService
@@ -142,7 +142,7 @@ class IngestService:
                 decoded = decode_batch(plain, form)
                 kept, rejected, message = len(decoded.spans), len(decoded.rejected), explain(decoded.rejected)
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
-            return Receipt(_outcome(error), message=str(error))
+            return Receipt(error.code, message=str(error))
         if kept:
             return None
         return Receipt("invalid" if rejected else "stored", rejected=rejected, message=message)
@@ -167,7 +167,7 @@ class IngestService:
                 return self.log_records.store(project_id, plain, form), b""
             decoded = decode_batch(plain, form)
         except (Invalid, TooLarge, UnsupportedMediaType) as error:
-            return Receipt(_outcome(error), message=str(error)), b""
+            return Receipt(error.code, message=str(error)), b""
         self.metrics.count(SPANS, "received", by=len(decoded.spans) + len(decoded.rejected))
         try:
             kept, foreign = self._of_project(project_id, decoded.spans)
@@ -282,9 +282,3 @@ def decode_batch(body: Body, form: BatchForm) -> Decoded:
 
 def _keys(note: bytes) -> set[SpanKey]:
     return {(note[start : start + 16], note[start + 16 : start + 24]) for start in range(0, len(note), 24)}
-
-
-def _outcome(error: ServiceError) -> Outcome:
-    if isinstance(error, TooLarge):
-        return "too_large"
-    return "unsupported" if isinstance(error, UnsupportedMediaType) else "invalid"

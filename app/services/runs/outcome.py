@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from app.chat import TOKEN_COUNTS, Answer, Tokens
-from app.errors import Invalid, NotFound, ProviderError, ProviderTimeout, ServiceError, Unavailable
+from app.errors import BY_CODE, ServiceError, Unavailable
 from app.json_schema.check import CHECK_STEPS_MAX, breach_of, schema_breach
 from app.json_schema.references import Unresolvable
 from app.models.language_models import LanguageModel
@@ -133,15 +133,10 @@ def _breach(value: Any, schema: dict[str, Any] | None) -> str | None:
         return f"json_schema can't be resolved: {problem}"
 
 
-KINDS: dict[str, type[ServiceError]] = {
-    "provider_timeout": ProviderTimeout,
-    "provider": ProviderError,
-    "invalid": Invalid,
-    "not_found": NotFound,
-    "unavailable": Unavailable,
-    "interrupted": Unavailable,
-    "not_started": Unavailable,
-}
+CODES = frozenset({"provider", "provider_timeout", "invalid", "not_found", "unavailable"})
+"""The codes of the errors that end a run."""
+NOT_RUN = frozenset({"interrupted", "not_started"})
+"""The kinds of failed runs that no error has ended."""
 # The model was certainly not called, so the Idempotency-Key may be used again.
 NOT_CALLED = frozenset({"unavailable", "not_started"})
 INTERNAL = "internal"
@@ -160,15 +155,14 @@ def failed(kind: str, message: str) -> RunEnd:
 
 
 def failed_by(error: ServiceError) -> RunEnd:
-    kind = next((kind for kind, known in KINDS.items() if isinstance(error, known)), INTERNAL)
-    return failed(kind, str(error))
+    return failed(error.code if error.code in CODES else INTERNAL, str(error))
 
 
 def raise_failure(row: RunRow) -> None:
     """Raise the error of a failed run; does nothing for any other run."""
     if row.status != "failed":
         return
-    known = KINDS.get(row.error_kind or "")
+    known = Unavailable if row.error_kind in NOT_RUN else BY_CODE.get(row.error_kind or "")
     if known is None:
         raise RuntimeError(f"run {row.id} failed by a bug: {row.error}")
     raise known(row.error or "The run failed.")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from app.errors import Invalid
+from app.pagination import Sorted
 from app.services.search import scanning
 from app.services.search.scanning import SEARCH_S, Position, Scan
 
@@ -86,9 +87,8 @@ def test_only_the_newest_entries_are_sorted(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(scanning, "SORTED_MAX", 3)
     few, all_of_them = numbers(by_value=True).page(None), numbers(by_value=True, below=3).page(None)
 
-    assert few.sorted is not None and all_of_them.sorted is not None
-    assert (few.entries, few.sorted.complete, few.next_cursor) == ([8, 7, 6], False, None)
-    assert (all_of_them.sorted.entries, all_of_them.sorted.complete) == (3, True)
+    assert (few.entries, few.sorted, few.next_cursor) == ([8, 7, 6], Sorted(3, complete=False), None)
+    assert all_of_them.sorted == Sorted(3, complete=True)
 
 
 def test_an_empty_list_has_one_empty_page() -> None:

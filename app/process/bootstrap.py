@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -41,8 +40,9 @@ from app.services.ingest.storer import Storer
 from app.services.runs.following import AnswerFollower
 from app.timestamps import Now, utc_now
 from app.wiring import services as wiring
+from app.wiring.backends import Backends
 from app.wiring.container import Container
-from app.wiring.services import Backends, Services
+from app.wiring.services import Services
 from config import logging
 from config.settings import Settings
 
@@ -130,51 +130,55 @@ def bootstrap(
         ingest=services.ingest,
         webhook_deliverer=services.webhook_deliverer,
     )
+    return _container(backends, services, declared)
+
+
+def _container(backends: Backends, services: Services, declared: Actors) -> Container:
+    settings, broker, owners = backends.settings, backends.broker, services.owners
     limiter = partial(RateLimiter, backends.redis, uncounted=backends.metrics)
+    replays = ReplayDelivery(broker=broker, owners=owners, actor=declared.replay, sweeper=services.replay_sweeper)
+    audits = AuditDelivery(
+        broker=broker, owners=owners, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper
+    )
     return Container(
         **{field.name: getattr(backends, field.name) for field in fields(backends)},
         limiter=limiter(settings.rate_limit, of_ingest=settings.ingest_rate_limit),
         page_limiter=limiter(settings.page_rate_limit),
         services=services,
         actors=declared,
-        **_deliveries(backends, services, declared),
-        run_follower=AnswerFollower(
-            client=backends.redis.waiting,
-            masking=services.runs.masking,
-            read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
-            wait_s=settings.run_wait_s,
+        audit_delivery=audits,
+        batch_delivery=_batch_delivery(backends, services, declared),
+        check_delivery=CheckDelivery(broker=broker, actor=declared.check_turns, runner=services.online_check_runner),
+        run_delivery=RunDelivery(
+            broker=broker, owners=owners, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
         ),
+        replay_delivery=replays,
+        experiment_delivery=ExperimentDelivery(replays=replays, audits=audits, advancer=services.experiment_advancer),
+        webhook_delivery=WebhookSending(
+            broker=broker, owners=owners, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
+        ),
+        run_follower=_run_follower(backends, services),
     )
 
 
-def _deliveries(backends: Backends, services: Services, declared: Actors) -> dict[str, Any]:
-    """Return the fields of the container that send messages to workers."""
-    settings = backends.settings
-    sent: dict[str, Any] = {"broker": backends.broker, "owners": services.owners}
-    replays = ReplayDelivery(**sent, actor=declared.replay, sweeper=services.replay_sweeper)
-    audits = AuditDelivery(**sent, actor=declared.audit_judge, sweeper=services.judge_audit_sweeper)
-    return {
-        "audit_delivery": audits,
-        "batch_delivery": BatchDelivery(
-            workers=_batch_workers(backends, declared),
-            owners=services.owners,
-            actor=declared.store_spans,
-            mailbox=backends.mailbox,
-            rules=services.masking,
-            wait_s=settings.ingest_wait_s,
-        ),
-        "check_delivery": CheckDelivery(
-            broker=backends.broker, actor=declared.check_turns, runner=services.online_check_runner
-        ),
-        "run_delivery": RunDelivery(**sent, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s),
-        "replay_delivery": replays,
-        "experiment_delivery": ExperimentDelivery(
-            replays=replays, audits=audits, advancer=services.experiment_advancer
-        ),
-        "webhook_delivery": WebhookSending(
-            **sent, actor=declared.deliver_webhook, deliverer=services.webhook_deliverer
-        ),
-    }
+def _run_follower(backends: Backends, services: Services) -> AnswerFollower:
+    return AnswerFollower(
+        client=backends.redis.waiting,
+        masking=services.runs.masking,
+        read_run=lambda project_id, run_id: services.runs.get(project_id=project_id, run_id=run_id),
+        wait_s=backends.settings.run_wait_s,
+    )
+
+
+def _batch_delivery(backends: Backends, services: Services, declared: Actors) -> BatchDelivery:
+    return BatchDelivery(
+        workers=_batch_workers(backends, declared),
+        owners=services.owners,
+        actor=declared.store_spans,
+        mailbox=backends.mailbox,
+        rules=services.masking,
+        wait_s=backends.settings.ingest_wait_s,
+    )
 
 
 def _batch_workers(backends: Backends, declared: Actors) -> BatchWorkers:

@@ -14,7 +14,8 @@ from app.actors.spans import BatchDelivery
 from app.actors.webhooks import WebhookSending
 from app.redis_store.rate import RateLimiter
 from app.services.runs.following import AnswerFollower
-from app.wiring.services import Backends, Services
+from app.wiring.backends import Backends
+from app.wiring.services import Services
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,36 +1,23 @@
-"""Builds the services once, from their shared backends.
-
-The types in a constructor identify a service's dependencies, so only values that have no type of that kind are passed
-here.
-"""
+"""Builds the services once, from their shared backends."""
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, get_type_hints
+from typing import get_type_hints
 
 import redis
 
 from app.concurrency.quotas import Quota, Turns
-from app.database.transactions import Database
 from app.encryption import ContentCipher
-from app.metrics import Metrics
 from app.metrics.registry import SHARE_REFUSED
 from app.models.compression import as_they_are, compress_all
 from app.models.span_bodies import as_sent, by_turn
 from app.network.openid import OpenIdProvider
 from app.network.proxies import parse_networks
-from app.prices.book import PriceList
-from app.providers.catalogue import Catalogue
-from app.providers.router import Providers
 from app.providers.types import ProviderPort
-from app.redis_store.batches import Mailbox
-from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED, WakingBroker
-from app.redis_store.clients import RedisClients
+from app.redis_store.broker import QUEUES, QUEUES_EMBEDDED
 from app.redis_store.epochs import Epochs
-from app.redis_store.metric_store import MetricStore
 from app.redis_store.rate import TryLimiter
 from app.schemas.base import load
 from app.schemas.language_models import ModelConfigSchema
@@ -56,7 +43,6 @@ from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RefusalService
 from app.services.ingest.service import IngestService
 from app.services.ingest.settling import WORK_S, TurnSettler
-from app.services.ingest.storer import Storer
 from app.services.insight import sums as insight_sums
 from app.services.insight.service import InsightService
 from app.services.insight.sums import InsightCounter
@@ -99,39 +85,17 @@ from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.webhooks.rejections import RejectionNotifier
 from app.services.webhooks.service import WebhookService
-from app.timestamps import Now
 from app.webhooks.sender import WebhookSender
+from app.wiring.backends import Backends
+from app.wiring.parts import ServiceParts
 from app.work.heartbeat import Heartbeat
 from app.work.work_time import WorkTime
 from config.settings import Settings
-
-T = TypeVar("T")
 
 # Wrong passwords per minute: enough for people, too few for guessing.
 TRIES_OF_ACCOUNT_AND_ORIGIN = 10
 TRIES_OF_ORIGIN = 200
 TRIES_OF_ACCOUNT = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backends:
-    """The dependencies of the services; tests replace some of them by fakes.
-
-    `storer` stores batches of spans in other processes, if there are any.
-    """
-
-    settings: Settings
-    now: Now
-    database: Database
-    redis: RedisClients
-    broker: WakingBroker
-    mailbox: Mailbox
-    metrics: Metrics
-    metric_store: MetricStore
-    catalogue: Catalogue
-    price_list: PriceList
-    providers: Providers
-    storer: Storer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,28 +168,6 @@ class Services:
     webhooks: WebhookService
 
 
-class ServiceParts:
-    """The objects that constructors may ask for, one of each type; missing ones are created when needed."""
-
-    def __init__(self, made: dict[object, object]) -> None:
-        self._made = made
-
-    def make(self, kind: type[T], **values: object) -> T:
-        """Create the only object of its type: with `values`, and a part for each other parameter without a default."""
-        hints = get_type_hints(kind if is_dataclass(kind) else kind.__init__)
-        for name, parameter in inspect.signature(kind).parameters.items():
-            if parameter.default is parameter.empty and name not in values:
-                values[name] = self._of(hints[name])
-        made = self._made[kind] = kind(**values)
-        return made
-
-    def _of(self, kind: Any) -> object:
-        """Return the part of a type; raises `KeyError` for a missing type from outside the app, such as a number."""
-        if kind not in self._made and kind.__module__.startswith("app."):
-            self.make(kind)
-        return self._made[kind]
-
-
 def build(backends: Backends) -> Services:
     """Build every service, so that no request has to create one."""
     made: dict[object, object] = {kind: getattr(backends, name) for name, kind in get_type_hints(Backends).items()}
@@ -242,19 +184,20 @@ def build(backends: Backends) -> Services:
 
 
 def _add_accounts(parts: ServiceParts, backends: Backends) -> None:
-    client, secret_key = backends.redis.quick, backends.settings.secret_key
-    parts.make(
-        TryLimits,
-        account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
-        origin=TryLimiter(client, TRIES_OF_ORIGIN),
-        account=TryLimiter(client, TRIES_OF_ACCOUNT),
+    client, settings = backends.redis.quick, backends.settings
+    parts.add(
+        TryLimits(
+            account_and_origin=TryLimiter(client, TRIES_OF_ACCOUNT_AND_ORIGIN),
+            origin=TryLimiter(client, TRIES_OF_ORIGIN),
+            account=TryLimiter(client, TRIES_OF_ACCOUNT),
+        )
     )
-    parts.make(KnownOrigins, secret_key=secret_key)
-    parts.make(OpenIdSettings, **_openid(backends.settings))
-    parts.make(CredentialService, secret_key=secret_key, from_settings=backends.settings.vendor_credentials)
+    parts.make(partial(KnownOrigins, secret_key=settings.secret_key))
+    parts.add(_openid(settings))
+    parts.make(partial(CredentialService, secret_key=settings.secret_key, from_settings=settings.vendor_credentials))
 
 
-def _openid(settings: Settings) -> dict[str, Any]:
+def _openid(settings: Settings) -> OpenIdSettings:
     provider = OpenIdProvider(
         issuer=settings.openid_issuer,
         client_id=settings.openid_client_id,
@@ -263,66 +206,72 @@ def _openid(settings: Settings) -> dict[str, Any]:
         scopes=settings.openid_scopes,
         groups_claim=settings.openid_groups,
     )
-    return {
-        "provider": provider if settings.openid_issuer else None,
-        "name": settings.openid_name,
-        "roles": roles_of(settings.openid_roles),
-        "trust_email": settings.openid_trust_email == "on",
-    }
+    return OpenIdSettings(
+        provider=provider if settings.openid_issuer else None,
+        name=settings.openid_name,
+        roles=roles_of(settings.openid_roles),
+        trust_email=settings.openid_trust_email == "on",
+    )
 
 
 def _add_data(parts: ServiceParts, backends: Backends) -> None:
     settings = backends.settings
-    parts.make(ContentCipher, secret_key=settings.secret_key)
-    parts.make(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded)
+    parts.add(ContentCipher(settings.secret_key))
+    parts.make(partial(DataPolicyService, can_encrypt=bool(settings.secret_key) or settings.embedded))
     compressed = settings.compression == "on"
     searchable = settings.search == "on"
     busy = backends.mailbox.is_busy
-    parts.make(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy))
-    parts.make(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy))
-    parts.make(TurnSettler, work_time=WorkTime(WORK_S, busy))
-    parts.make(AdoptionService, checked_config=partial(load, ModelConfigSchema()))
-    parts.make(OpeningService, searchable=searchable)
+    parts.make(partial(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy)))
+    parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
+    parts.make(partial(TurnSettler, work_time=WorkTime(WORK_S, busy)))
+    parts.make(partial(AdoptionService, checked_config=partial(load, ModelConfigSchema())))
+    parts.make(partial(OpeningService, searchable=searchable))
     parts.make(
-        LogRecordService,
-        record_bytes=settings.span_bytes,
-        to_stored=compress_all if compressed else as_they_are,
+        partial(
+            LogRecordService,
+            record_bytes=settings.span_bytes,
+            to_stored=compress_all if compressed else as_they_are,
+        )
     )
     parts.make(
-        IngestService,
-        batch_bytes=settings.trace_bytes,
-        span_bytes=settings.span_bytes,
-        to_stored=by_turn if compressed else as_sent,
-        searchable=searchable,
-        elsewhere=backends.storer,
+        partial(
+            IngestService,
+            batch_bytes=settings.trace_bytes,
+            span_bytes=settings.span_bytes,
+            to_stored=by_turn if compressed else as_sent,
+            searchable=searchable,
+            elsewhere=backends.storer,
+        )
     )
 
 
 def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     settings = backends.settings
-    parts.make(
-        Turns,
-        quota=Quota.of(ACCEPTED_AT_ONCE, settings.organization_share),
-        on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
-    )
-    parts.make(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S)
-    parts.make(RunCaller, timeout_s=settings.run_call_s)
-    for player in (ReplayPlayer, OnlineCheckRunner, JudgeAuditRunner):
-        parts.make(
-            player,
-            database=backends.database.background,
-            call_timeout_s=settings.run_call_s,
-            stopping=lambda: backends.broker.stopping,
+    parts.add(
+        Turns(
+            Quota.of(ACCEPTED_AT_ONCE, settings.organization_share),
+            on_refused=lambda: backends.metrics.count(SHARE_REFUSED, "run_turns"),
         )
+    )
+    parts.make(partial(Heartbeat, table=RUN_WORK, every_s=HEARTBEAT_S))
+    parts.make(partial(RunCaller, timeout_s=settings.run_call_s))
+    background, call_timeout_s = backends.database.background, settings.run_call_s
+
+    def stopping() -> bool:
+        return backends.broker.stopping
+
+    parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
+    parts.make(partial(OnlineCheckRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
+    parts.make(partial(JudgeAuditRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
 
 
 def _add_webhooks(parts: ServiceParts, settings: Settings) -> None:
-    parts.make(WebhookSender, networks=parse_networks(settings.webhook_networks))
-    parts.make(WebhookService, secret_key=settings.secret_key)
-    parts.make(WebhookDeliverer, base_url=settings.public_url.rstrip("/"))
+    parts.add(WebhookSender(networks=parse_networks(settings.webhook_networks)))
+    parts.make(partial(WebhookService, secret_key=settings.secret_key))
+    parts.make(partial(WebhookDeliverer, base_url=settings.public_url.rstrip("/")))
 
 
 def _add_operations(parts: ServiceParts, backends: Backends) -> None:
     queues = QUEUES_EMBEDDED if backends.settings.embedded else QUEUES
-    parts.make(Readiness, queues=queues, storer=backends.storer)
-    parts.make(MetricsService, queues=queues)
+    parts.make(partial(Readiness, queues=queues, storer=backends.storer))
+    parts.make(partial(MetricsService, queues=queues))

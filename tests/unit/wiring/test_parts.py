@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
-from app.wiring.services import ServiceParts
+from app.wiring.parts import ServiceParts
 
 
 @dataclass
@@ -37,7 +38,7 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_all_that_ask_for_a_type_get_the_same_object() -> None:
     parts = ServiceParts({})
-    engine = parts.make(Engine, power=3)
+    engine = parts.make(partial(Engine, power=3))
     garage = parts.make(Garage)
     assert garage.engine is engine is garage.car.engine
 
@@ -45,3 +46,9 @@ def test_all_that_ask_for_a_type_get_the_same_object() -> None:
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(KeyError):
         ServiceParts({}).make(Garage)
+
+
+def test_a_part_that_was_added_is_not_made() -> None:
+    parts, engine = ServiceParts({}), Engine(power=3)
+    parts.add(engine)
+    assert parts.make(Garage).car.engine is engine

@@ -12,6 +12,7 @@ from app.web.errors import PageAnswers
 from app.web.page import Page, Site
 from app.web.views import (
     calibrations,
+    case_form,
     cases,
     design,
     experiments,
@@ -85,8 +86,8 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROMPT}/exports/{{kind}}", logs.ExportPage),
     (f"{PROMPT}/test-cases", cases.TestCasesPage),
     (f"{PROMPT}/test-cases/new", cases.WriteTestCase),
-    (f"{SESSION}/test-case", cases.SessionTestCase),
-    (TEST_CASE, cases.TestCaseView),
+    (f"{SESSION}/test-case", case_form.SessionTestCase),
+    (TEST_CASE, case_form.TestCaseView),
     (f"{TEST_CASE}/replay", new_replay.ReplayTestCase),
     (f"{TEST_CASE}/copy", cases.CopyTestCase),
     (f"{TEST_CASE}/delete", cases.DeleteTestCase),

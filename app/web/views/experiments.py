@@ -16,6 +16,7 @@ from app.web import labels
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, show
 from app.web.presenters import experiment as presenter
+from app.web.presenters import experiment_form as form
 from app.web.presenters.experiment_failures import RESULT_BYTES, failures_of, replays_to_read
 from app.web.presenters.prompt_editor import model_choices
 from app.web.visit import Visit
@@ -59,10 +60,10 @@ class NewExperimentPage(PromptPage):
     refusals = (Invalid,)
 
     def get(self, visit: Visit, prompt_id: int) -> Reply:
-        fields = presenter.fields_of(visit.form) if visit.problem else presenter.fields_asked(visit.query)
+        fields = form.fields_of(visit.form) if visit.problem else form.fields_asked(visit.query)
         return self._form(visit, prompt_id, fields)
 
-    def _form(self, visit: Visit, prompt_id: int, fields: presenter.ExperimentFields) -> Reply:
+    def _form(self, visit: Visit, prompt_id: int, fields: form.ExperimentFields) -> Reply:
         head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
@@ -70,8 +71,8 @@ class NewExperimentPage(PromptPage):
             project_id=visit.project_id, prompt_id=prompt_id, limit=CASES_MAX, cursor=None
         )
         models = self.services.models.list(organization_id=visit.organization_id)
-        choices = [(presenter.DRAFT, "The draft"), *presenter.version_choices(versions, fields.candidate)]
-        baselines = [(presenter.LATEST, "The newest version")] if versions else []
+        choices = [(form.DRAFT, "The draft"), *form.version_choices(versions, fields.candidate)]
+        baselines = [(form.LATEST, "The newest version")] if versions else []
         return show(
             "experiment_new.html",
             head=head,
@@ -81,33 +82,31 @@ class NewExperimentPage(PromptPage):
             forecasts=self._forecasts(visit, prompt_id, fields) if cases.entries else [],
             baselines=[
                 *baselines,
-                (presenter.NONE, "Nothing: each replay has to pass"),
-                *presenter.version_choices(versions, fields.baseline),
+                (form.NONE, "Nothing: each replay has to pass"),
+                *form.version_choices(versions, fields.baseline),
             ],
-            detects=presenter.detect_choices(fields.detect),
-            judges=presenter.JUDGES,
+            detects=form.detect_choices(fields.detect),
+            judges=form.JUDGES,
             cases=cases.entries,
             more_cases=cases.next_cursor is not None,
             models=model_choices(models, self.services.credentials.lacking(visit.organization_id, models)),
         )
 
-    def _forecasts(
-        self, visit: Visit, prompt_id: int, fields: presenter.ExperimentFields
-    ) -> list[tuple[Forecast, str]]:
+    def _forecasts(self, visit: Visit, prompt_id: int, fields: form.ExperimentFields) -> list[tuple[Forecast, str]]:
         """Return the forecasts of the offered numbers; none for a request that would be refused."""
         try:
             command = load(schemas.StartExperimentSchema(), fields.body())
-            detects = [float(share) for share, _ in presenter.detect_choices(fields.detect)]
+            detects = [float(share) for share, _ in form.detect_choices(fields.detect)]
             forecasts = self.services.experiments.forecasts(
                 project_id=visit.project_id, prompt_id=prompt_id, new=command, detects=detects
             )
         except (Invalid, NotFound):
             return []
-        return [(forecast, presenter.detected(forecast.detect)) for forecast in forecasts]
+        return [(forecast, form.detected(forecast.detect)) for forecast in forecasts]
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
         """Start the experiment, or only show its forecast."""
-        fields = presenter.fields_of(visit.form)
+        fields = form.fields_of(visit.form)
         command = load(schemas.StartExperimentSchema(), fields.body())
         if visit.form.flag("forecast"):
             return self._form(visit, prompt_id, fields)

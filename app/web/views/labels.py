@@ -12,7 +12,7 @@ from app.schemas.base import load
 from app.schemas.labels import LabelMoveSchema, LabelPath
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.experiment import version_choices
+from app.web.presenters.experiment_form import version_choices
 from app.web.visit import Visit
 
 GUARDS = [("", "Unchanged"), ("on", "On: moves only to a version that passed an experiment")]

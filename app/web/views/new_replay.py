@@ -15,7 +15,7 @@ from app.web import labels
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, show
 from app.web.presenters.case_faults import FaultFields, faults_body, single_faults_sent
-from app.web.presenters.experiment import JUDGES
+from app.web.presenters.experiment_form import JUDGES
 from app.web.visit import Visit
 
 ROWS = 3

@@ -18,7 +18,7 @@ from app.services.sessions import service as logs
 from app.sessions.spans import StoredSpan
 from app.sessions.types import Turn
 from app.web.forms import csrf_token
-from app.web.views import cases as view
+from app.web.views import case_form as view
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, finished, prompt, record, replayed
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.operations import work_of

@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from config import servers
+from config.checks import check_mysql_driver, check_openid, check_servers
 from config.environment import (
     SettingsError,
     group_roles,
@@ -267,26 +266,10 @@ class Settings:
             if value_of(environ, key) or value_of(environ, url)
         }
         loaded = cls(**values, vendor_credentials=credentials)
-        if bool(loaded.database_url) != bool(loaded.redis_url):
-            missing = "REDIS_URL" if loaded.database_url else "DATABASE_URL"
-            raise SettingsError(f"{missing}: DATABASE_URL and REDIS_URL go together; set both, or neither")
-        loaded._check_openid()
-        if loaded.database_url.startswith("mysql"):
-            _load_mysql_driver()
+        check_servers(loaded)
+        check_openid(loaded)
+        check_mysql_driver(loaded)
         return loaded
-
-    def _check_openid(self) -> None:
-        """Raise `SettingsError` if people could not sign in at the OpenID provider."""
-        if not self.openid_issuer:
-            return
-        if urlsplit(self.openid_issuer).scheme not in ("http", "https"):
-            raise SettingsError("REPRISE_OPENID_ISSUER: must begin with https:// or http://")
-        if not self.openid_client_id:
-            raise SettingsError("REPRISE_OPENID_CLIENT_ID: set it together with REPRISE_OPENID_ISSUER")
-        if not self.public_url:
-            raise SettingsError("REPRISE_PUBLIC_URL: the OpenID provider sends people back to it; set it, too")
-        if find_spec("joserfc") is None:
-            raise SettingsError("REPRISE_OPENID_ISSUER: needs a library: pip install -r requirements/openid.txt")
 
     @classmethod
     def load_or_exit(cls) -> Settings:
@@ -298,10 +281,9 @@ class Settings:
 
     def shown(self) -> dict[str, str]:
         """Return every setting by its variable, secrets masked."""
-        return {
-            f.metadata["env"]: _masked(getattr(self, f.name)) if f.metadata["secret"] else str(getattr(self, f.name))
-            for f in declared()
-        }
+        values = {f: getattr(self, f.name) for f in declared()}
+        masked = {f: "(set)" if value else "" for f, value in values.items() if f.metadata["secret"]}
+        return {f.metadata["env"]: masked.get(f, str(value)) for f, value in values.items()}
 
     def changed(self) -> dict[str, str]:
         """Return those of `shown` that differ from their defaults."""
@@ -312,18 +294,3 @@ class Settings:
 def declared() -> list[Field[Any]]:
     """The fields that are read from the environment, in the order of the documentation."""
     return [f for f in fields(Settings) if "env" in f.metadata]
-
-
-def _load_mysql_driver() -> None:
-    """Find out now, not at the first query: it is an extra, and it needs a library of the system."""
-    try:
-        import MySQLdb  # noqa: F401
-    except ImportError as error:
-        raise SettingsError(
-            f"DATABASE_URL: the MySQL driver can't be loaded ({error}): pip install -r requirements/mysql.txt"
-            " (needs a C compiler, pkg-config, libmariadb-dev, python3-dev)"
-        ) from error
-
-
-def _masked(value: str) -> str:
-    return "(set)" if value else ""

@@ -24,7 +24,7 @@ def test_a_provider_is_whole_or_not_there() -> None:
 
 
 def test_a_provider_needs_the_library_that_checks_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("config.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("config.checks.find_spec", lambda name: None)
 
     with pytest.raises(SettingsError, match=r"pip install -r requirements/openid\.txt"):
         Settings.load(OPENID)

@@ -12,7 +12,8 @@ from app.schemas.cases import TestCaseSchema
 from app.services.replays.acceptance import AcceptableStep
 from app.services.replays.cases import CaseView
 from app.services.replays.history import DraftHistory
-from app.services.replays.service import JudgeAgreement, ReplayView
+from app.services.replays.service import JudgeAgreement
+from app.services.replays.views import ReplayView
 
 
 class TestCaseReplays(Resource, POST="run"):

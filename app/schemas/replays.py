@@ -38,7 +38,7 @@ from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
 from app.services.replays.candidates import DRAFT
 from app.services.replays.frozen import AT_ONCE
-from app.services.replays.service import ReplayView
+from app.services.replays.views import ReplayView
 
 NO_COUNTS = dict.fromkeys(get_args(StepResult), 0)
 COMPLETE: dict[str, Any] = {"complete": True, "missing": []}

@@ -31,9 +31,10 @@ from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.services.replays.candidates import DRAFT, Candidate, CandidateContent, CandidateReader
 from app.services.replays.claims import REPLAY_WORK
-from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content, shown_name
+from app.services.replays.frozen import FrozenCase, FrozenFaults, freeze_cases, freeze_content
 from app.services.replays.judge_choice import JudgeChoice, choose_judge
 from app.services.replays.known import put_known, scope_of
+from app.services.replays.views import ReplayView, views_of
 from app.timestamps import Now
 from app.work.cancelling import cancelled
 
@@ -42,21 +43,6 @@ AT_ONCE = 6
 """Results that one statement reads."""
 Ids = list[int]
 Rows = list[ReplayRow]
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayView:
-    """A replay with its known turns, and the version with the same content as its draft, if any."""
-
-    row: ReplayRow
-    test_case_name: str | None
-    commit_hash: str | None
-    result: dict[str, Any] | None = None
-
-    @property
-    def shown_name(self) -> str | None:
-        """The name of the test case and of its variant; None if the test case was deleted."""
-        return self.test_case_name and shown_name(self.test_case_name, (self.row.faults or {}).get("variant"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +126,7 @@ class ReplayService:
             stored = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
             row = require(stored, "There is no such replay.")
             result = replays.result_of(connection, replay_id=replay_id)
-            return _views(connection, row.prompt_id, [row], result)[0]
+            return views_of(connection, row.prompt_id, [row], result)[0]
 
     def results(self, *, project_id: int, replay_ids: Sequence[int], bytes_max: int) -> dict[int, dict[str, Any]]:
         """Return the results of the project's replays by id, `AT_ONCE` at a time, until they have `bytes_max` bytes."""
@@ -170,7 +156,7 @@ class ReplayService:
                 filters = _of_version(connection, prompt_id, filters, commit_hash)
             read = partial(replays.list_replays, connection, prompt_id=prompt_id, filters=filters)
             page = page_by_size(read, size=lambda row: json_size(row.violations), limit=limit, cursor=cursor)
-            return ListPage(_views(connection, prompt_id, page.entries), page.next_cursor)
+            return ListPage(views_of(connection, prompt_id, page.entries), page.next_cursor)
 
     def produced(self, *, project_id: int, replay_id: int, step: int) -> ProducedStep:
         """Return the draft's output for a step, counted over all turns from 0; raises `Invalid` if there is none."""
@@ -291,13 +277,3 @@ def _of_version(connection: Connection, prompt_id: int, filters: ReplayFilter, c
         raise Invalid("commitHash: The prompt has no such version.")
     requested = filters.fingerprints
     return replace(filters, fingerprints=[fingerprint] if requested is None or fingerprint in requested else [])
-
-
-def _views(
-    connection: Connection, prompt_id: int, rows: Sequence[ReplayRow], result: dict[str, Any] | None = None
-) -> list[ReplayView]:
-    names = test_cases.names_of(connection, ids={row.test_case_id for row in rows})
-    versions = prompt_versions.hashes_by_content(
-        connection, prompt_id=prompt_id, content_hashes={row.fingerprint for row in rows}
-    )
-    return [ReplayView(row, names.get(row.test_case_id), versions.get(row.fingerprint), result) for row in rows]

@@ -13,7 +13,7 @@ from app.models.organizations import Role
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
-from app.services.replays.service import ReplayView as ReplayDetails
+from app.services.replays.views import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import batch_progress, shown_turns
 from app.web.presenters.replay_findings import FIRST, first_trouble

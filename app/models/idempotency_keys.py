@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any
 
 from sqlalchemy import Column, Connection, ForeignKey, Index, UniqueConstraint, bindparam, delete, insert, select
@@ -34,7 +36,7 @@ idempotency_keys = new_table(
 ApiKeyAndDigest = tuple[int, bytes]
 """The id of an API key, and the SHA-256 of an Idempotency-Key that came with it."""
 _OF_KEYS = (
-    idempotency_keys.c.api_key_id.in_(bindparam("api_key_ids", expanding=True)),
+    idempotency_keys.c.api_key_id == bindparam("api_key_id"),
     idempotency_keys.c.key_digest.in_(bindparam("digests", expanding=True)),
 )
 _KEPT = select(
@@ -46,22 +48,28 @@ _DELETE_EXPIRED = delete(idempotency_keys).where(
 
 
 def find_keys(connection: Connection, keys: Collection[ApiKeyAndDigest]) -> dict[ApiKeyAndDigest, KeptKey]:
-    """Return the stored entries of these keys, and possibly entries of other keys."""
-    found = connection.execute(_KEPT, _values(keys))
-    return {(api_key_id, digest): KeptKey(*kept) for api_key_id, digest, *kept in found}
+    """Return the stored entries of these keys."""
+    return {
+        (api_key_id, digest): KeptKey(*kept)
+        for values in _by_api_key(keys)
+        for api_key_id, digest, *kept in connection.execute(_KEPT, values)
+    }
 
 
 def add_keys(
     connection: Connection, new: Sequence[tuple[ApiKeyAndDigest, KeptKey]], *, expired_before: datetime
 ) -> None:
     """Insert keys and replace expired ones. Raises `IntegrityError` for a key that is stored, or comes twice."""
-    connection.execute(_DELETE_EXPIRED, {**_values([key for key, _ in new]), "expired_before": expired_before})
+    for values in _by_api_key([key for key, _ in new]):
+        connection.execute(_DELETE_EXPIRED, {**values, "expired_before": expired_before})
     rows = [{"api_key_id": api_key_id, "key_digest": digest, **asdict(kept)} for (api_key_id, digest), kept in new]
     connection.execute(insert(idempotency_keys), rows)
 
 
-def _values(keys: Collection[ApiKeyAndDigest]) -> dict[str, list[Any]]:
-    return {"api_key_ids": sorted({key for key, _ in keys}), "digests": sorted({digest for _, digest in keys})}
+def _by_api_key(keys: Collection[ApiKeyAndDigest]) -> Iterator[dict[str, Any]]:
+    """Yield the values of a statement for each API key: one for all would look up every digest with every API key."""
+    for api_key_id, group in groupby(sorted(set(keys)), key=itemgetter(0)):
+        yield {"api_key_id": api_key_id, "digests": [digest for _, digest in group]}
 
 
 def delete_expired_keys(connection: Connection, *, before: datetime, limit: int) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import event, func, select
 
 from app.chat import File
 from app.errors import Conflict, Unavailable
-from app.models.idempotency_keys import idempotency_keys
+from app.models.idempotency_keys import find_keys, idempotency_keys
 from app.models.runs import runs
 from app.services.runs import Idempotency, RunCommand, beginning
 from app.services.runs.beginning import ACCEPTED_AT_ONCE, TOGETHER_MAX
@@ -196,3 +196,14 @@ def test_when_the_database_fails_none_is_begun(world, pool, held, start, monkeyp
             one.result(WAIT_S)
     with world.container.database.read() as connection:
         assert connection.scalar(select(func.count()).where(runs.c.project_id == world.project_id)) == 0
+
+
+def test_a_lookup_of_several_keys_reads_no_other_keys_of_their_api_keys(world, service, start, key_id):
+    other_id = world.container.services.keys.create(project_id=world.project_id, name="other").id
+    stored = [Idempotency.of(api_key_id, key, b"{}") for api_key_id in (key_id, other_id) for key in ("a", "b")]
+    begun = [start(idempotency=key).run_id for key in stored]
+
+    with world.container.database.read() as connection:
+        kept = find_keys(connection, [stored[0].key, stored[3].key])
+
+    assert {key: row.run_id for key, row in kept.items()} == {stored[0].key: begun[0], stored[3].key: begun[3]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -219,17 +219,22 @@ class _Attempt:
         turns = range(len(self.case.turns))
         return [Checker(self.tools, cache(partial(self._sources, turn)), self.reader) for turn in turns]
 
+    @cached_property
+    def _known(self) -> list[tuple[list[str], list[Any]]]:
+        """What each turn added: the texts of messages, which later turns have before them, and results of calls."""
+        return [([text for text in (turn.user, *_answers(turn)) if text], _given(turn)) for turn in self.result.turns]
+
     def _sources(self, index: int) -> Sources:
-        turn, before = self.case.turns[index], self.result.turns[:index]
+        """Return what the texts of a turn can draw on. Raises `OverBudget`: the turns before it are its steps, too."""
+        self.reader.budget.spend(index)
+        turn = self.case.turns[index]
         earlier = (message for played in self.case.turns[: index + 1] for message in played.earlier or ())
         said = [message.text for message in earlier if message.role != "tool"]
-        said += [text for played in before for text in (played.user, *_answers(played)) if text]
-        given = [text for played in self.result.turns[: index + 1] for text in _given(played)]
         return Sources(
             instruction=self.draft.render(turn.placeholders or {}).instruction,
             user=turn.user or "",
-            messages=said,
-            results=given,
+            messages=[*said, *chain.from_iterable(texts for texts, _ in self._known[:index])],
+            results=[*chain.from_iterable(results for _, results in self._known[: index + 1])],
             before=self.recorded.until(index),
             reader=self.reader,
         )

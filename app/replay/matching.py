@@ -1,6 +1,6 @@
 """Pairs the members of two sequences: by a maximum matching, or by a longest common subsequence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
@@ -76,6 +76,13 @@ class Matching:
 
 def lowest_bit(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
+
+
+def indexes_of(bits: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, the lowest first."""
+    while bits:
+        yield lowest_bit(bits)
+        bits &= bits - 1
 
 
 def longest_common_subsequence(lefts: int, rights: int, weight: Callable[[int, int], int]) -> Pairs:

@@ -10,7 +10,7 @@ from app.replay.checks import Checker
 from app.replay.compare import arguments_of
 from app.replay.findings import ProducedStep
 from app.replay.fingerprints import leaves, similarity, traits
-from app.replay.matching import Matching, Pairs, longest_common_subsequence
+from app.replay.matching import Matching, Pairs, indexes_of, longest_common_subsequence, lowest_bit
 from app.replay.types import CaseStep, Effect, Order
 from app.values.budget import OverBudget
 
@@ -97,14 +97,13 @@ class _Pairing:
 
     def _closest(self, right: int, lefts: int) -> tuple[int, int]:
         """Return the largest likeness of a produced call with one of several steps, as bits, and that step."""
-        first = (lefts & -lefts).bit_length() - 1
         try:
             return max(
-                ((self._likeness(left, right), left) for left in range(lefts.bit_length()) if lefts >> left & 1),
+                ((self._likeness(left, right), left) for left in indexes_of(lefts)),
                 key=lambda found: (found[0], -found[1]),
             )
         except OverBudget:
-            return 0, first
+            return 0, lowest_bit(lefts)
 
     def match(self, answers: Iterable[int]) -> None:
         """Pair as many recorded answers as pass with the answers that were produced."""

@@ -12,7 +12,7 @@ from app.replay.compare import arguments_of
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, ComparisonResult, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits
-from app.replay.matching import Matching, lowest_bit
+from app.replay.matching import Matching, indexes_of, lowest_bit
 from app.replay.types import CaseStep, CaseTurn, CheckedCall, RemovedCall
 from app.values.budget import OverBudget, WorkBudget
 
@@ -149,7 +149,7 @@ class Recording:
         steps = self._lenient_steps(call.name) if equal else self._comparable_steps(call.name)
         accepted, unsure, waiting = equal, 0, steps & ~equal
         try:
-            for index in _indexes(waiting):
+            for index in indexes_of(waiting):
                 self._checker.budget.spend(1)
                 result = self._checker.compare_call(self._call(index), call)
                 accepted |= (result == "passed") << index
@@ -166,7 +166,7 @@ class Recording:
             return free
         try:
             own = traits(arguments_of(call.arguments), self._checker.budget)
-            likeness = {index: similarity(own, self._traits_of(index)) for index in _indexes(free)}
+            likeness = {index: similarity(own, self._traits_of(index)) for index in indexes_of(free)}
         except OverBudget:
             return free
         return 1 << max(likeness, key=lambda index: (likeness[index], -index))
@@ -214,12 +214,6 @@ class Recording:
         step = self._steps[index]
         assert step.kind == "tool_call"  # noqa: S101 - only calls are paired
         return step
-
-
-def _indexes(bits: int) -> Iterator[int]:
-    while bits:
-        yield lowest_bit(bits)
-        bits &= bits - 1
 
 
 def _bits(indexes: Iterable[int]) -> int:

@@ -28,6 +28,7 @@ from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import OverBudget, WorkBudget
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
+from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, pair, ports, says, turn
 
 pytestmark = pytest.mark.slow
@@ -304,6 +305,15 @@ def test_calls_are_paired_in_every_order(n: int, order: Order) -> None:
     produced = [ProducedCall("get", {"n": k}) for k in range(n)]
 
     assert pair(steps, produced, order) == {k: k for k in range(n)}
+
+
+def test_a_call_is_compared_only_with_the_steps_that_accept_it() -> None:
+    def work(n: int) -> int:
+        steps = [call(f"get_{k}", {"n": k}, arguments="ignore") for k in range(n)]
+        produced = [ProducedCall(f"get_{k}", {"n": -k - 1}) for k in range(n)]
+        return work_by_function(lambda: pair(steps, produced, "any"))["replay/pairing:_Pairing._closest"]
+
+    assert 0 < work(200) <= LINEAR * work(100)
 
 
 def test_a_matching_without_a_budget_gives_free_rights() -> None:

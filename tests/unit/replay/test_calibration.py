@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
@@ -21,6 +22,7 @@ from app.replay.reader import Reader
 from app.replay.texts.sources import Sources
 from app.replay.types import Check, TestCase, ToolRules
 from app.values.budget import WorkBudget
+from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, ports, says, turn
 
 Script = Callable[[int, Sequence[Message]], Answer]
@@ -45,6 +47,16 @@ def one_call(recorded: Any, **check: Any) -> TestCase:
 
 def calling(*arguments: Any) -> list[Script]:
     return [saying(calls(("get_room", each)), says("Done.")) for each in arguments]
+
+
+def test_what_each_turn_of_an_unstable_replay_has_is_read_once() -> None:
+    def work(turns: int) -> Counter[str]:
+        case = TestCase(turns=tuple(turn("Hi", call("get", {"n": n}), answer("Done")) for n in range(turns)))
+        results = played(case, *calling(*({"n": n} for n in range(2))))
+        return work_by_function(lambda: calibrate(case, FakeDraft(), results))
+
+    name = "replay/calibration:_given"
+    assert 0 < work(80)[name] <= 2.2 * work(40)[name]
 
 
 def test_a_stable_test_case_is_usable_and_proposes_nothing() -> None:

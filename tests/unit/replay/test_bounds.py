@@ -27,8 +27,8 @@ from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import OverBudget, WorkBudget
-from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
 from tests.support.growth import work_by_function
+from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
 from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, pair, ports, says, turn
 
 pytestmark = pytest.mark.slow

@@ -59,6 +59,7 @@ class Range(NamedTuple):
 class Conditions:
     """Conditions on a project's sessions; None means no condition.
 
+    `only_active` leaves out sessions without a model call, a tool call, an agent or words, such as health checks.
     `session_keys` are those of a conversation, or of the results of a search. `versions` are the hashes of a label by
     prompt. A session has a `score` if it, or one of its turns or spans, has such a score. Times are Unix nanoseconds,
     `to_ns` is not included. The `query` of the text search and `cost`, in US dollars, are not translated to SQL.
@@ -82,11 +83,14 @@ class Conditions:
     turns: Range = Range()
     query: Query | None = None
     cost: Range = Range()
+    only_active: bool = True
 
     def indexed(self, order: Order) -> Iterator[ColumnElement[bool]]:
         """Yield the conditions that the index of the order serves."""
         if self.session_keys is not None:
             yield _C.session_key.in_(self.session_keys)
+        if self.only_active:
+            yield _C.active == 1
         if order not in _OF_TIME:
             yield _C.project_id == self.project_id
             if _KEYS[order] is _C.errors:

@@ -23,7 +23,7 @@ class SessionRange:
     """A prompt's sessions that started in [`from_ns`, `to_ns`).
 
     Lists begin after the position `after`, a (start, id), with the newest session, or `oldest_first`. `session_keys`
-    limits the range to these sessions; None means all.
+    limits the range to these sessions; None means all. For `only_active` see `Conditions`.
     """
 
     prompt_id: int
@@ -32,9 +32,12 @@ class SessionRange:
     to_ns: int | None = None
     oldest_first: bool = False
     session_keys: Sequence[bytes] | None = None
+    only_active: bool = False
 
     def in_order(self, statement: Select[Any]) -> Select[Any]:
         statement = statement.where(_C.prompt_id == self.prompt_id)
+        if self.only_active:
+            statement = statement.where(_C.active == 1)
         if self.session_keys is not None:
             statement = statement.where(_C.session_key.in_(self.session_keys))
         if self.after is not None:

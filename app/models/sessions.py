@@ -34,7 +34,7 @@ from app.sessions.sums import SessionSums, SessionTotals, with_names
 TURNS_PER_QUERY = 2_000
 """The number of turns with facts in memory at the same time."""
 # Default values for rows that an earlier release stores while it still runs.
-_ZERO, _UNCOUNTED = DefaultClause("0"), DefaultClause("1")
+_ZERO, _UNCOUNTED, _ACTIVE = DefaultClause("0"), DefaultClause("1"), DefaultClause("1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class SessionRow:
 
     The fields from `turns` on are the sums of its turns: see app/sessions/sums.py. `errors` is None until all turns
     were added; `names` are written by `with_names`. `uncounted` changes with each change of the row until the session's
-    figures are counted; then it is None.
+    figures are counted; then it is None. `active` is 1 if a turn has a model call, a tool call, an agent or words.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -62,6 +62,7 @@ class SessionRow:
     user_id: Annotated[str | None, exact(255)] = None
     names: Annotated[str | None, ExactText] = None
     uncounted: Annotated[int | None, BigInt, _UNCOUNTED] = field(default=None, compare=False)
+    active: Annotated[int, Integer, _ACTIVE] = 1
     id: int = 0
 
     @property
@@ -77,11 +78,11 @@ sessions = new_table(
     # The figures that the session was counted with: see `Counted`.
     Column("counted", MediumBlob, nullable=True),
     UniqueConstraint("session_key"),
-    Index("ix_sessions_prompt_id_start_ns_id", "prompt_id", "start_ns", "id"),
-    # The orders of a project's sessions.
-    Index("ix_sessions_project_id_start_ns_id", "project_id", "start_ns", "id"),
-    Index("ix_sessions_project_id_duration_ns_id", "project_id", "duration_ns", "id"),
-    Index("ix_sessions_project_id_errors_id", "project_id", "errors", "id"),
+    # The orders of lists. `active` is last, so that the index also serves the lists of all sessions.
+    Index("ix_sessions_prompt_id_start_ns_id_active", "prompt_id", "start_ns", "id", "active"),
+    Index("ix_sessions_project_id_start_ns_id_active", "project_id", "start_ns", "id", "active"),
+    Index("ix_sessions_project_id_duration_ns_id_active", "project_id", "duration_ns", "id", "active"),
+    Index("ix_sessions_project_id_errors_id_active", "project_id", "errors", "id", "active"),
     Index("ix_sessions_project_id_user_id_start_ns", "project_id", "user_id", "start_ns"),
     Index("ix_sessions_project_id_uncounted", "project_id", "uncounted"),
 )
@@ -99,9 +100,10 @@ _ADD: dict[str, queries.Rule] = {
     **dict.fromkeys(_SUMS, "plus"),
     "user_id": "first",
     "uncounted": "new",
+    "active": "greatest",
 }
 _PUT: dict[str, queries.Rule] = dict.fromkeys(
-    ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted"), "new"
+    ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted", "active"), "new"
 )
 
 
@@ -185,6 +187,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         user_id=totals.user_id,
         names=totals.names,
         uncounted=(row.uncounted or 0) + 1,
+        active=totals.active if totals.sums.turns == extent.turns else 1,
     )
 
 

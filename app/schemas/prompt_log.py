@@ -18,6 +18,7 @@ from app.services.prompt_log import words as log_words
 from app.services.prompt_log.query import LogFilter
 from app.services.prompt_log.service import LogSort
 from app.services.sessions import service as logs
+from app.services.sessions.filters import ALL
 from app.sessions.facts import MAX_NAME
 from app.timestamps import of_unix_ns
 
@@ -31,7 +32,8 @@ class LogFilters(StrictSchema):
 
     `q` searches one turn of a session, including tools, or the question and answer of a run. All of it must match:
     words, "phrases" and beginnings of words as in `refund*`; a minus excludes what follows it. `search` is a part of a
-    question, an answer or a conversation's id.
+    question, an answer or a conversation's id. Sessions without a model call, a tool call, an agent or words, such as
+    health checks, are only listed with `include=all`.
     """
 
     type = fields.String(validate=validate.OneOf(["run", "otel"]))
@@ -46,6 +48,7 @@ class LogFilters(StrictSchema):
     max_cost = fields.Float(validate=validate.Range(0))
     min_duration_ms = fields.Float(validate=validate.Range(0))
     max_duration_ms = fields.Float(validate=validate.Range(0))
+    include = fields.String(validate=validate.Equal(ALL))
     sort = fields.String(attribute="order", validate=validate.OneOf(get_args(LogSort)))
 
 

@@ -18,7 +18,7 @@ from app.schemas.csv_lines import csv_lines
 from app.schemas.lists import SortedEntries, with_ranges
 from app.schemas.traces import TokenUsage
 from app.services.search import service as search
-from app.services.sessions.filters import PERIODS, YESTERDAY, SessionFilter
+from app.services.sessions.filters import ALL, PERIODS, YESTERDAY, SessionFilter
 from app.services.sessions.listing import Count, ListedSession
 from app.sessions.facts import MAX_NAME
 from app.sessions.turn_texts import Kind
@@ -44,7 +44,8 @@ class Filters(StrictSchema):
     a turn or a span, with a value between `minScore` and `maxScore`. `minCost` and `maxCost` are US dollars at current
     prices; sessions without any price meet neither. `q` searches the turns, including tools. All of it must match in
     one turn: words, "phrases" and beginnings of words as in `refund*`; a minus excludes what follows it. `since` is
-    when the session started: in the last hour, day, 7 or 30 days, or yesterday in UTC.
+    when the session started: in the last hour, day, 7 or 30 days, or yesterday in UTC. Sessions without a model call, a
+    tool call, an agent or words, such as health checks, are only listed with `include=all`.
     """
 
     q = Text(attribute="words", minimum=1, maximum=200)
@@ -71,6 +72,7 @@ class Filters(StrictSchema):
     from_ = Moment(attribute="from_at")
     to = Moment(attribute="to_at")
     since = fields.String(validate=validate.OneOf((*PERIODS, YESTERDAY)))
+    include = fields.String(validate=validate.Equal(ALL))
     sort = fields.String(attribute="order", validate=validate.OneOf((*get_args(Order), "cost")))
 
 

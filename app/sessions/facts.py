@@ -75,6 +75,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     chats_extent: Extent | None = None
     tools_extent: Extent | None = None
     root_opening: Opening | None = None
+    has_agent: bool = False
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -100,6 +101,11 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
             root_opening=root_opening,
             **_facts_of(read),
         )
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the turn has a model call, a tool call, an agent or words; a health check has none."""
+        return bool(self.calls or self.tool_calls or self.has_agent or self.preview)
 
     @property
     def preview(self) -> str | None:
@@ -147,6 +153,7 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         edition=min(one.edition, other.edition),
         chats_extent=_joined(one.chats_extent, other.chats_extent),
         tools_extent=_joined(one.tools_extent, other.tools_extent),
+        has_agent=one.has_agent or other.has_agent,
     )
 
 
@@ -206,6 +213,7 @@ def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
         "edition": EDITION,
         "chats_extent": _extent(all_chats),
         "tools_extent": _extent(all_tools),
+        "has_agent": any(span.normal.is_agent for span in spans),
     }
 
 

@@ -92,19 +92,26 @@ load_counted = decoder(Counted)
 
 
 def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
-    """Return the figures of a session that begins on `day`, from the facts of its turns."""
+    """Return the figures of a session that begins on `day`, from the facts of its turns.
+
+    A session without active turns, such as a health check, counts as none.
+    """
     sums: Counter[str] = Counter()
     latency: Counter[int] = Counter()
     versions: set[str] = set()
     models: set[str] = set()
     bills = BillSum()
+    is_active = False
     for one in facts:
+        is_active = is_active or one.is_active
         sums.update(turns=1, errors=one.errors, tool_calls=one.tool_calls, tool_errors=one.tool_errors)
         sums.update(input_tokens=one.usage.input_tokens, output_tokens=one.usage.output_tokens)
         latency[bucket_of((one.end_ns - one.start_ns) / NS_PER_MS)] += 1
         versions |= one.prompt_versions
         models |= one.models
         bills.add(one.bill(prices))
+    if not is_active:
+        return Counted(day, "", "", Figures())
     bill = bills.bill
     cost_usd = bill.total_usd or 0.0
     figures = Figures(

@@ -71,6 +71,7 @@ class SessionTotals:
     def __init__(self) -> None:
         self.sums = SessionSums()
         self.user_id: str | None = None
+        self.active = 0
         self._names: set[str] = set()
 
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
@@ -78,6 +79,7 @@ class SessionTotals:
         self.sums = self.sums.plus(SessionSums.of(facts))
         if before:
             self.sums = self.sums.plus(SessionSums.of(before), -1)
+        self.active = max(self.active, int(facts.is_active))
         if not self.user_id and facts.user:
             self.user_id = facts.user[2]
         self._names.add(names_of(facts))

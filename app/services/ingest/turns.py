@@ -150,6 +150,7 @@ def _session_row(
         user_id=totals.user_id,
         names=totals.names,
         uncounted=batch_id,
+        active=totals.active,
     )
 
 

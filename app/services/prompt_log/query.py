@@ -15,6 +15,7 @@ from app.models.session_list import Conditions, Range
 from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.prices.book import NO_PRICES, PriceBook
+from app.services.sessions.filters import ALL
 from app.services.sessions.service import SessionSummary, summarise
 from app.timestamps import EPOCH, NS_PER_MS, ns_of
 
@@ -38,6 +39,7 @@ class LogFilter(RunFilter):
 
     type: str | None = None
     words: str | None = None
+    include: str | None = None
 
     @property
     def has_runs(self) -> bool:
@@ -154,6 +156,7 @@ class LogQuery:
             ns_of(to_at) if to_at else None,
             self.oldest_first,
             self.session_keys,
+            only_active=self.filter.include != ALL,
         )
 
     @property

@@ -15,6 +15,8 @@ from app.timestamps import NS_PER_MS, ns_of
 
 PERIODS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 """The periods before now that `SessionFilter.since` can name."""
+ALL = "all"
+"""The value of `include` with which sessions without a model call, a tool call, an agent or words are listed, too."""
 YESTERDAY = "yesterday"
 """The value of `since` for the UTC day before today; unlike the periods, it has an end."""
 
@@ -26,7 +28,8 @@ class SessionFilter:
     `words` is a query of the text search; one turn of a session must match all of it. `label` names a label that now
     points to the version of a session's turns. `score` is a score of the session, or of one of its turns or spans.
     `errors` is true for sessions in which a span has an error, false for others. Costs are in US dollars by today's
-    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`.
+    prices; a session without any price has none. `since` is one of `PERIODS`, or `YESTERDAY`;
+    `include` is `ALL` or None.
     """
 
     prompt_id: int | None = None
@@ -47,6 +50,7 @@ class SessionFilter:
     to_at: datetime | None = None
     since: str | None = None
     words: str | None = None
+    include: str | None = None
 
     def starts(self, now: datetime) -> datetime | None:
         """Return the time from which sessions are listed, None without a limit."""
@@ -93,6 +97,7 @@ def stored_conditions(connection: Connection, project_id: int, filters: SessionF
         duration_ns=Range(*(None if ms is None else ms * NS_PER_MS for ms in filters.duration_ms)),
         turns=filters.turns,
         cost=filters.cost,
+        only_active=filters.include != ALL,
     )
 
 

@@ -129,6 +129,7 @@ Code = Literal[
     "unknown_prompt",
     "too_large",
     "clock_ahead",
+    "clock_behind",
     "batch_400",
     "batch_403",
     "batch_404",
@@ -214,6 +215,14 @@ def clock_ahead(span: Span, ahead_s: int) -> Rejection:
         "until then its session is listed before newer ones"
     )
     return _rejection(span, "clock_ahead", reason)
+
+
+def clock_behind(span: Span, behind_s: int) -> Rejection:
+    reason = (
+        f"the span is stored, but it ended {behind_s} s before it arrived, and earlier batches had the same delay: set "
+        "the clock of the computer that sends it; until then its session is listed after older ones"
+    )
+    return _rejection(span, "clock_behind", reason)
 
 
 def _rejection(span: Span, code: Code, reason: str) -> Rejection:

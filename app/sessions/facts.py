@@ -105,7 +105,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_active(self) -> bool:
         """Return whether the turn has a model call, a tool call, an agent or words; a health check has none."""
-        return bool(self.calls or self.tool_calls or self.has_agent or self.preview)
+        return bool(self.models or self.calls or self.tool_calls or self.has_agent or self.preview)
 
     @property
     def preview(self) -> str | None:

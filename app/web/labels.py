@@ -157,6 +157,7 @@ REJECTED_SPANS = {
     "unknown_prompt": "Use the id of a prompt in the API key's project",
     "too_large": "Send smaller spans: limit the length of attributes",
     "clock_ahead": "Set the clock of the computer that sends the spans",
+    "clock_behind": "Set the clock of the computer that sends the spans",
     "batch_400": "Send an OTLP export",
     "batch_403": "Use an API key with the scope ingest",
     "batch_404": "Send to the address of a prompt in the API key's project",

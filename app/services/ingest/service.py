@@ -29,7 +29,6 @@ from app.otlp.names import version_hash
 from app.otlp.span import (
     Rejection,
     Span,
-    clock_ahead,
     explain,
     reject_unknown_prompts,
     too_large,
@@ -37,6 +36,7 @@ from app.otlp.span import (
 )
 from app.redis_store.batches import Mailbox
 from app.services.ingest.batch import BatchForm, BatchLost, Receipt
+from app.services.ingest.clocks import ClockWatch
 from app.services.ingest.evaluations import scores_in
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.log_records import LogRecordService
@@ -56,7 +56,6 @@ log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
 """Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
-AHEAD_MAX_S = 3600
 ELEMENTS_READ = 2_000_000
 """Brackets and commas of the spans of a batch that the conventions read: some seconds of work."""
 
@@ -79,6 +78,7 @@ class IngestService:
     rejections: RejectionService
     openings: OpeningService
     settler: TurnSettler
+    clocks: ClockWatch
     searchable: bool
     elsewhere: Storer | None = None
 
@@ -184,7 +184,7 @@ class IngestService:
             if form.agent:
                 self.adoption.fill(project_id, form.agent, kept)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept}, agent=form.agent)
-            self.rejections.keep(project_id, [*rejected, *self._from_the_future(project_id, kept)])
+            self.rejections.keep(project_id, [*rejected, *self.clocks.warnings(project_id, kept)])
         except ServiceError as error:
             return Receipt("unavailable", message=str(error)), b""
         receipt = Receipt("stored", stored, len(kept) - stored, len(rejected), explain(rejected))
@@ -200,15 +200,6 @@ class IngestService:
         known = self.known_prompts.among(project_id, {span.prompt_id for span in named})
         kept, foreign = reject_unknown_prompts(named, known)
         return kept, unnamed + foreign
-
-    def _from_the_future(self, project_id: int, kept: Sequence[Span]) -> list[Rejection]:
-        """Return a row for the batch's latest span, if its clock is ahead by more than `AHEAD_MAX_S`."""
-        latest = max(kept, key=lambda span: span.start_ns, default=None)
-        ahead_s = int(latest.start_ns / 1e9 - self.now().timestamp()) if latest else 0
-        if latest is None or ahead_s <= AHEAD_MAX_S:
-            return []
-        log.warning("clock_ahead", project_id=project_id, seconds=ahead_s)
-        return [clock_ahead(latest, ahead_s)]
 
     def _reject_large(self, spans: list[Span]) -> tuple[list[Span], list[Rejection]]:
         large = [span for span in spans if len(span.raw) > self.span_bytes]

@@ -12,6 +12,7 @@ import structlog
 from falcon.testing import Result
 
 from app.errors import Unavailable
+from app.services.ingest import clocks
 from app.services.ingest.rejections import REASONS_PER_ADDRESS, RejectionService
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.exports import export, span
@@ -211,3 +212,21 @@ def test_a_span_from_the_future_is_stored_and_listed(world: World, ahead_s: int,
     assert (answer.status_code, answer.json) == (200, {"partialSuccess": {}})
     assert world.count("spans") == 1
     assert [code for code, _, _ in rows(world)] == codes
+
+
+def test_a_clock_that_is_behind_is_listed_and_its_spans_are_stored(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = world.prompt()
+    # As if all batches came over ten minutes.
+    monkeypatch.setattr(clocks, "WATCHED_S", 0.0)
+    codes: list[str] = []
+    for number in range(clocks.BATCHES):
+        end_ns = int((world.container.now().timestamp() - 7200) * 1e9)
+        times = {"startTimeUnixNano": str(end_ns - 1), "endTimeUnixNano": str(end_ns)}
+        sent = span({"service.prompt.id": prompt_id}, spanId=f"{number + 1:016x}", **times)
+        assert world.send(export(sent, scope="behind")).status_code == 200
+        codes = [code for code, _, _ in rows(world)]
+
+    assert world.count("spans") == clocks.BATCHES
+    assert codes == ["clock_behind"]

@@ -31,6 +31,8 @@ from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, dump, load_counted, total
 from app.sessions.sums import SessionSums, SessionTotals, with_names
 
+LATER_MAX = 200
+"""The sessions after another one among which `list_lone_after` looks."""
 TURNS_PER_QUERY = 2_000
 """The number of turns with facts in memory at the same time."""
 # Default values for rows that an earlier release stores while it still runs.
@@ -214,11 +216,17 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
 
 
 def list_lone_after(connection: Connection, row: SessionRow, *, limit: int) -> list[SessionRow]:
-    """List the sessions without a conversation that began next after one of the same prompt."""
-    later = _SELECT.where(
+    """List the sessions without a conversation among the next `LATER_MAX` that began after one of the same prompt."""
+    later = select(_C.id).where(
         beside(_C.project_id) == row.project_id, _C.prompt_id == row.prompt_id, _C.start_ns >= row.start_ns
     )
-    lone = later.where(_C.conversation_id.is_(None), _C.session_key != row.session_key)
+    next_ones = connection.scalars(later.order_by(_C.start_ns, _C.id).limit(LATER_MAX)).all()
+    lone = _SELECT.where(
+        beside(_C.project_id) == row.project_id,
+        _C.id.in_(next_ones),
+        _C.conversation_id.is_(None),
+        _C.session_key != row.session_key,
+    )
     return queries.list_rows(connection, SessionRow, lone.order_by(_C.start_ns, _C.id).limit(limit))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
 from app.otlp.normalise.media import Media
-from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_user_text
+from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_user_text, own_words_at
 from app.otlp.span import span_count
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
@@ -26,7 +26,7 @@ from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
 from app.sessions.turn_texts import LoneTurn
 from app.sessions.types import Gap, Step, Turn, Usage
-from app.sessions.under_way import earlier_in, gaps_in_earlier, own_words_at
+from app.sessions.under_way import earlier_in, gaps_in_earlier
 from app.values.json import is_json, json_container, json_or_text, json_text
 
 

@@ -11,15 +11,6 @@ from app.sessions.types import EARLIER_MAX, EarlierMessage, Gap
 from app.values.json import json_text
 
 
-def own_words_at(messages: Messages) -> int:
-    """Return the index of the user's last message with text, if an exchange with the model precedes it, else 0."""
-    users = [index for index, message in enumerate(messages) if message.role == "user" and message.text]
-    if len(users) < 2:
-        return 0
-    between = messages[users[0] + 1 : users[-1]]
-    return users[-1] if any(message.role not in NO_MODEL and message.has_content for message in between) else 0
-
-
 def earlier_in(messages: Messages) -> tuple[EarlierMessage, ...]:
     """Return messages as a replay can send them, the last `EARLIER_MAX`; without instructions.
 

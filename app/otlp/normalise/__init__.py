@@ -13,7 +13,7 @@ from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, 
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import BareChat, ClaudeCode, Mastra, SpanKind, SpringAI
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
-from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text
+from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
@@ -141,9 +141,14 @@ class Normalised:
         return _with_content(self._messages("input_messages"))
 
     def question(self) -> str | None:
-        """Return the first text of the user. What follows it is not read, and nothing is kept."""
+        """Return the user's own words: the first text, or the last one if an exchange with the model precedes it.
+
+        Of a list in JSON only what this needs is read, and nothing is kept.
+        """
         span = replace(self.span, memo=QuestionMemo(), read_events=lambda: self.span.events)
-        return first_user_text(Normalised(span).input_messages)
+        messages = Normalised(span).input_messages or ()
+        at = own_words_at(messages)
+        return messages[at].text if at else first_user_text(messages)
 
     @property
     def output_messages(self) -> Messages | None:

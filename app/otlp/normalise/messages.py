@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -19,7 +21,7 @@ from app.otlp.normalise.responses import (
     answers_a_call,
     read_tool_message,
 )
-from app.otlp.normalise.roles import is_role, role_of
+from app.otlp.normalise.roles import NO_MODEL, is_role, role_of
 from app.values.json import json_or_text
 from app.values.python_text import recorded_container
 from app.values.structs import decoder
@@ -56,7 +58,7 @@ Memo = dict[tuple[str, bytes], Messages]
 
 
 class QuestionMemo(dict[tuple[str, bytes], Messages]):
-    """A memo with which a list in JSON is read only up to the first text of the user."""
+    """A memo with which of a list in JSON only as much is read as `own_words_at` needs."""
 
 
 _decode_items = decoder(list[msgspec.Raw])
@@ -68,7 +70,11 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
     `role` is used for entries without one: `user` for input, `assistant` for output. A `memo` caches what was read.
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
-        return tuple(_messages_in(items, role, memo)) or None
+        read = partial(_remembered, role=role, memo=memo)
+        listed = (
+            _around_the_words(items, read) if isinstance(memo, QuestionMemo) else chain.from_iterable(map(read, items))
+        )
+        return tuple(listed) or None
     found = recorded_container(value)
     if isinstance(found, dict):
         found = _list_in(found)
@@ -86,11 +92,25 @@ def _items_in(text: str) -> list[msgspec.Raw] | None:
         return None
 
 
-def _messages_in(items: Iterable[msgspec.Raw], role: str, memo: Memo) -> Iterator[NormalisedMessage]:
+def _around_the_words(items: Iterable[msgspec.Raw], read: Callable[[msgspec.Raw], Messages]) -> Messages:
+    """Return the messages up to the first of the model after the user's first text, and those from the user's last."""
+    rest = iter(items)
+    begin = [*_up_to(rest, read, _is_of_user)]
+    begin += _up_to(rest, read, _is_of_model)
+    end = [*_up_to(reversed(list(rest)), lambda item: read(item)[::-1], _is_of_user)]
+    return (*begin, *reversed(end))
+
+
+def _up_to(
+    items: Iterator[msgspec.Raw],
+    read: Callable[[msgspec.Raw], Messages],
+    is_last: Callable[[NormalisedMessage], bool],
+) -> Iterator[NormalisedMessage]:
+    """Yield the messages of items up to an item with a message that `is_last`; the iterator is after that item."""
     for item in items:
-        messages = _remembered(item, role, memo)
+        messages = read(item)
         yield from messages
-        if isinstance(memo, QuestionMemo) and first_user_text(messages) is not None:
+        if any(map(is_last, messages)):
             return
 
 
@@ -119,6 +139,22 @@ def first_user_text(messages: Messages | None) -> str | None:
 def last_user_text(messages: Messages | None) -> str | None:
     """Return the reply that started a later turn (some libraries send tool results with role user, without text)."""
     return next(_user_texts(reversed(messages or ())), None)
+
+
+def own_words_at(messages: Messages) -> int:
+    """Return the index of the user's last message with text, if an exchange with the model precedes it, else 0."""
+    users = [index for index, message in enumerate(messages) if _is_of_user(message)]
+    if len(users) < 2:
+        return 0
+    return users[-1] if any(map(_is_of_model, messages[users[0] + 1 : users[-1]])) else 0
+
+
+def _is_of_user(message: NormalisedMessage) -> bool:
+    return message.role == "user" and bool(message.text)
+
+
+def _is_of_model(message: NormalisedMessage) -> bool:
+    return message.role not in NO_MODEL and message.has_content
 
 
 def _user_texts(messages: Iterable[NormalisedMessage]) -> Iterator[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from app.models import sessions
 from tests.support.exports import export, span
 from tests.support.world import World
 
@@ -56,3 +59,33 @@ def test_a_session_that_a_later_call_contains_is_a_piece_of_it(world: World) -> 
     parts = [world.get(f"/api/v1/sessions/{id_}/test-case-proposal").json["partOf"] for id_ in (first, other, last)]
 
     assert parts == [last, None, None]
+
+
+@pytest.mark.parametrize("words", ["and in Rome?", "и в Риме?"])
+def test_lists_show_the_words_of_each_call_of_a_loop_and_not_one_title_for_all(world: World, words: str) -> None:
+    prompt_id = world.prompt()
+    send_call(world, prompt_id, BEFORE[0], answer=BEFORE[1][1], second=0)
+    send_call(world, prompt_id, *BEFORE, ("user", words), second=1)
+    send_call(world, prompt_id, *BEFORE, ("user", words), ("assistant", "31 degrees"), ("user", "thanks"), second=2)
+
+    listed = world.get(f"/api/v1/sessions?promptId={prompt_id}").json["sessions"]
+    log = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+
+    assert [row["preview"] for row in listed] == ["thanks", words, "weather in Oslo?"]
+    assert [row["preview"] for row in log] == ["thanks", words, "weather in Oslo?"]
+
+
+def test_a_piece_is_looked_for_in_a_bounded_number_of_later_sessions(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = world.prompt()
+    first = send_call(world, prompt_id, BEFORE[0], answer=BEFORE[1][1], second=0)
+    send_call(world, prompt_id, ("user", "something else?"), second=1)
+    last = send_call(world, prompt_id, *BEFORE, ("user", WORDS), second=2)
+
+    def part_of(later_max: int) -> str | None:
+        monkeypatch.setattr(sessions, "LATER_MAX", later_max)
+        found: str | None = world.get(f"/api/v1/sessions/{first}/test-case-proposal").json["partOf"]
+        return found
+
+    assert (part_of(3), part_of(2)) == (last, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -86,15 +87,18 @@ def test_the_question_is_the_first_text_of_the_user_in_the_input(
     assert span.question() == first_user_text(span.input_messages) == question
 
 
-def test_what_follows_the_question_in_a_long_history_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_between_the_first_words_and_the_last_ones_of_a_long_history_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     read: list[Any] = []
     read_item = messages._read_item
     monkeypatch.setattr(messages, "_read_item", lambda item, role: read.append(item) or read_item(item, role))
-    history = [SYSTEM, *({"role": "user", "content": f"Question {number}"} for number in range(1000))]
+    exchanges = [[{"role": "user", "content": f"Q{n}"}, {"role": "assistant", "content": f"A{n}"}] for n in range(500)]
+    history = [SYSTEM, *chain.from_iterable(exchanges), {"role": "user", "content": "Last question"}]
     span = normal(CHAT | {"gen_ai.input.messages": json.dumps(history)})
 
-    assert (span.question(), len(read)) == ("Question 0", 2)
-    assert (len(span.input_messages or ()), len(read)) == (1001, 2 + 1001)
+    assert (span.question(), len(read)) == ("Last question", 4)
+    assert (len(span.input_messages or ()), len(read)) == (1002, 4 + 1002)
 
 
 def test_events_of_a_span_are_parsed_once_for_its_question_and_its_messages() -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from app.otlp.decode import decode
-from app.otlp.normalise.messages import Messages, read_messages
+from app.otlp.normalise.messages import Messages, own_words_at, read_messages
 from app.otlp.span import Span
 from app.sessions.build import build_session
+from app.sessions.facts import TurnFacts, opening_of
 from app.sessions.types import EARLIER_MAX, EarlierMessage, Turn
-from app.sessions.under_way import earlier_in, own_words_at
-from tests.support.exports import export, span
+from app.sessions.under_way import earlier_in
+from tests.support.exports import export, pairs_of, span
 
 ASKED, ANSWERED = {"role": "user", "content": "one"}, {"role": "assistant", "content": "first answer"}
 AGAIN, SYSTEM = {"role": "user", "content": "two"}, {"role": "system", "content": "Be kind."}
@@ -71,6 +72,65 @@ def test_a_turn_has_its_last_words_and_what_came_before(raw: list[Any], earlier:
     texts = [message for message in turn.earlier if message.role != "tool"]
     assert [(message.role, message.text) for message in texts][-2:] == BEFORE
     assert earlier is None or [message for message in turn.earlier if message.role == "tool"] == earlier
+
+
+def openai_messages(raw: list[Any]) -> dict[str, Any]:
+    return {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(raw)}
+
+
+def values(raw: list[Any]) -> dict[str, Any]:
+    return {"gen_ai.operation.name": "chat", "gen_ai.input.messages": raw}
+
+
+def numbered(raw: list[Any]) -> dict[str, Any]:
+    fields = {f"llm.input_messages.{n}.message.{key}": item[key] for n, item in enumerate(raw) for key in item}
+    return {"openinference.span.kind": "LLM", "llm.model_name": "gpt"} | fields
+
+
+def ai_sdk(raw: list[Any]) -> dict[str, Any]:
+    parts = [{"role": item["role"], "content": [{"type": "text", "text": item["content"]}]} for item in raw]
+    return {"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": json.dumps(parts)}
+
+
+def openllmetry(raw: list[Any]) -> dict[str, Any]:
+    return {f"gen_ai.prompt.{n}.{key}": item[key] for n, item in enumerate(raw) for key in item}
+
+
+HISTORIES = {
+    "one question": ([ASKED], "one"),
+    "a system text and two questions": ([SYSTEM, ASKED, AGAIN], "one"),
+    "a greeting": ([ANSWERED, ASKED], "one"),
+    "an exchange before": ([SYSTEM, ASKED, ANSWERED, AGAIN], "two"),
+    "a beginning of the answer": ([ASKED, ANSWERED, AGAIN, {"role": "assistant", "content": "The"}], "two"),
+    "two exchanges before": ([ASKED, ANSWERED, ASKED, ANSWERED, AGAIN], "two"),
+}
+
+
+@pytest.mark.parametrize("written", [openai_messages, values, numbered, ai_sdk, openllmetry])
+@pytest.mark.parametrize("history", HISTORIES)
+def test_lists_name_a_turn_by_the_words_that_its_page_shows(history: str, written: Any) -> None:
+    raw, words = HISTORIES[history]
+    spans = decode(export(span(written(raw)))).spans
+
+    assert (first_turn(spans).own_words, TurnFacts.of(spans).preview) == (words, words)
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_lists_name_a_turn_by_the_words_of_its_events_and_log_records(history: str) -> None:
+    raw, words = HISTORIES[history]
+    named = [(f"gen_ai.{item['role']}.message", {"content": item["content"]}) for item in raw]
+    chat = {"gen_ai.operation.name": "chat"}
+    events = [{"name": name, "attributes": pairs_of(recorded)} for name, recorded in named]
+    with_events = decode(export(span(chat, events=events))).spans
+    bare = decode(export(span(chat))).spans
+    records = {(bare[0].trace_id, bare[0].span_id): named}
+
+    (of_records,) = build_session([bare], records=records)
+
+    assert (first_turn(with_events).own_words, of_records.own_words) == (words, words)
+    assert [opening and opening[1] for opening in (opening_of(with_events, {}), opening_of(bare, records))] == [
+        words
+    ] * 2
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
@@ -31,6 +32,8 @@ class TurnRow:
     batch_id: Annotated[int, BigInt]
     # A batch's id, or 1 for rows of an earlier release, until the clock has counted the calls of all spans; then NULL.
     unsettled: Annotated[int | None, BigInt, DefaultClause("1")] = None
+    # The digest of the response id of the turn's last model call: see `response_key`.
+    response_key: Annotated[bytes | None, binary(16)] = None
 
     @property
     def key(self) -> TurnKey:
@@ -45,19 +48,23 @@ turns = new_table(
     # For retention: the turns of a project by the time when spans were last added to them.
     Index("ix_turns_project_id_batch_id", "project_id", "batch_id"),
     Index("ix_turns_project_id_unsettled", "project_id", "unsettled"),
+    Index("ix_turns_project_id_response_key", "project_id", "response_key"),
 )
 
 
+ANSWERED_MAX = 1_000
+"""The turns that `with_responses` lists: some servers give each response the same id."""
 TURN_COLUMNS = tuple(TurnRow.__dataclass_fields__)
 _SELECT = select(*queries.columns_of(TurnRow, turns))
 _KEY = ("prompt_id", "trace_id")
 _before_facts = attrgetter(*TURN_COLUMNS[: TURN_COLUMNS.index("facts")])
+_after_facts = attrgetter(*TURN_COLUMNS[TURN_COLUMNS.index("facts") + 1 :])
 
 
 def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
     """Return the stored values of the rows in the order of COLUMNS."""
     stored = stored_bodies(connection, [row.facts for row in rows])
-    return [(*_before_facts(row), facts, row.batch_id, row.unsettled) for row, facts in zip(rows, stored, strict=True)]
+    return [(*_before_facts(row), facts, *_after_facts(row)) for row, facts in zip(rows, stored, strict=True)]
 
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
@@ -99,6 +106,26 @@ def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         for some in queries.pieces([trace_id for _, trace_id in group]):
             yield _SELECT.where(beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
+
+
+def response_key(response_id: str) -> bytes:
+    return blake2b(response_id.encode(), digest_size=16).digest()
+
+
+def with_responses(connection: Connection, *, project_id: int, response_ids: Collection[str]) -> list[TurnRow]:
+    """List the turns of a project with one of these response ids, at most `ANSWERED_MAX`, the first stored first."""
+    c = turns.c
+    found: list[TurnRow] = []
+    for keys in queries.pieces(sorted(map(response_key, response_ids))):
+        of_keys = _SELECT.where(beside(c.project_id) == project_id, c.response_key.in_(keys))
+        found += queries.list_rows(connection, TurnRow, of_keys.order_by(c.id).limit(ANSWERED_MAX))
+    return found
+
+
+def lock_of_session(connection: Connection, *, project_id: int, session_key: bytes, limit: int) -> list[TurnRow]:
+    """Lock the turns of a session, at most `limit`, until the commit."""
+    of_session = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key == session_key)
+    return queries.list_rows(connection, TurnRow, of_session.order_by(turns.c.trace_id).limit(limit).with_for_update())
 
 
 def list_unsettled(connection: Connection, *, project_id: int, before: int, limit: int) -> list[TurnRow]:

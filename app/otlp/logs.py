@@ -21,7 +21,7 @@ from app.errors import Invalid
 from app.otlp.decode import groups_of, parsed
 from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
-from app.otlp.names import PROMPT_ID
+from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_ID, text_of
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.frameworks import CODE_EVENTS
 from app.otlp.normalise.genai import CONTENTS, DECISION, DETAILS, EXCEPTION
@@ -35,6 +35,7 @@ from app.values.structs import decoder
 
 K = TypeVar("K")
 _REASONS_MAX = 10
+_RESPONSE_ID = "gen_ai.response.id"
 Read = Callable[[], Any]
 """Reads the fields of one record."""
 
@@ -58,7 +59,8 @@ _decode_export = decoder(LogsExport)
 class LogRecord:
     """A record of content, or an evaluation. `raw` is JSON in the form of a span event: name, attributes and body.
 
-    `prompt_id` is the prompt that the record names, else that of the address; None without either.
+    `prompt_id` is the prompt that the record names, else that of the address; None without either. An evaluation that
+    names a model call by its `response_id` has empty ids of its trace and span.
     """
 
     trace_id: bytes
@@ -67,6 +69,7 @@ class LogRecord:
     prompt_id: int | None
     time_ns: int
     raw: bytes
+    response_id: str = ""
 
 
 @dataclass(slots=True)
@@ -167,7 +170,8 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
     body = any_value(fields.get("body"))
     named_so = fields.get("eventName") or named.get("event.name") or named.get("event_name")
     name = body if isinstance(body, str) and body in CODE_EVENTS else named_so
-    if trace_id is None or span_id is None or not isinstance(name, str) or not _is_kept(name):
+    response_id = text_of(named.get(_RESPONSE_ID)) if name == EVALUATION and span_id is None else ""
+    if not isinstance(name, str) or not _is_kept(name) or ((trace_id is None or span_id is None) and not response_id):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
     event = {"name": name, "timeUnixNano": str(at), "attributes": _with_body(listed, fields.get("body"))}
@@ -175,7 +179,8 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
         raw = orjson.dumps(event)
     except TypeError:  # beyond 254 levels
         raise BadRecord("it nests too deeply") from None
-    return LogRecord(trace_id, span_id, name, _named_prompt(named) or prompt_id, at, raw)
+    ids = (b"", b"") if trace_id is None or span_id is None else (trace_id, span_id)
+    return LogRecord(*ids, name, _named_prompt(named) or prompt_id, at, raw, response_id[:MAX_CONVERSATION_ID])
 
 
 def _is_kept(name: str) -> bool:

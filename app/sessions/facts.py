@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.otlp.names import PROMPT_VERSION, text_of, user_of, version_hash
+from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.span import Span
 from app.prices.book import PriceBook
@@ -33,6 +33,8 @@ MAX_PROVIDER = 64
 EDITION = 1
 """The edition of the facts: 0 are those of releases that knew no tools, no users and no calls."""
 
+_RESPONSE_IDS = ("gen_ai.response.id", "ai.response.id")
+
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
 Extent = tuple[int, int]
@@ -50,8 +52,10 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     `conversation` and `opening` carry the key of the span they come from; the smallest key wins, of conversations
     among those of the lowest rank (see `CONVERSATION_KEYS`).
     `agent_opening` is what an agent was asked, where no model call has the user's words, and `root_opening` what a root
-    pipeline was asked, where no agent has them either. The extents are those of the
-    model and tool calls. Copies are not counted, but those of calls in another batch are until `recounted`.
+    pipeline was asked, where no agent has them either. The extents are those of the model and tool calls. `response` is
+    the response id of the last model call that has one. `joined` is the key of the session that the turn has joined,
+    because its conversation id is the response id of a turn there. Copies are not counted, but until
+    `recounted` those of calls in another batch are.
     """
 
     start_ns: int
@@ -76,6 +80,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     tools_extent: Extent | None = None
     root_opening: Opening | None = None
     has_agent: bool = False
+    response: tuple[Key, str] | None = None
+    joined: bytes | None = None
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -99,6 +105,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
             conversation_rank=rank,
             agent_opening=agent_opening,
             root_opening=root_opening,
+            response=_last_response(read),
             **_facts_of(read),
         )
 
@@ -154,6 +161,8 @@ def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
         chats_extent=_joined(one.chats_extent, other.chats_extent),
         tools_extent=_joined(one.tools_extent, other.tools_extent),
         has_agent=one.has_agent or other.has_agent,
+        response=max(filter(None, (one.response, other.response)), default=None),
+        joined=one.joined or other.joined,
     )
 
 
@@ -215,6 +224,12 @@ def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
         "tools_extent": _extent(all_tools),
         "has_agent": any(span.normal.is_agent for span in spans),
     }
+
+
+def _last_response(spans: Iterable[TurnSpan]) -> tuple[Key, str] | None:
+    """Return the response id of the last model call that has one, after the key of the span."""
+    named = ((span, span.normal.span.text(*_RESPONSE_IDS)) for span in spans if span.normal.is_chat)
+    return max(((_key(span), name[:MAX_CONVERSATION_ID]) for span, name in named if name), default=None)
 
 
 def _extent(calls: Sequence[TurnSpan]) -> Extent | None:

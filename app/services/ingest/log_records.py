@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -13,9 +13,10 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import Invalid, ServiceError, TooLarge
-from app.models import log_records, organizations, scores, waiting
+from app.models import log_records, organizations, scores, turns, waiting
 from app.models.compression import ToStored
 from app.models.queries import new_batch_id
+from app.models.span_bodies import SpanKey
 from app.otlp.evaluations import EVALUATION
 from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
 from app.otlp.mask_texts import MaskingBudget
@@ -24,11 +25,13 @@ from app.services.ingest.evaluations import score_row
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.openings import OpeningService
 from app.services.masking.rules import SPAN_BYTES_MAX, MaskingRules
+from app.sessions.facts import load
 from app.timestamps import Now
 from app.values.json import Body
 from app.work.remover import Remover
 from app.work.round_robin import RoundRobin
 
+NO_RESPONSE = "it names no span, and no stored turn has its gen_ai.response.id as that of its last model call"
 # A record is removed if its span has not come within this time.
 WAITS = timedelta(days=7)
 
@@ -49,6 +52,7 @@ class LogRecordService:
         """Store the records of a decompressed batch; raises `Invalid` and `TooLarge`."""
         decoded = decode_logs(body, form.prompt_id, protobuf=form.protobuf, limit=self.record_bytes)
         try:
+            decoded.records = self._of_responses(project_id, decoded)
             stored = self._write(project_id, self._masked(project_id, decoded))
             content = [record for record in decoded.records if record.name != EVALUATION]
             self.openings.add(project_id, {(record.trace_id, record.span_id) for record in content}, agent=form.agent)
@@ -60,6 +64,16 @@ class LogRecordService:
         all_bad = 0 < rejected == decoded.received
         kept = len(decoded.records)
         return Receipt("invalid" if all_bad else "stored", stored, kept - stored, rejected, decoded.explain())
+
+    def _of_responses(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
+        """Return the records with the spans of evaluations that name only a response id; rejects those without one."""
+        named = {record.response_id for record in decoded.records if record.response_id}
+        if not named:
+            return decoded.records
+        with self.database.read() as connection:
+            spans = _answering_spans(connection, project_id, named)
+        placed = (_placed(record, spans, decoded.rejected) for record in decoded.records)
+        return [record for record in placed if record]
 
     def _masked(self, project_id: int, decoded: DecodedLogs) -> list[LogRecord]:
         masking = self.rules.of(project_id)
@@ -116,6 +130,32 @@ class LogRecordService:
             owners,
             lambda project_id: [partial(settle, table=table, project_id=project_id) for table in waiting.TABLES],
         )
+
+
+Answers = Mapping[tuple[int | None, str], SpanKey]
+"""Spans by prompt, None for any, and response id."""
+
+
+def _answering_spans(connection: Connection, project_id: int, response_ids: Set[str]) -> Answers:
+    """Return the spans of turns' last model calls that have these response ids."""
+    spans: dict[tuple[int | None, str], SpanKey] = {}
+    for row in turns.with_responses(connection, project_id=project_id, response_ids=response_ids):
+        if response := load(row.facts).response:
+            (_, _, span_id), response_id = response
+            for prompt_id in (row.prompt_id, None):
+                spans.setdefault((prompt_id, response_id), (row.trace_id, span_id))
+    return spans
+
+
+def _placed(record: LogRecord, spans: Answers, rejected: Counter[str]) -> LogRecord | None:
+    """Return a record with the span of its response id; None, and a reason in `rejected`, without such a span."""
+    if not record.response_id:
+        return record
+    key = spans.get((record.prompt_id, record.response_id))
+    if key is None:
+        rejected[NO_RESPONSE] += 1
+        return None
+    return replace(record, trace_id=key[0], span_id=key[1])
 
 
 def _scores(project_id: int, records: Iterable[LogRecord], known: Set[int], batch_id: int) -> Iterator[scores.NewScore]:

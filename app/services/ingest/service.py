@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy import Connection
@@ -38,6 +39,7 @@ from app.redis_store.batches import Mailbox
 from app.services.ingest.batch import BatchForm, BatchLost, Receipt
 from app.services.ingest.clocks import ClockWatch
 from app.services.ingest.evaluations import scores_in
+from app.services.ingest.joining import TurnJoiner
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import observed_rows
@@ -45,7 +47,7 @@ from app.services.ingest.openings import OpeningService
 from app.services.ingest.rejections import RejectionService
 from app.services.ingest.settling import TurnSettler
 from app.services.ingest.storer import Storer
-from app.services.ingest.turns import Hashes, add_to_turns, parts_of
+from app.services.ingest.turns import Hashes, TurnPart, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
 from app.services.prompts.adoption import AdoptionService
 from app.timestamps import Now
@@ -58,6 +60,14 @@ SPANS_AT_ONCE = 4096
 """Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
 ELEMENTS_READ = 2_000_000
 """Brackets and commas of the spans of a batch that the conventions read: some seconds of work."""
+
+
+class _Written(NamedTuple):
+    """The number of new spans, the turns in which some may be copies of earlier ones, and what they add to turns."""
+
+    stored: int
+    shared: Sequence[TurnKey]
+    parts: Sequence[TurnPart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +88,7 @@ class IngestService:
     rejections: RejectionService
     openings: OpeningService
     settler: TurnSettler
+    joiner: TurnJoiner
     clocks: ClockWatch
     searchable: bool
     elsewhere: Storer | None = None
@@ -179,8 +190,9 @@ class IngestService:
             is_small = sum(len(span.raw) for span in kept) <= ELEMENTS_READ
             budget = UNLIMITED if is_small else WorkBudget(ELEMENTS_READ)
             written = [self._write(project_id, piece, budget, evaluated=evaluated) for piece in pieces]
-            stored = sum(count for count, _ in written)
-            self.settler.settle(project_id, sorted(set().union(*(shared for _, shared in written))))
+            stored = sum(piece.stored for piece in written)
+            self.settler.settle(project_id, sorted(set().union(*(piece.shared for piece in written))))
+            self.joiner.join(project_id, [part for piece in written for part in piece.parts])
             if form.agent:
                 self.adoption.fill(project_id, form.agent, kept)
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept}, agent=form.agent)
@@ -208,13 +220,10 @@ class IngestService:
         kept = [span for span in spans if len(span.raw) <= self.span_bytes]
         return kept, [too_large(span, self.span_bytes) for span in large]
 
-    def _write(
-        self, project_id: int, spans_: Sequence[Span], budget: WorkBudget, *, evaluated: bool
-    ) -> tuple[int, list[TurnKey]]:
+    def _write(self, project_id: int, spans_: Sequence[Span], budget: WorkBudget, *, evaluated: bool) -> _Written:
         """Store the new spans with their scores, turns and sessions.
 
-        Returns the number of new spans, and the turns in which some may be copies of earlier ones. Scores are only
-        looked for if the spans are `evaluated`.
+        Scores are only looked for if the spans are `evaluated`.
         """
         # A key occurs once in a batch: see `decode`.
         ordered = dict(sorted(((span.trace_id, span.span_id), span) for span in spans_))
@@ -229,7 +238,7 @@ class IngestService:
         parts = parts_of(list(ordered.values()), hashes, budget)
         scored = scores_in(project_id, spans_) if evaluated else []
 
-        def work(connection: Connection) -> tuple[int, list[TurnKey]]:
+        def work(connection: Connection) -> _Written:
             shared: list[TurnKey] = []
             stored = spans.insert_new(connection, rows)
             scores.insert_new(connection, scored)
@@ -245,7 +254,7 @@ class IngestService:
                 observed.add(connection, observed_rows(project_id, batch_id, new_parts))
                 if self.searchable:
                     search.note_batch(connection, project_id=project_id, batch_id=batch_id)
-            return stored, shared
+            return _Written(stored, shared, new_parts)
 
         return self.database.retrying(work)
 

@@ -41,6 +41,8 @@ def session_key(prompt_id: int, trace_id: bytes, facts: TurnFacts) -> bytes:
 
     The turns of a conversation share it; a turn without a conversation is a separate session.
     """
+    if facts.joined:
+        return facts.joined
     return (
         conversation_key(prompt_id, facts.conversation[1]) if facts.conversation else _key(prompt_id, b"t" + trace_id)
     )
@@ -89,6 +91,17 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
     sessions.put(connection, session_rows(project_id, batch_id, fresh, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=left)
     return shared
+
+
+def move_turns(connection: Connection, batch_id: int, rows: Sequence[TurnRow], session: bytes) -> None:
+    """Move locked turns of one session to another one."""
+    left, project_id = rows[0].session_key, rows[0].project_id
+    before = {row.key: load(row.facts) for row in rows}
+    moved = [TurnPart(*key, structs.replace(facts, joined=session)) for key, facts in before.items()]
+    pairs = zip(rows, moved, strict=True)
+    turns.replace(connection, [replace(row, session_key=session, facts=dump(part.facts)) for row, part in pairs])
+    sessions.put(connection, session_rows(project_id, batch_id, moved, before), project_id=project_id)
+    sessions.settle(connection, project_id=project_id, session_keys={left})
 
 
 def add_openings(
@@ -165,6 +178,7 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         turn.facts.preview,
         dump(turn.facts),
         batch_id,
+        response_key=turns.response_key(turn.facts.response[1]) if turn.facts.response else None,
     )
 
 

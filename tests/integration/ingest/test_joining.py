@@ -1,0 +1,198 @@
+"""Turns of which each names the response of the turn before it are one session, and evaluations find a response."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from app.services.ingest import joining
+from tests.support import protobuf
+from tests.support.exports import export, pairs_of, span
+from tests.support.world import World, new_world
+
+BEGIN_NS = 1_795_000_000 * 10**9
+
+
+def turn(prompt_id: int, number: int, response: str, conversation: str | None = None, **recorded: Any) -> Any:
+    """The model call of a turn, in its own trace."""
+    start_ns = BEGIN_NS + number * 10**10
+    named = {"gen_ai.conversation.id": conversation} if conversation else {}
+    said = {"gen_ai.input.messages": json.dumps([{"role": "user", "content": f"question {number}"}])}
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", "gen_ai.response.id": response}
+    return span(
+        attributes | said | named | recorded,
+        traceId=f"{prompt_id:016x}{number + 1:016x}",
+        spanId=secrets.token_hex(8),
+        startTimeUnixNano=str(start_ns),
+        endTimeUnixNano=str(start_ns + 10**9),
+    )
+
+
+def chain(prompt_id: int, length: int) -> list[Any]:
+    return [turn(prompt_id, n, f"resp_{n}", f"resp_{n - 1}" if n else None) for n in range(length)]
+
+
+def send(world: World, prompt_id: int, *spans: Any, as_protobuf: bool = False) -> None:
+    if as_protobuf:
+        batch = json.loads(export(*spans))
+        answer = world.post(
+            f"/api/public/prompts/{prompt_id}/otel/v1/traces",
+            body=protobuf.traces(batch),
+            headers={"Content-Type": "application/x-protobuf"},
+        )
+    else:
+        answer = world.send(export(*spans))
+    assert answer.status_code == 200, answer.text
+
+
+def sessions(world: World, prompt_id: int) -> list[list[str]]:
+    """The questions of each session, the oldest session first."""
+    rows = world.get(f"/api/v1/sessions?promptId={prompt_id}&sort=oldest").json["sessions"]
+    shown = [world.get(f"/api/v1/sessions/{row['id']}").json for row in rows]
+    assert [row["turns"] for row in rows] == [len(session["turns"]) for session in shown]
+    return [[turn["user"] for turn in session["turns"]] for session in shown]
+
+
+QUESTIONS = ["question 0", "question 1", "question 2"]
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+@pytest.mark.parametrize("as_protobuf", [False, True], ids=["json", "protobuf"])
+def test_turns_are_one_session_in_whichever_order_they_arrive(
+    world: World, order: Sequence[int], as_protobuf: bool
+) -> None:
+    prompt_id = world.prompt()
+    turns = chain(prompt_id, 3)
+    for number in order:
+        send(world, prompt_id, turns[number], as_protobuf=as_protobuf)
+
+    assert sessions(world, prompt_id) == [QUESTIONS]
+
+
+def test_turns_of_one_batch_are_one_session_which_further_turns_and_spans_join(world: World) -> None:
+    prompt_id = world.prompt()
+    turns = chain(prompt_id, 3)
+    send(world, prompt_id, *turns[:2])
+    send(world, prompt_id, turns[2])
+    # A later span of a turn that has joined.
+    tool = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "pay"}
+    at = {"startTimeUnixNano": turns[1]["startTimeUnixNano"], "endTimeUnixNano": turns[1]["endTimeUnixNano"]}
+    send(world, prompt_id, span(tool, traceId=turns[1]["traceId"], spanId=secrets.token_hex(8), **at))
+
+    assert sessions(world, prompt_id) == [QUESTIONS]
+
+
+def test_a_turn_is_named_by_the_response_of_its_last_model_call(world: World) -> None:
+    prompt_id = world.prompt()
+    first = turn(prompt_id, 0, "resp_call")
+    last = turn(prompt_id, 0, "resp_answer") | {"startTimeUnixNano": str(BEGIN_NS + 10**9)}
+    send(world, prompt_id, last)
+    send(world, prompt_id, turn(prompt_id, 1, "resp_1", "resp_answer"), turn(prompt_id, 2, "resp_2", "resp_call"))
+    send(world, prompt_id, first)
+
+    assert sessions(world, prompt_id) == [["question 0", "question 1"], ["question 2"]]
+
+
+def test_a_chain_that_begins_in_a_named_conversation_joins_it(world: World) -> None:
+    prompt_id = world.prompt()
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0", "thread"), turn(prompt_id, 1, "resp_1", "resp_0"))
+
+    (row,) = world.get(f"/api/v1/sessions?promptId={prompt_id}").json["sessions"]
+    assert (row["conversationId"], row["turns"]) == ("thread", 2)
+
+
+@pytest.mark.parametrize("conversation", ["resp_0", "other"])
+def test_a_turn_that_names_its_own_response_or_no_response_is_a_separate_session(
+    world: World, conversation: str
+) -> None:
+    prompt_id = world.prompt()
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0", conversation), turn(prompt_id, 1, "resp_1"))
+
+    assert sessions(world, prompt_id) == [["question 0"], ["question 1"]]
+
+
+def test_turns_of_other_prompts_and_projects_are_not_joined(world: World) -> None:
+    one, other, stranger = world.prompt(), world.prompt(), new_world(world.container)
+    foreign = stranger.prompt()
+    send(world, one, turn(one, 0, "resp_0"))
+    send(stranger, foreign, turn(foreign, 0, "resp_0"))
+    send(world, other, turn(other, 1, "resp_1", "resp_0"))
+
+    assert sessions(world, other) == [["question 1"]]
+    assert (sessions(world, one), sessions(stranger, foreign)) == ([["question 0"]], [["question 0"]])
+
+
+def test_circles_of_names_end(world: World) -> None:
+    prompt_id = world.prompt()
+    for number, (response, conversation) in enumerate([("a", "b"), ("b", "a"), ("b", "b")]):
+        send(world, prompt_id, turn(prompt_id, number, response, conversation))
+
+    assert sum(map(len, sessions(world, prompt_id))) == 3
+
+
+def test_a_session_of_very_many_turns_stays_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "TURNS_MAX", 1)
+    prompt_id = world.prompt()
+    send(world, prompt_id, turn(prompt_id, 1, "resp_1", "resp_0"), turn(prompt_id, 2, "resp_2", "resp_0"))
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0"))
+
+    assert sessions(world, prompt_id) == [["question 0"], ["question 1", "question 2"]]
+
+
+def evaluation(response: str | None, **fields: Any) -> dict[str, Any]:
+    named = {"gen_ai.evaluation.name": "Relevance", "gen_ai.evaluation.score.value": 0.25}
+    attributes = named | ({"gen_ai.response.id": response} if response else {})
+    return (
+        {"timeUnixNano": str(BEGIN_NS), "eventName": "gen_ai.evaluation.result"}
+        | fields
+        | {"attributes": pairs_of(attributes)}
+    )
+
+
+@pytest.mark.parametrize("in_trace", [False, True])
+@pytest.mark.parametrize("at_prompt", [False, True])
+def test_an_evaluation_without_a_span_is_a_score_of_the_call_with_its_response_id(
+    world: World, in_trace: bool, at_prompt: bool
+) -> None:
+    prompt_id = world.prompt()
+    rated = turn(prompt_id, 1, "resp_1")
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0"), rated)
+    record = evaluation("resp_1", **({"traceId": rated["traceId"]} if in_trace else {}))
+
+    for _ in range(2):
+        assert world.log([record], prompt_id if at_prompt else None).status_code == 200
+
+    shown = [world.get(f"/api/v1/sessions/{row['id']}").json for row in rows_of(world, prompt_id)]
+    assert [session["scores"] for session in shown if session["turns"][0]["user"] == "question 0"] == [[]]
+    [[score]] = [session["scores"] for session in shown if session["turns"][0]["user"] == "question 1"]
+    assert (score["name"], score["value"], score["target"]) == (
+        "Relevance",
+        0.25,
+        {"traceId": rated["traceId"], "spanId": rated["spanId"]},
+    )
+
+
+def rows_of(world: World, prompt_id: int) -> list[Any]:
+    rows: list[Any] = world.get(f"/api/v1/sessions?promptId={prompt_id}").json["sessions"]
+    return rows
+
+
+def test_an_evaluation_of_a_response_that_is_not_stored_is_rejected_with_the_reason(world: World) -> None:
+    prompt_id, other = world.prompt(), new_world(world.container)
+    foreign = other.prompt()
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0"))
+    send(other, foreign, turn(foreign, 0, "resp_foreign"))
+
+    some = world.log([evaluation("resp_0"), evaluation("resp_foreign")])
+    none = world.log([evaluation("resp_9")])
+    nothing = world.log([evaluation(None)])
+
+    assert (some.status_code, some.json["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
+    assert "gen_ai.response.id" in some.json["partialSuccess"]["errorMessage"]
+    assert (none.status_code, nothing.status_code) == (400, 200)
+    assert [score["name"] for score in world.get("/api/v1/scores").json["scores"]] == ["Relevance"]

@@ -184,7 +184,7 @@ def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(wo
 
 def test_tokens_that_were_not_recorded_are_not_shown_as_none(world: World, admin: Browser) -> None:
     prompt_id = world.prompt()
-    world.send(export(span({"service.prompt.id": prompt_id})))
+    world.send(export(span({"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat"})))
     (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"]
     unknown = '<span class="quiet" title="No model call reports tokens">–</span>'
 

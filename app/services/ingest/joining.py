@@ -15,7 +15,7 @@ from app.sessions.facts import load
 from app.timestamps import Now
 
 TURNS_MAX = 1_000
-"""Turns that are moved at once. A session with more stays as it is."""
+"""Turns that are moved at once. A session with more is not moved."""
 
 Answer = tuple[int, str]
 """A prompt and the response id of a turn, which a later turn may have as its conversation id."""

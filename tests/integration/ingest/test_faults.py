@@ -73,7 +73,7 @@ class System:
 
     def spans(self) -> int:
         """Spans that the sessions of the prompt show."""
-        entries = self.read(f"/api/v1/prompts/{self.prompt_id}/logs?limit=200")["entries"]
+        entries = self.read(f"/api/v1/prompts/{self.prompt_id}/logs?limit=200&include=all")["entries"]
         sessions = [self.read(f"/api/v1/sessions/{entry['id']}") for entry in entries]
         return sum(len(turn["spans"]) for session in sessions for turn in session["turns"])
 

@@ -135,7 +135,7 @@ def test_circles_of_names_end(world: World) -> None:
     assert sum(map(len, sessions(world, prompt_id))) == 3
 
 
-def test_a_session_of_very_many_turns_stays_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_of_very_many_turns_is_not_moved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joining, "TURNS_MAX", 1)
     prompt_id = world.prompt()
     send(world, prompt_id, turn(prompt_id, 1, "resp_1", "resp_0"), turn(prompt_id, 2, "resp_2", "resp_0"))

@@ -24,7 +24,7 @@ def one(trace: str, number: int, attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def session(world: World, prompt_id: int) -> Any:
-    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    (entry,) = world.get(f"/api/v1/prompts/{prompt_id}/logs?include=all").json["entries"]
     return world.get(f"/api/v1/sessions/{entry['id']}").json
 
 
@@ -134,7 +134,7 @@ def test_a_version_by_the_common_attribute_counts_if_it_is_a_hash_of_the_prompt(
         traces(export(one("9" * 32, 9, {BEST: "ours", "gen_ai.prompt.version": own, "service.prompt.version": "v1"}))),
     )
 
-    entries = world.get(f"/api/v1/prompts/{made[0]}/logs").json["entries"]
+    entries = world.get(f"/api/v1/prompts/{made[0]}/logs?include=all").json["entries"]
     assert {entry["conversationId"]: entry["promptVersions"] for entry in entries} == {
         **{name: [] for name in named},
         "own": [own],

@@ -36,7 +36,7 @@ def status_of(answer: Any) -> Status:
 
 
 def sessions(world: World, prompt_id: int) -> list[dict[str, Any]]:
-    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs?include=all").json["entries"]
     return [world.get(f"/api/v1/sessions/{entry['id']}").json for entry in entries]
 
 

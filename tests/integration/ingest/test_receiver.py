@@ -233,7 +233,7 @@ def test_half_a_surrogate_pair_loses_no_batch(world: World) -> None:
     body = export(new_span(prompt_id, note="HERE")).replace(b"HERE", b"cut \\ud83d")
 
     assert world.send(body).status_code == 200
-    entry = world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"][0]
+    entry = world.get(f"/api/v1/prompts/{prompt_id}/logs?include=all").json["entries"][0]
     shown = world.get(f"/api/v1/sessions/{entry['id']}").json["turns"][0]["spans"][0]
     assert shown["attributes"]["note"] == "cut \ufffd"
 

@@ -13,7 +13,8 @@ from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, va
 NAMES_MAX = 200
 ENTRIES_MAX = 12
 """Rows or items of one group that are compared."""
-_TAIL = re.compile(r"(?<=\w)[*_`]*(?:: | [–—-] )")
+# A run of `_` is read once, although each of them is a part of a word.
+_TAIL = re.compile(r"(?:(?<=[^\W_])[*_`]*+|(?<=_)[*`]*+)(?:: | [–—-] )")
 
 
 @dataclass(frozen=True, slots=True)

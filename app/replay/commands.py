@@ -22,9 +22,10 @@ _NAMES = words("programs", "names")
 _PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
 _SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
 
-_SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/")
+_SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--[^\n]*+|(?s:/\*.*?(?:\*/|\Z))")
 _SQL_WORD = re.compile(r"[^\W\d]\w*+")
-_SQL_CALL = re.compile(r"([^\W\d]\w*+)\s*+\(")
+# It begins only where a word does: within a word, each letter would have the rest read again.
+_SQL_CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
 _SQL_READS, _SQL_CHANGES = words("sql", "reading"), words("sql", "changing")
 _SQL_FUNCTIONS = words("sql", "functions")
 

@@ -14,6 +14,9 @@ from functools import partial
 import orjson
 import pytest
 
+from app.audit.changes import exchangeable
+from app.audit.probes import LONGEST_PROBED
+from app.audit.tokens import TextPiece, entries_of, sentences_of, values_of
 from app.database.packed_text import pack, unpack
 from app.errors import Invalid
 from app.otlp.decode import decode
@@ -22,6 +25,7 @@ from app.otlp.normalise.messages import read_text
 from app.otlp.normalise.toolio import recorded_arguments, recorded_result
 from app.prices.names import key_of
 from app.rendering.render import to_xml
+from app.replay import commands, kinds
 from app.schemas.csv_lines import csv_lines
 from app.search.query import parse
 from app.sessions.build import build_lone_turn
@@ -84,6 +88,8 @@ PIECES: dict[str, str] = {
     "names of names": "a:a,",
     "texts of one letter": "'a',",
     "escapes that there are not": "'\\d',",
+    "underscores": "_",
+    "open comments": "/* ",
 }
 
 
@@ -132,6 +138,17 @@ def xml(text: str) -> Work:
     return partial(work)
 
 
+def statement(text: str) -> Work:
+    sql = f"select 1 from t{text}"[: commands.LONGEST]
+    return lambda: (kinds.is_sql(sql), commands.sql_reads(sql))
+
+
+def probed(text: str) -> Work:
+    """Make the work of an audit with two list items."""
+    items = [TextPiece(0, len(text), text), TextPiece(0, len(text), f"{text}a")]
+    return lambda: (entries_of(f"- {text}"), sentences_of(text), [*values_of(text)], exchangeable(*items))
+
+
 # What reads words: the most characters that it is given, and the work of reading a text.
 PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "values.unicode": (CHARACTERS, lambda text: lambda: folded(text)),
@@ -163,6 +180,10 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "presenters: a text": (CHARACTERS, lambda text: lambda: block(text, PAGE, parse=True).pieces),
     "presenters: JSON": (CHARACTERS, json_of(lambda text: block(text, PAGE, parse=True).pieces)),
     "presenters: a difference": (CHARACTERS, difference),
+    "replay: a statement of SQL": (commands.LONGEST, statement),
+    "replay: a command": (commands.LONGEST, lambda text: lambda: commands.command_reads(text)),
+    "replay: the kind of a text": (CHARACTERS, lambda text: lambda: (kinds.is_code(text), kinds.is_language(text))),
+    "audit: a text": (LONGEST_PROBED, probed),
     "exports: CSV": (CHARACTERS, lambda text: lambda: list(csv_lines([{"a": text}], ["a"]))),
     "exports: JSON lines": (CHARACTERS, lambda text: lambda: orjson.dumps({"a": well_formed(text)})),
 }

@@ -112,7 +112,10 @@ class OpenIdSignIns:
         return max(given, key=list(Role).index, default=None)
 
     def _user(self, connection: Connection, identity: Identity, unusable: str, *, may_join: bool) -> int:
-        """Return the person's account, and link it to the provider; a new one if they may join."""
+        """Return the person's account, and link it to the provider; a new one if they may join.
+
+        An account of other organizations only loses its password, and whoever else uses it is signed out.
+        """
         known_as = digest(f"{identity.issuer}\0{identity.subject}")
         if (user_id := users.find_identity(connection, known_as)) is not None:
             return user_id
@@ -121,6 +124,9 @@ class OpenIdSignIns:
         email = checked_email(identity.email)
         if user := users.find_by_email(connection, email):
             user_id = user.id
+            if self._organization_id not in organizations.roles_of(connection, user_id=user_id):
+                # An admin of another organization may have made it by an invitation, and know its password.
+                self.sign_ins.give_to_owner(connection, user_id, unusable)
         elif not may_join:
             raise Unauthorized(NO_ACCESS)
         else:

@@ -113,8 +113,8 @@ class SignInService:
     ) -> StartedSession:
         """Begin a session by link, which works once: the second of two concurrent uses raises `Unauthorized`.
 
-        A link that resets sets `password`, and ends everything that another person may have of the account: sessions,
-        links and known origins. Raises `Invalid` for a password that is too short or too long.
+        A link that resets sets `password` and ends all else, as `give_to_owner`. Raises `Invalid` for a password that
+        is too short or too long.
         """
         link = self.find_link(token)
         new_hash = self.passwords.hash(password) if link.resets else ""
@@ -125,9 +125,7 @@ class SignInService:
                 raise Unauthorized("This sign-in link has been used. Sign in with e-mail and password.")
             self._replace(connection, replaced)
             if link.resets:
-                update_rows(connection, users.users, {"id": link.user_id}, password_hash=new_hash)
-                delete_rows(connection, users.sign_ins, user_id=link.user_id)
-                delete_rows(connection, users.known_origins, user_id=link.user_id)
+                self.give_to_owner(connection, link.user_id, new_hash)
 
         return self._started(link.user_id, origin, "link", use_up)
 
@@ -183,6 +181,16 @@ class SignInService:
         self.database.retrying(begin)
         self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
         return StartedSession(user_id, token, origin)
+
+    @staticmethod
+    def give_to_owner(connection: Connection, user_id: int, password_hash: str) -> None:
+        """Set a password, and end everything that another person may have of the account.
+
+        These are sessions, links and known origins.
+        """
+        update_rows(connection, users.users, {"id": user_id}, password_hash=password_hash)
+        delete_rows(connection, users.sign_ins, user_id=user_id)
+        delete_rows(connection, users.known_origins, user_id=user_id)
 
     @staticmethod
     def _replace(connection: Connection, token: str) -> None:

@@ -19,10 +19,10 @@ from app.models.audit_log import SYSTEM
 from app.models.organizations import Role
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.web.cookies import OPENID_COOKIE
-from tests.integration.web.conftest import Browser
+from tests.integration.web.conftest import PASSWORD, Browser
 from tests.support.backends import EACH_CONTAINER
 from tests.support.openid import FakeProvider
-from tests.support.world import World
+from tests.support.world import World, new_world
 
 pytestmark = EACH_CONTAINER
 ROLES = "reprise-admins=admin, dev=member"
@@ -261,3 +261,25 @@ def test_first_sign_ins_at_once_make_one_account(world: World, fake: FakeProvide
     assert [member.email for member in members].count(fake.claims["email"].lower()) == 1
     # Whoever came at the same moment as the first one is asked to try again.
     assert any("reprise_session" in browser.cookies for browser in browsers)
+
+
+def test_an_admin_of_another_organization_who_made_the_account_first_has_no_access_after_the_person_signs_in(
+    world: World, fake: FakeProvider
+) -> None:
+    """They invite a person's e-mail to their own organization, keep the link, and so have the password."""
+    email = fake.claims["email"].lower()
+    other = new_world(world.container)
+    accounts = world.container.services.accounts
+    token = accounts.invite(organization_id=other.organization_id, email=email, role=Role.VIEWER, actor=SYSTEM)
+    intruder = Browser(world)
+    intruder.open(f"/join/{token}")
+    assert intruder.send(f"/join/{token}", name="Eve", password=PASSWORD).status_code == 303
+
+    person = Browser(world)
+    assert signed_in(person, fake, groups=["reprise-admins"]) == "/"
+    assert role(world, fake) is Role.ADMIN
+
+    assert person.open(person.base).status_code in (200, 303)
+    assert intruder.open(f"/projects/{world.project_id}/settings/keys").status_code != 200
+    again = Browser(world, address="192.0.2.1")
+    assert again.sign_in(email).status_code == 401

@@ -16,6 +16,7 @@ from app.schemas.placeholders import repeated
 from app.services.language_models import credentials
 from app.services.language_models.credentials import BASE_URL_MAX
 from app.services.language_models.service import MODEL_NAME_MAX, PRICE_MAX, TOKENS_MAX, OwnModel
+from app.services.prompts.content import TOOLS_MAX, TOOLS_VALUES_MAX
 
 
 class OwnModelSchema(StrictSchema):
@@ -102,8 +103,6 @@ class CheckedCredential(AnswerSchema):
     model = text(attribute="name")
 
 
-MAX_TOOLS = 128
-MAX_TOOLS_VALUES = 20_000
 MAX_STOPS = 16
 INT64 = 2**63
 EFFECTS = ("read", "write")
@@ -179,11 +178,11 @@ class ToolsField(BoundedList):
     """The tools of a config. Their names differ, and their total size is bounded."""
 
     def __init__(self) -> None:
-        super().__init__(ToolField(), maximum=MAX_TOOLS, validate=_names_differ)
-        self.documented |= {"description": f"At most {MAX_TOOLS_VALUES} values and keys in total."}
+        super().__init__(ToolField(), maximum=TOOLS_MAX, validate=_names_differ)
+        self.documented |= {"description": f"At most {TOOLS_VALUES_MAX} values and keys in total."}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        check_size(value, MAX_TOOLS_VALUES)
+        check_size(value, TOOLS_VALUES_MAX)
         return super()._deserialize(value, attr, data, **kwargs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -21,12 +21,13 @@ from app.models.queries import insert_row
 from app.redis_store.epochs import Epochs
 from app.services.language_models.service import ModelService
 from app.services.prompts import drafts
-from app.services.prompts.content import PromptContent
+from app.services.prompts.content import TOOLS_MAX, TOOLS_VALUES_MAX, PromptContent
 from app.services.prompts.drafts import DraftChange
 from app.services.prompts.editor import PromptEditor
 from app.sessions.agents import RecordedAgent, recorded_agent
 from app.sessions.spans import Records, StoredSpan
 from app.timestamps import Now
+from app.values.json import count_marks, json_text
 
 AGENTS_MAX = 1000
 """Agents of one project."""
@@ -138,7 +139,7 @@ class AdoptionService:
         for name, value in recorded.parameters.items():
             config |= self._accepted({name: value})
         tools: list[dict[str, Any]] = []
-        for tool in recorded.tools:
+        for tool in recorded.tools if _may_be_stored(recorded.tools) else ():
             tools += self._accepted({"tools": [tool]}).get("tools", [])
         return config | self._accepted({"tools": tools}) if tools else config
 
@@ -147,3 +148,10 @@ class AdoptionService:
             return self.checked_config(config)
         except Invalid:
             return {}
+
+
+def _may_be_stored(tools: Sequence[dict[str, Any]]) -> bool:
+    """Return whether tools are no more than a configuration may have: checking each of them costs much more."""
+    if len(tools) > TOOLS_MAX:
+        return False
+    return sum(count_marks(json_text(tool)) for tool in tools) <= TOOLS_VALUES_MAX

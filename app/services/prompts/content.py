@@ -19,6 +19,9 @@ from app.providers.vendors import VENDORS
 from app.rendering.render import InstructionFormat, Placeholder
 from app.values.structs import convert
 
+TOOLS_MAX, TOOLS_VALUES_MAX = 128, 20_000
+"""Tools of a configuration, and their values and keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class PromptContent:

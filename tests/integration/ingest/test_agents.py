@@ -276,3 +276,32 @@ def test_an_instruction_in_log_records_fills_the_prompt_whichever_comes_first(wo
     prompt = prompt_of(world, "bot")
     assert prompt["value"] == "You help the customers of a shop."
     assert [tool["name"] for tool in prompt["languageModelConfig"]["tools"]] == ["get_order"]
+
+
+LARGE = {"type": "object", "properties": {f"p{n}": {} for n in range(300)}}
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        pytest.param([{"name": "a"}] * 5_000, id="many"),
+        pytest.param([{"name": f"a{n}", "parameters": LARGE} for n in range(100)], id="large"),
+    ],
+)
+def test_more_tools_than_a_prompt_may_have_keep_no_process_busy_that_stores_spans(
+    world: World, monkeypatch: pytest.MonkeyPatch, tools: list[Any]
+) -> None:
+    checked: list[Any] = []
+    accepted = adoption.AdoptionService._accepted
+
+    def counted(service: adoption.AdoptionService, config: dict[str, Any]) -> dict[str, Any]:
+        checked.append(config)
+        return accepted(service, config)
+
+    monkeypatch.setattr(adoption.AdoptionService, "_accepted", counted)
+
+    assert sent(world, "busy", chat(**{"gen_ai.tool.definitions": json.dumps(tools)})).status_code == 200
+
+    prompt = prompt_of(world, "busy")
+    assert (prompt["value"], prompt["languageModelConfig"]["tools"]) == ("You help the customers of a shop.", [])
+    assert 0 < len(checked) < 10

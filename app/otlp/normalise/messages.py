@@ -12,9 +12,10 @@ import msgspec
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
+from app.otlp.normalise.fields import read_fields
 from app.otlp.normalise.finish import asks_for_tools
 from app.otlp.normalise.media import Media, transcript_of
-from app.otlp.normalise.parts import REASONING, read_parts, read_segments
+from app.otlp.normalise.parts import REASONING, ContentParts, read_parts, read_segments
 from app.otlp.normalise.responses import (
     RESPONSE_KINDS,
     ToolResponse,
@@ -29,6 +30,7 @@ from app.values.structs import decoder
 _MESSAGE_LISTS = ("messages", "input", "contents", "output", "choices", "candidates", "generations", "outputs")
 _MESSAGE_KEYS = ("role", "content", "parts", "tool_calls", "toolCalls", "kwargs", "message", "event.name")
 _CONTENT_KEYS = ("content", "parts", "tool_calls", "toolCalls", "function_call", "text", "audio")
+_NO_PARTS = ContentParts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,15 @@ def _read_text(text: str, role: str) -> list[NormalisedMessage]:
     items = encoded if isinstance(encoded, list) else [encoded]
     if items and all(map(_is_message, items)):
         return [message for item in items for message in _read_item(item, role)]
-    return [NormalisedMessage(role, text)]
+    return [_of_text(role, text)]
+
+
+def _of_text(role: str, text: str | None, parts: ContentParts = _NO_PARTS) -> NormalisedMessage:
+    """Return a message with this text, in which DSPy's programs may have fields, and the other parts."""
+    calls, reasoning = tuple(parts.calls), "\n".join(parts.reasoning) or None
+    if text and (fields := read_fields(role, text)):
+        text, calls, reasoning = fields.text, (*fields.calls, *calls), reasoning or fields.reasoning
+    return NormalisedMessage(role, text, calls, reasoning, tuple(parts.responses), tuple(parts.media))
 
 
 def _is_message(item: Any) -> bool:
@@ -269,14 +279,7 @@ def messages_of(role: str, content: Any) -> list[NormalisedMessage]:
     # Parts of an answer continue each other; parts of a question are on separate lines.
     joined = "" if role == "assistant" else "\n"
     return [
-        NormalisedMessage(
-            role,
-            joined.join(parts.texts) or None,
-            tuple(parts.calls),
-            "\n".join(parts.reasoning) or None,
-            tuple(parts.responses),
-            tuple(parts.media),
-        )
+        _of_text(role, joined.join(parts.texts) or None, parts)
         for parts in (read_segments(content) if role == "assistant" else [read_parts(content)])
     ]
 

@@ -148,7 +148,8 @@ class OpenInference(Convention):
         if self.operation(span) != TOOL:
             return None
         return ToolUse(
-            span.text("tool.name", "tool_call.function.name") or span.name,
+            # DSPy's tools are objects: their spans have the name of the method that calls them.
+            span.text("tool.name", "tool_call.function.name") or span.name.removesuffix(".__call__"),
             span.text("tool_call.id", "tool.id") or recorded_call_id(span.first("output.value")),
             recorded_arguments(span.first("input.value", "tool_call.function.arguments", "tool.parameters")),
             recorded_result(span.first("output.value")),

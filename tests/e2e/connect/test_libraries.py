@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -29,16 +30,33 @@ class Library:
     turns: list[Any] = field(default_factory=lambda: TURNS)
     tools: list[str] = field(default_factory=lambda: TOOLS)
     before_question: str = ""
+    has_tokens: bool = True
 
 
-def with_final_answers() -> Library:
-    """smolagents asks the model to answer by a call of a tool."""
-    answers = tuple(Reply(tool_calls=[("final_answer", {"answer": reply.text})]) for reply in REPLIES[1::2])
+def with_final_answers(key: str, before_question: str, result: str | None = None) -> Library:
+    """The model answers by a call of a tool, which has the answer as its result if it has no other."""
+    answers = tuple(Reply(tool_calls=[("final_answer", {key: reply.text})]) for reply in REPLIES[1::2])
     turns = [
-        (question, [call, ("final_answer", {"answer": answer}, answer, None)]) for question, (call, answer) in TURNS
+        (question, [call, ("final_answer", {key: answer}, result or answer, None)])
+        for question, (call, answer) in TURNS
     ]
     replies = (REPLIES[0], answers[0], REPLIES[2], answers[1])
-    return Library(replies, turns, ["final_answer", *TOOLS], "New task:\n")
+    return Library(replies, turns, ["final_answer", *TOOLS], before_question)
+
+
+def with_fields() -> Library:
+    """DSPy asks the model for texts with named fields, and offers a tool that ends the steps."""
+    replies = []
+    for called, answered in zip(REPLIES[::2], REPLIES[1::2], strict=True):
+        for name, arguments in (*called.tool_calls, ("finish", {})):
+            replies.append(fields(next_thought="I look.", next_tool_name=name, next_tool_args=json.dumps(arguments)))
+        replies.append(fields(reasoning="It is known.", answer=answered.text))
+    turns = [(question, [call, ("finish", {}, "Completed.", None), answer]) for question, (call, answer) in TURNS]
+    return Library(tuple(replies), turns, tools=[], has_tokens=False)
+
+
+def fields(**values: str | None) -> Reply:
+    return Reply(text="\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()))
 
 
 def with_named_results() -> Library:
@@ -54,15 +72,17 @@ LIBRARIES = {
     "ag2": Library(tools=[]),
     "agent-framework": Library(),
     "agno": Library(),
+    "beeai": with_final_answers("response", "Your task: ", "Message has been sent"),
+    "dspy": with_fields(),
     "google-genai": with_named_results(),
     "haystack": Library(),
     "litellm": Library(),
     "mistral": Library(),
-    "smolagents": with_final_answers(),
+    "smolagents": with_final_answers("answer", "New task:\n"),
     "strands": Library(),
 }
 # An installation of more than 200 MB.
-HEAVY = {"litellm"}
+HEAVY = {"dspy", "litellm"}
 
 
 @pytest.mark.sdks
@@ -88,7 +108,7 @@ def test_a_conversation_is_a_complete_session(
     assert read == library.turns
     for turn in session["turns"]:
         assert sorted(map(name_of, turn["offeredTools"] or ())) == library.tools
-        assert turn["usage"]["inputTokens"] > 0
+        assert (turn["usage"]["inputTokens"] > 0) == library.has_tokens
         assert turn["warnings"] == []
     assert prompt.rejected() == []
 

@@ -1,0 +1,78 @@
+"""Messages of DSPy's programs, which have named fields in their texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.chat import ToolCall
+from app.otlp.normalise.messages import NormalisedMessage, read_messages
+
+REQUEST = "Respond with the corresponding output fields, starting with the field `[[ ## answer ## ]]`."
+STEPS = "[[ ## thought_0 ## ]]\nI look.\n\n[[ ## tool_name_0 ## ]]\nget_order\n\n[[ ## observation_0 ## ]]\nshipped"
+
+
+def read(role: str, *sections: str) -> Any:
+    messages = read_messages([{"role": role, "content": "\n\n".join(sections)}])
+    return messages and messages[0]
+
+
+def of(name: str, value: str) -> str:
+    return f"[[ ## {name} ## ]]\n{value}"
+
+
+@pytest.mark.parametrize(
+    ("sections", "text"),
+    [
+        ([of("question", "Where is it?"), REQUEST], "Where is it?"),
+        ([of("question", "Where is it?"), of("trajectory", ""), REQUEST], "Where is it?"),
+        ([of("question", "Where is it?"), of("trajectory", STEPS), REQUEST], "Where is it?"),
+        ([of("question", "It begins:\n\nRespond with joy."), REQUEST], "It begins:\n\nRespond with joy."),
+        ([of("question", "Where is it?")], "Where is it?"),
+        ([of("city", "Oslo"), of("question", "Is it cold?"), REQUEST], "city: Oslo\nquestion: Is it cold?"),
+        ([of("question", "What is [[ ## this ## ]]?"), REQUEST], "What is [[ ## this ## ]]?"),
+    ],
+)
+def test_a_user_asks_what_the_inputs_have(sections: list[str], text: str) -> None:
+    assert read("user", *sections) == NormalisedMessage("user", text)
+
+
+def test_an_answer_is_the_output_without_the_reasoning() -> None:
+    message = read("assistant", of("reasoning", "It is in the order."), of("answer", "In Oslo."), of("completed", ""))
+    assert message == NormalisedMessage("assistant", "In Oslo.", reasoning="It is in the order.")
+
+
+def test_several_outputs_keep_their_names() -> None:
+    message = read("assistant", of("answer", "In Oslo."), of("confidence", "0.9"), of("completed", ""))
+    assert message == NormalisedMessage("assistant", "answer: In Oslo.\nconfidence: 0.9")
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"), [('{"order_id": "1042"}', {"order_id": "1042"}), ("{}", {}), ("1042", 1042), ("", "")]
+)
+def test_the_choice_of_a_tool_is_a_call(written: str, arguments: Any) -> None:
+    chosen = [of("next_thought", "I look."), of("next_tool_name", "get_order"), of("next_tool_args", written)]
+    message = read("assistant", *chosen, of("completed", ""))
+    assert message == NormalisedMessage("assistant", calls=(ToolCall("", "get_order", arguments),), reasoning="I look.")
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("system", of("question", "{question}")),
+        ("tool", of("question", "Where is it?")),
+        ("user", "It prints [[ ## question ## ]] and stops."),
+        ("user", f"Why does it print this?\n{of('question', 'x')}"),
+        ("assistant", f"Write it as follows.\n{of('question', 'x')}"),
+        ("user", "[[ ## two words ## ]] is no name."),
+    ],
+)
+def test_other_texts_stay_what_they_are(role: str, text: str) -> None:
+    messages = read_messages([{"role": role, "parts": [{"type": "text", "content": text}]}])
+    assert messages is not None
+    assert text in {messages[0].text, *(response.result for response in messages[0].responses)}
+
+
+def test_fields_without_values_are_no_text() -> None:
+    assert read("user", of("question", ""), of("trajectory", STEPS)) == NormalisedMessage("user", None)

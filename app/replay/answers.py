@@ -16,6 +16,7 @@ from app.replay.texts.sources import Sources
 from app.replay.types import Check, CheckedAnswer
 from app.replay.wording import listed
 from app.values.budget import OverBudget, WorkBudget
+from app.values.composed import composed
 from app.values.json import count_marks
 from app.values.storable import decode_json
 from app.values.unicode import lowered
@@ -107,7 +108,7 @@ class Answers:
         return text_differs("the answer differs", expected, actual)
 
     def _json_subset(self, check: Check, expected: Any, actual: str) -> Comparison:
-        left = _parse_json(expected, self.reader.budget) if isinstance(expected, str) else expected
+        left = _parse_json(expected, self.reader.budget) if isinstance(expected, str) else composed(expected)
         right = _parse_json(actual, self.reader.budget)
         for value, reason in ((left, "what is expected is no JSON"), (right, "the answer is no JSON")):
             if value is UNSET:
@@ -169,6 +170,6 @@ def _parse_json(text: str, budget: WorkBudget) -> Any:
             raise OverBudget
         budget.spend(_STEPS_OF_AN_ELEMENT * elements)
     try:
-        return decode_json(text)
+        return composed(decode_json(text))
     except ValueError:
         return UNSET

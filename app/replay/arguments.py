@@ -6,10 +6,11 @@ from typing import Any
 
 from msgspec import UNSET
 
+from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.findings import Difference
-from app.replay.forms import joined_form, path_form, same_instant, scalar_form
-from app.replay.kinds import kind_of, schema_at
+from app.replay.forms import same_instant
+from app.replay.kinds import key_of, kind_of, schema_at
 from app.replay.matchers import Matcher
 from app.replay.places import RankedMatchers, matches, places
 from app.replay.reader import Reader
@@ -19,15 +20,8 @@ from app.replay.types import Effect, StringKind
 from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
 
 _FACTS = ("kept", "lost", "invented")
-_SCHEMA_STEPS = 10  # to find the schema of a place
-
-_LONGEST_OF_VALUES = 100  # characters
 
 NO_POINTERS = PointerTree[Any]()
-
-# What a judge is asked about two values, as a part of a sentence; of texts by their kind.
-_FORM = "the same value in another form"
-_WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
 
 
 class OpenDifference(Difference, frozen=True):
@@ -82,6 +76,7 @@ def compare_arguments(
     """
     reader = reader or Reader()
     budget = reader.budget
+    recorded, produced = reader.composed(recorded), reader.composed(produced)
     weighing = _Weighing(recorded, produced, rules, reader, sources, evidence=evidence)
     others = differences(recorded, produced, subset=subset, ignored=(ignored, matchers), budget=budget)
     for difference in others:
@@ -115,6 +110,7 @@ class _Weighing:
         self.failed, self.open, self.facts = list[Difference](), list[OpenDifference](), list[Facts]()
         self._recorded, self._produced = recorded, produced
         self._rules, self._reader, self._sources, self._evidence = rules, reader, sources, evidence
+        self._notes = ArgumentNotes(rules.schema, rules.effect, recorded, reader)
         self._lists: dict[str, bool] = {}  # whether a list, by pointer, has the same entries in another order
 
     @property
@@ -141,13 +137,13 @@ class _Weighing:
         if self._is_in_other_order(path):
             return
         left, right = difference.expected, difference.actual
-        self._reader.budget.spend(_SCHEMA_STEPS + len(path))
+        self._reader.budget.spend(SCHEMA_STEPS + len(path))
         schema = schema_at(self._rules.schema, path)
         if UNSET in (left, right):
             given = right if left is UNSET else left
             if "default" in schema and equal(schema["default"], given, self._reader.budget):
                 return
-            if note := self._note_of_given(path, given):
+            if note := self._notes.of_given(path, given):
                 self._add(difference, note)
                 return
         elif schema.get("format") == "date-time" and same_instant(left, right):
@@ -157,85 +153,29 @@ class _Weighing:
             return
         self.failed.append(difference)
 
-    def _note_of_given(self, path: tuple[str, ...], given: Any) -> str:
-        """Return how a value that only one call has may mean the same as its absence; "" if it may not."""
-        if given is None:
-            return "null in one call, and left out of the other"
-        if given in ("", [], {}):
-            return "empty in one call, and left out of the other"
-        if isinstance(given, dict) and self._has_only_defaults(path, given):
-            return "only defaults of the schema in one call, and left out of the other"
-        return ""
-
-    def _has_only_defaults(self, path: tuple[str, ...], given: Mapping[str, Any]) -> bool:
-        pending: list[tuple[tuple[str, ...], Any]] = [(path, given)]
-        while pending:
-            where, value = pending.pop()
-            self._reader.budget.spend(_SCHEMA_STEPS + len(where))
-            schema = schema_at(self._rules.schema, where)
-            if "default" in schema and equal(schema["default"], value, self._reader.budget):
-                continue
-            if not value or not isinstance(value, dict):
-                return False
-            pending += [((*where, key), inner) for key, inner in value.items()]
-        return True
-
     def _note(self, path: tuple[str, ...], schema: Mapping[str, Any], left: Any, right: Any) -> str:
         """Return how two values differ that a reader may find equal; "" if they are simply different."""
-        if isinstance(left, str) and isinstance(right, str):
-            return self._note_of_texts(path, schema, left, right)
-        self._spend_on(left, right)
-        if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
-            return _FORM
-        return ""
-
-    def _note_of_texts(self, path: tuple[str, ...], schema: Mapping[str, Any], left: str, right: str) -> str:
-        self._spend_on(left, right)
+        if not isinstance(left, str) or not isinstance(right, str):
+            return self._notes.of_values(path, left, right)
         kind = self._kind(path, schema, left, right)
-        if kind == "code":
-            if path_form(left) == path_form(right):
-                return "the same path, written differently"
-            return _WORDED[kind] if self._rules.effect == "read" else ""
-        if scalar_form(left) == scalar_form(right):
-            return _FORM
-        if not left.strip() or not right.strip():
-            return ""
-        if kind == "value":
-            return self._note_of_values(left, right)
-        if self._evidence:
+        note = self._notes.of_texts(path, kind, left, right)
+        if note and self._evidence and kind in ("prose", "search"):
             self._compare_facts(left, right)
-        return _WORDED[kind]
-
-    def _note_of_values(self, left: str, right: str) -> str:
-        if joined_form(left) == joined_form(right):
-            return "the same letters and digits, separated differently"
-        values = self._only_values(left)
-        return _FORM if values and values == self._only_values(right) else ""
-
-    def _only_values(self, text: str) -> list[tuple[str, str, str]]:
-        """Return the meanings of a text that has only dates, times, amounts and numbers; none for other texts."""
-        if len(text) > _LONGEST_OF_VALUES:
-            return []
-        values, rest = self._reader.values(text), text
-        for value in values:
-            rest = rest.replace(value.spelling, "", 1)
-        return [] if rest.strip(" ,T") else [(value.space, value.form, value.detail) for value in values]
-
-    def _spend_on(self, *values: Any) -> None:
-        for value in values:
-            if isinstance(value, str):
-                self._reader.budget.spend(1 + len(value))
+        return note
 
     def _kind(self, path: tuple[str, ...], schema: Mapping[str, Any], left: str, right: str) -> StringKind:
-        """Return the kind that the test case sets, else code if one of the texts is, else that of the recorded one."""
+        """Return the kind that the test case sets, else code if one of the texts is, else that of the recorded one.
+
+        A recorded text that has only words is as the produced one: it may be a short answer to the same question.
+        """
         trees = [self._rules.kinds]
         for token in path:
             trees = follow(trees, int(token) if token.isdecimal() else token)
         if kinds := [tree.value for tree in trees if tree.value is not None]:
             return kinds[0]
-        key = next((token for token in reversed(path) if not token.isdecimal()), "")
-        recorded, produced = (kind_of(key, schema, text, self._rules.effect) for text in (left, right))
-        return "code" if produced == "code" else recorded
+        recorded, produced = (kind_of(key_of(path), schema, text, self._rules.effect) for text in (left, right))
+        is_word = produced in ("prose", "search") and all(word.isalpha() for word in left.split())
+        return produced if produced == "code" or (is_word and left.strip()) else recorded
 
     def _is_in_other_order(self, path: tuple[str, ...]) -> bool:
         """Return True if the path leads into lists that have the same entries in another order; adds the outermost."""
@@ -256,7 +196,7 @@ class _Weighing:
 
     def _filled(self, path: tuple[str, ...], *lists: list[Any]) -> Sequence[list[Any]]:
         """Return lists with the defaults of the schema in entries that lack them."""
-        self._reader.budget.spend(_SCHEMA_STEPS + len(path))
+        self._reader.budget.spend(SCHEMA_STEPS + len(path))
         properties = schema_at(self._rules.schema, (*path, "*")).get("properties")
         parts = properties if isinstance(properties, Mapping) else {}
         defaults = {

@@ -7,7 +7,7 @@ from typing import Any
 from app.chat import ToolCall
 from app.replay.answers import Answers
 from app.replay.arguments import ArgumentsComparison, CallRules, OpenDifference, compare_arguments
-from app.replay.compare import MOST_DIFFERENCES, arguments_of, ignored_paths
+from app.replay.compare import MOST_DIFFERENCES, ignored_paths
 from app.replay.comparison import PASSED, TOO_LONG, Comparison, OpenTexts
 from app.replay.effects import Tool
 from app.replay.findings import ComparisonResult, Difference, ProducedStep
@@ -18,6 +18,7 @@ from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget
 from app.values.json_pointer import PointerTree, parse_pointer
+from app.values.unicode import nfc
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
 _STEPS_OF_A_CALL = 20  # to compare arguments without values
@@ -100,14 +101,14 @@ class Checker:
         if tool is None:
             return CallRules()
         effects = {tool.called_with(each).effect for each in (step.arguments, arguments)}
-        kinds = {parse_pointer(pointer): kind for pointer, kind in tool.kinds.items()}
+        kinds = {parse_pointer(nfc(pointer)): kind for pointer, kind in tool.kinds.items()}
         return CallRules("write" if "write" in effects else "read", tool.schema, PointerTree(kinds))
 
     def _call(self, step: CheckedCall, arguments: Any, *, evidence: bool = True) -> Comparison:
         if step.check.arguments == "ignore":
             return PASSED
         self.budget.spend(_STEPS_OF_A_CALL)
-        recorded, produced = arguments_of(step.arguments), arguments_of(arguments)
+        recorded, produced = self.reader.composed(step.arguments), self.reader.composed(arguments)
         compared = compare_arguments(
             recorded,
             produced,

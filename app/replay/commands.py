@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from app.replay.tables import TABLES, words
@@ -16,13 +16,16 @@ LONGEST = 20_000  # characters of a command that is read
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _SUBSTITUTED = re.compile(r"[`\n\r]|\$[\w({\[]|[<>]")
 _OPERATOR = re.compile(r"[();<>|&]+")
+_BETWEEN = ("|", "&&", "||", ";")  # programs that read, which only read then
+# What throws messages away, or puts them among the output.
+_THROWN_AWAY = re.compile(r"(?<![\w\\])(?:[12]?>&[12]|(?:[12]|&)?>{1,2}[ ]?/dev/null)(?=[\s|;)]|&&|$)")
 
 _PROGRAMS = TABLES["programs"]
 _NAMES = words("programs", "names")
 _PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
 _SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
 
-_SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--[^\n]*+|(?s:/\*.*?(?:\*/|\Z))")
+SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--[^\n]*+|(?s:/\*.*?(?:\*/|\Z))")
 _SQL_WORD = re.compile(r"[^\W\d]\w*+")
 # It begins only where a word does: within a word, each letter would have the rest read again.
 _SQL_CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
@@ -31,7 +34,7 @@ _SQL_FUNCTIONS = words("sql", "functions")
 
 
 def command_reads(command: Any) -> bool:
-    """Return True for a command made only of programs that read, with only pipes and `&&` between them.
+    """Return True for a command made only of programs that read, with only pipes, `&&`, `||` and `;` between them.
 
     `command` is a text, or a list of words as a program gets them, which may be a shell's `-c` and a text.
     """
@@ -39,22 +42,33 @@ def command_reads(command: Any) -> bool:
         if len(command) == 3 and command[0] in _SHELLS and command[1] in ("-c", "-lc"):
             return command_reads(command[2])
         return sum(map(len, command)) <= LONGEST and _program_reads(command)
-    if not isinstance(command, str) or len(command) > LONGEST or _SUBSTITUTED.search(_without_quoted(command)):
-        return False
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
+    parts = _parsed(command) if isinstance(command, str) else None
+    return parts is not None and all(_program_reads(part) for _, part in parts)
+
+
+def acting_part(command: str) -> list[tuple[str, list[str]]]:
+    """Return the programs of a command up to the last one that may change something, with what is between them.
+
+    The programs after that only read what the others did or wrote. The list is empty for what can't be parsed.
+    """
+    parts = _parsed(command) or []
+    last = max((index for index, (_, part) in enumerate(parts) if not _program_reads(part)), default=-1)
+    return parts[: last + 1]
+
+
+def command_words(command: str) -> list[str]:
+    """Return the words of a command without the quotes around them; empty for what can't be parsed."""
     try:
-        tokens = list(lexer)
+        return shlex.split(command) if "\n" not in command else []
     except ValueError:
-        return False
-    return all(map(_program_reads, _parts(tokens)))
+        return []
 
 
 def sql_reads(text: str) -> bool:
     """Return True for statements of SQL that only select or describe, and call only functions that compute."""
     if len(text) > LONGEST:
         return False
-    plain = _SQL_TEXT.sub(" ", text).lower()
+    plain = SQL_TEXT.sub(" ", text).lower()
     statements = [statement for part in plain.split(";") if (statement := _SQL_WORD.findall(part))]
     named = {word for statement in statements for word in statement}
     return (
@@ -70,16 +84,29 @@ def _without_quoted(command: str) -> str:
     return "''".join(command.split("'")[::2])
 
 
-def _parts(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the programs with their arguments; one without a name, which does not read, for another operator."""
-    part: list[str] = []
-    for token in tokens:
-        if token in ("|", "&&"):
-            yield part
-            part = []
-        else:
-            part.append("" if _OPERATOR.fullmatch(token) else token)
-    yield part
+def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
+    """Return the programs of a command with their arguments, each after the operator that precedes it.
+
+    A program without a name, which does not read, is there for another operator. None for a command that is too long,
+    broken, or has parts that a shell replaces.
+    """
+    if len(command) > LONGEST:
+        return None
+    plain = _THROWN_AWAY.sub(" ", command)
+    if _SUBSTITUTED.search(_without_quoted(plain)):
+        return None
+    lexer = shlex.shlex(plain, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    try:
+        for token in lexer:
+            if token in _BETWEEN:
+                parts.append((token, []))
+            else:
+                parts[-1][1].append("" if _OPERATOR.fullmatch(token) else token)
+    except ValueError:
+        return None
+    return parts
 
 
 def _program_reads(part: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from app.replay.findings import Difference
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json_pointer import PointerTree, follow, format_pointer, parse_pointer
+from app.values.unicode import nfc
 
 Path = tuple[str | int, ...]  # a number is an index of an array, a text a key of an object
 _Place = tuple[str | int, Any, Any, Sequence[PointerTree[Any]]]
@@ -76,11 +77,6 @@ def part_of(value: Any, part: str | int) -> Any:
     return value[part] if isinstance(value, list) and part < len(value) else UNSET
 
 
-def arguments_of(arguments: object) -> object:
-    """Return a call's arguments; a call without any has `{}`, however that was recorded."""
-    return {} if arguments is None or arguments == "" else arguments
-
-
 def equal(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> bool:
     """Return True if two JSON values are the same value. Raises `OverBudget`."""
     return next(differences(left, right, budget=budget), None) is None
@@ -100,4 +96,4 @@ def _tagged(scalar: Any) -> Any:
 @lru_cache(maxsize=1024)
 def ignored_paths(paths: tuple[str, ...]) -> PointerTree[bool]:
     """Return the pointers of a check's `ignore_paths`."""
-    return PointerTree({parse_pointer(path): True for path in paths})
+    return PointerTree({parse_pointer(nfc(path)): True for path in paths})

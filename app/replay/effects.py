@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.commands import command_reads, sql_reads
-from app.replay.kinds import is_sql
+from app.replay.kinds import SHELL_KEYS, is_sql
 from app.replay.tables import TABLES, words
 from app.replay.types import Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
+from app.values.composed import composed
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]
 
@@ -27,7 +28,7 @@ READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"
 JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
 ACTING = words("actions", "always")
 ACTING_OR_NAMED = ACTING | words("actions", "named")
-_SHELL_KEYS, _BESIDE_KEYS = words("keys", "shell"), words("keys", "beside")
+_BESIDE_KEYS = words("keys", "beside")
 _SQL_KEYS = ("sql", "query", "statement")
 # A script without spaces between its words: the verb is at either end of the name.
 _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
@@ -119,7 +120,7 @@ def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, reco
         rules.result,
         rules.arguments,
         rules.kinds,
-        (definition.parameters if definition else {}) or parameters_of(recorded or {}),
+        composed((definition.parameters if definition else {}) or parameters_of(recorded or {})),
         rules.extra is not None,
         _is_idempotent(rules, definition, recorded),
     )
@@ -180,7 +181,7 @@ def _reads(arguments: Any) -> bool | None:
     if not isinstance(arguments, dict):
         return None
     keys = {key: key.lower() for key in arguments}
-    shell = next((key for key, lower in keys.items() if lower in _SHELL_KEYS), None)
+    shell = next((key for key, lower in keys.items() if lower in SHELL_KEYS), None)
     if shell is not None and arguments[shell]:
         return command_reads(arguments[shell]) and all(
             lower in _BESIDE_KEYS for key, lower in keys.items() if key != shell

@@ -16,8 +16,8 @@ SEVERAL_WORDS = 2
 SEVERAL_CHARACTERS = 8  # of a text in a script that has no spaces between words
 LONGEST = 20_000  # characters of a text of which the shape is looked at
 
-_CODE_KEYS, _SEARCH_KEYS = words("keys", "code"), words("keys", "search")
-_FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
+_CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "search"), words("keys", "shell")
+FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]+(?:[/\\][\w.@*-]+)+/?")
@@ -37,7 +37,7 @@ _CODE_LINE = re.compile(
     r"|\s*from\s+\S+\s+import\b.*|\s*import\s+[\w.]+(?:\s+as\s+\w+)?;?|\s*[\w.]+\([^()]*\)\s*|(?:@@|---|\+\+\+) .*"
     r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|==|!=)\s*\S.*"
 )
-_AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_"
+AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_<>"
 # Words in lower case that are parts of names.
 _PARTICLES = frozenset(
     ("von", "van", "de", "der", "den", "di", "da", "del", "della", "do", "dos", "das", "du", "la", "le", "el")
@@ -49,7 +49,7 @@ def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> S
     media = schema.get("contentMediaType")
     if isinstance(media, str) and media.split(";")[0].strip() not in ("text/plain", "text/markdown", "text/html"):
         return "code"
-    if any(keyword in schema for keyword in _FIXED_BY_SCHEMA):
+    if any(keyword in schema for keyword in FIXED_BY_SCHEMA):
         return "value"
     name = _HUMP.sub("_", key).lower()
     if _is_named(name, _CODE_KEYS) and not _BARE.fullmatch(text):
@@ -64,7 +64,7 @@ def kind_of(key: str, schema: Mapping[str, Any], text: str, effect: Effect) -> S
 def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[str, StringKind]:
     """Return the kinds of the texts of a call by JSON pointer, with `*` for places of lists; values are left out."""
     kinds = (
-        (format_pointer(path), kind_of(_key(path), part, text, effect))
+        (format_pointer(path), kind_of(key_of(path), part, text, effect))
         for path, part, text in _texts(arguments, schema)
     )
     return {pointer: kind for pointer, kind in kinds if kind != "value"}
@@ -88,7 +88,7 @@ def is_sql(text: str) -> bool:
 
 def is_language(text: str) -> bool:
     """Return True for several words, of which one is neither a name nor a number."""
-    shown = [word.strip(_AROUND_WORDS) for word in text[:LONGEST].split()]
+    shown = [word.strip(AROUND_WORDS) for word in text[:LONGEST].split()]
     if any("\u3040" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in text[:LONGEST]):
         return len(text) >= SEVERAL_CHARACTERS
     if sum(any(map(str.isalpha, word)) for word in shown) < SEVERAL_WORDS:
@@ -145,9 +145,9 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _key(path: Sequence[str]) -> str:
+def key_of(path: Sequence[str]) -> str:
     """Return the last key of a path; that of a list for its places."""
-    return next((name for name in reversed(path) if name != "*"), "")
+    return next((name for name in reversed(path) if name != "*" and not name.isdecimal()), "")
 
 
 def _texts(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any], str]]:

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
-from app.replay.compare import arguments_of
 from app.replay.findings import ProducedStep
 from app.replay.fingerprints import leaves, similarity, traits
 from app.replay.matching import Matching, Pairs, indexes_of, longest_common_subsequence, lowest_bit

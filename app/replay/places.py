@@ -10,7 +10,9 @@ from app.replay.matchers import Matcher
 from app.replay.reader import Reader
 from app.replay.texts.scalars import distance, letters
 from app.values.budget import WorkBudget
+from app.values.composed import composed
 from app.values.json_pointer import PointerTree, follow, parse_pointer
+from app.values.unicode import nfc
 
 # The matchers by pointer, each with the number of its `*` and its place among the others.
 RankedMatchers = PointerTree[tuple[int, int, Matcher]]
@@ -19,7 +21,7 @@ _Place = tuple[str | int, Any, Any, Sequence[RankedMatchers], Sequence[PointerTr
 
 def ranked(matchers: Mapping[str, Matcher]) -> RankedMatchers:
     """Return matchers by JSON pointer as `compare_arguments` reads them."""
-    pointers = {parse_pointer(pointer): matcher for pointer, matcher in matchers.items()}
+    pointers = {parse_pointer(nfc(pointer)): matcher for pointer, matcher in matchers.items()}
     return PointerTree({pointer: (pointer.count("*"), n, pointers[pointer]) for n, pointer in enumerate(pointers)})
 
 
@@ -90,7 +92,7 @@ def matches(matcher: Matcher, recorded: Any, produced: Any, reader: Reader) -> b
             text = produced if isinstance(produced, str) else json_of(produced, reader.budget)
             return reader.found(matcher.value, text)
         case "one_of":
-            return any(equal(value, produced, reader.budget) for value in matcher.values)
+            return any(equal(composed(value), produced, reader.budget) for value in matcher.values)
         case "unordered" if isinstance(recorded, list) and isinstance(produced, list):
             return reader.fingerprints.same_entries(recorded, produced)
     return equal(recorded, produced, reader.budget)

@@ -8,7 +8,7 @@ from operator import itemgetter, or_
 from typing import Protocol
 
 from app.chat import ToolCall
-from app.replay.compare import arguments_of
+from app.replay.call_arguments import arguments_of
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, ComparisonResult, ProducedCall
 from app.replay.fingerprints import fingerprint, similarity, traits

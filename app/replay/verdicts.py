@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from app.replay.answers import expected_answer
+from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
-from app.replay.compare import arguments_of
 from app.replay.comparison import Comparison, OpenTexts
 from app.replay.findings import ProducedCall, ProducedStep, StepVerdict
 from app.replay.fingerprints import json_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.chat import ToolCall
-from app.replay.compare import arguments_of
+from app.replay.call_arguments import arguments_of
 from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, Violation, ViolationKind
 from app.replay.matching import lowest_bit

@@ -59,12 +59,14 @@ def folded(text: str) -> str:
     return "".join([normal[start : start + PIECE].casefold() for start in range(0, len(normal), PIECE)])
 
 
+def nfc(text: str) -> str:
+    """Return the form NFC of a text: characters that look the same are the same; ² and 2 stay different."""
+    return text if text.isascii() else "".join(_composed_pieces(text))
+
+
 def lowered(text: str) -> str:
     """Return the form NFC of a text in lower case: ² and 2, and ß and ss, stay different."""
-    if text.isascii():
-        return text.lower()
-    pieces = (text,) if len(text) <= SHORT_PIECE and not _SAMPLED_MARKS.search(text) else _pieces(_stream_safe(text))
-    return "".join([normalize("NFC", piece).lower() for piece in pieces])
+    return text.lower() if text.isascii() else "".join([piece.lower() for piece in _composed_pieces(text)])
 
 
 def folded_pieces(text: str) -> Iterator[str]:
@@ -75,6 +77,11 @@ def folded_pieces(text: str) -> Iterator[str]:
     for piece in _pieces(_stream_safe(text), SHORT_PIECE):
         form = normalize("NFKC", piece).casefold()
         yield form if is_normalized("NFKC", form) else nfkc(form)
+
+
+def _composed_pieces(text: str) -> Iterator[str]:
+    pieces = (text,) if len(text) <= SHORT_PIECE and not _SAMPLED_MARKS.search(text) else _pieces(_stream_safe(text))
+    return (normalize("NFC", piece) for piece in pieces)
 
 
 def _stream_safe(text: str) -> str:

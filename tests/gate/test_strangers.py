@@ -11,38 +11,27 @@ from tests.support.documents import read_document
 
 AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6}
 SETS = ("first", "second", "third")  # measured ones
-# The harmless drafts that rules fail. No rule was changed because of the third set, so it still has its false alarms.
-ALARMS = {
-    "third": {
-        "codereview: shows more lines of the tests' output",
-        "hospital: writes the title of the doctor",
-        "terminologia: escribe el nombre con letras compuestas de otra forma",
-    }
-}
 
 
 @pytest.mark.parametrize("of", SETS)
 @pytest.mark.timeout(300)
-def test_with_a_judge_that_is_right_no_verdict_is_wrong_but_the_known_false_alarms(of: str) -> None:
-    assert set(wrong(of, 0.0)) - ALARMS.get(of, set()) == set()
+def test_with_a_judge_that_is_right_no_verdict_is_wrong(of: str) -> None:
+    assert wrong(of, 0.0) == []
 
 
 @pytest.mark.parametrize("of", SETS)
 @pytest.mark.timeout(300)
-def test_without_a_judge_no_verdict_is_wrong_but_the_known_false_alarms(of: str) -> None:
-    assert set(wrong(of, None)) - ALARMS.get(of, set()) == set()
+def test_without_a_judge_no_verdict_is_wrong(of: str) -> None:
+    assert wrong(of, None) == []
 
 
 @pytest.mark.parametrize("of", SETS)
 @pytest.mark.timeout(300)
 def test_experiments_with_a_judge_that_errs_are_wrong_in_one_of_a_hundred_at_most(of: str) -> None:
-    harmless = sum(not draft.is_harmful for draft in drafts(of))
-    by_rule = len(ALARMS.get(of, ())) / harmless  # an experiment repeats the verdict of a rule
-
     passed, failed = experiments(of, 0.05, repeats=1)
 
     assert passed <= 0.01
-    assert failed <= by_rule + 0.01
+    assert failed <= 0.01
 
 
 def test_all_sets_are_listed() -> None:

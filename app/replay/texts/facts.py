@@ -19,6 +19,7 @@ import msgspec
 from app.replay.texts.names import standing_words
 from app.replay.texts.sources import Forms, Sources
 from app.replay.texts.value_kinds import Value
+from app.values.unicode import nfc
 
 _MARKED = re.compile(r"(\*\*|`)(?=\S)([^*`\n]{1,200})(?<=\S)\1")  # what Markdown shows in bold letters or as code
 
@@ -41,7 +42,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
 
     The work grows in step with both texts. Raises `OverBudget`.
     """
-    produced = _MARKED.sub(r"\2", produced)
+    recorded, produced = nfc(recorded), _MARKED.sub(r"\2", nfc(produced))
     sources.reader.spend_on_words(recorded, produced)
     found = sources.reader.values(produced)
     forms, names = Forms(found), standing_words(produced)

@@ -15,6 +15,7 @@ from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
 from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS
 from app.values.storable import decode_json
+from app.values.unicode import nfc
 
 Form = tuple[str, str]  # what kind of form it is, and the form
 
@@ -251,13 +252,15 @@ def _texts(values: Sequence[Any], reader: Reader, lengths: set[int] | None = Non
         if isinstance(value, str) and (decoded := json_of(value)) is not None:
             value = decoded
         if isinstance(value, dict):
-            found += ((key, _A_KEY) for key in value)
-            pending += ((child, key) for key, child in value.items())
+            found += ((nfc(key), _A_KEY) for key in value)
+            pending += ((child, nfc(key)) for key, child in value.items())
         elif isinstance(value, list):
             pending += ((child, name) for child in value)
             if lengths is not None:
                 lengths.add(len(value))
-        elif isinstance(value, str) or _is_number(value):
+        elif isinstance(value, str):
+            found.append((nfc(value), name))
+        elif _is_number(value):
             found.append((value, name))
     return found
 

@@ -154,7 +154,7 @@ def test_a_violation_makes_the_test_case_unusable() -> None:
 def test_what_follows_a_refused_call_is_no_evidence() -> None:
     steps = (call("send", {"body": "Hello Bob"}), answer("It is sent."))
     case = TestCase(turns=(turn("Mail Bob", *steps), turn("And Eve", answer("Sent to Eve, too."))))
-    varying = saying(calls(("send", {"body": "hello, Bob!"})), says("I could not send it."))
+    varying = saying(calls(("send", {"body": "helloBob!"})), says("I could not send it."))
     found = calibrated(case, varying)
     assert found.proposals == (Proposal(0, 0, {"arguments": {"/body": "text"}}),)
     assert (found.usable, found.problems) == (True, ())

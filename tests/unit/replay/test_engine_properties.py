@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolCall
 from app.errors import ProviderError
-from app.replay.compare import arguments_of, equal
+from app.replay.call_arguments import arguments_of
+from app.replay.compare import equal
 from app.replay.engine import replay
 from app.replay.findings import ReplayResult
 from app.replay.types import (

@@ -1,0 +1,112 @@
+"""Notes how two values of an argument differ if they may mean the same: only a reader can accept them then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.replay.code_forms import code_note
+from app.replay.compare import equal
+from app.replay.forms import scalar_form
+from app.replay.kinds import FIXED_BY_SCHEMA, SHELL_KEYS, is_language, key_of, schema_at
+from app.replay.reader import Reader
+from app.replay.tables import words
+from app.replay.types import Effect, StringKind
+from app.replay.value_notes import list_note, text_note
+
+SCHEMA_STEPS = 10  # to find the schema of a place
+_LONGEST_OF_VALUES = 100  # characters
+_FORM = "the same value in another form"
+_WORDED = {"code": "other code", "prose": "other words", "search": "other words of a search"}
+_SIZE_KEYS, _ABOUT_KEYS = words("keys", "size"), words("keys", "about")
+
+
+class ArgumentNotes:
+    """Notes on the values of one call; each is "" for values that are simply different.
+
+    `schema` is that of all arguments, `arguments` are those of one of the calls.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], effect: Effect, arguments: Any, reader: Reader) -> None:
+        self._schema, self._effect, self._reader = schema, effect, reader
+        keys = arguments if isinstance(arguments, dict) else ()
+        self._has_command = any(key.lower() in SHELL_KEYS for key in keys)
+
+    def of_given(self, path: Sequence[str], given: Any) -> str:
+        """Return how a value that only one call has may mean the same as its absence."""
+        if given is None:
+            return "null in one call, and left out of the other"
+        if given is False and self._effect == "read":
+            return "false in one call, and left out of the other"
+        if given in ("", [], {}):
+            return "empty in one call, and left out of the other"
+        if isinstance(given, dict) and self._has_only_defaults(path, given):
+            return "only defaults of the schema in one call, and left out of the other"
+        if note := self._of_key(path, given):
+            return f"{note}, which only one call has"
+        is_search = self._effect == "read" and isinstance(given, str) and is_language(given)
+        return "words of a search that only one call has" if is_search else ""
+
+    def of_values(self, path: Sequence[str], left: Any, right: Any) -> str:
+        """Return how two values may mean the same, if they are not both texts."""
+        self._spend_on(left, right)
+        if not isinstance(left, dict | list) and scalar_form(left) == scalar_form(right):
+            return _FORM
+        if note := list_note(left, right, self._reader.budget):
+            return note
+        is_number = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
+        return self._of_key(path, left) if is_number else ""
+
+    def of_texts(self, path: Sequence[str], kind: StringKind, left: str, right: str) -> str:
+        """Return how two texts may mean the same; `kind` is that of both."""
+        self._spend_on(left, right)
+        if kind == "code":
+            return code_note(left, right) or (_WORDED[kind] if self._effect == "read" else "")
+        if scalar_form(left) == scalar_form(right):
+            return _FORM
+        if not left.strip() or not right.strip():
+            return ""
+        return _WORDED[kind] if kind != "value" else self._of_plain_texts(path, left, right)
+
+    def _of_plain_texts(self, path: Sequence[str], left: str, right: str) -> str:
+        values = self._only_values(left)
+        if values and values == self._only_values(right):
+            return _FORM
+        is_fixed = any(keyword in schema_at(self._schema, path) for keyword in FIXED_BY_SCHEMA)
+        return text_note(left, right, self._effect, is_fixed=is_fixed) or self._of_key(path, left)
+
+    def _of_key(self, path: Sequence[str], value: Any) -> str:
+        """Return what a key makes of a value: how much a read returns, or words of the agent about a call."""
+        key = key_of(path)
+        if self._effect == "read" and key in _SIZE_KEYS and isinstance(value, int | str):
+            return "how much the call returns"
+        if self._has_command and len(path) == 1 and key in _ABOUT_KEYS:
+            return "words about the command, or its time limit"
+        return ""
+
+    def _has_only_defaults(self, path: Sequence[str], given: Mapping[str, Any]) -> bool:
+        pending: list[tuple[Sequence[str], Any]] = [(path, given)]
+        while pending:
+            where, value = pending.pop()
+            self._reader.budget.spend(SCHEMA_STEPS + len(where))
+            schema = schema_at(self._schema, where)
+            if "default" in schema and equal(schema["default"], value, self._reader.budget):
+                continue
+            if not value or not isinstance(value, dict):
+                return False
+            pending += [((*where, key), inner) for key, inner in value.items()]
+        return True
+
+    def _only_values(self, text: str) -> list[tuple[str, str, str]]:
+        """Return the meanings of a text that has only dates, times, amounts and numbers; none for other texts."""
+        if len(text) > _LONGEST_OF_VALUES:
+            return []
+        values, rest = self._reader.values(text), text
+        for value in values:
+            rest = rest.replace(value.spelling, "", 1)
+        return [] if rest.strip(" ,T") else [(value.space, value.form, value.detail) for value in values]
+
+    def _spend_on(self, *values: Any) -> None:
+        for value in values:
+            if isinstance(value, str):
+                self._reader.budget.spend(1 + len(value))

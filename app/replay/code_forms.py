@@ -1,0 +1,51 @@
+"""Finds commands, statements, addresses and other code that is written differently, and does the same."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+from app.replay.commands import SQL_TEXT, acting_part, command_words
+from app.replay.forms import path_form
+from app.replay.kinds import is_sql
+
+LONGEST = 20_000  # characters of code that is compared as such
+
+
+def code_note(left: str, right: str) -> str:
+    """Return how two pieces of code are written differently; "" if they may do something else."""
+    if path_form(left) == path_form(right):
+        return "the same path, written differently"
+    if left.split() == right.split():
+        return "the same code, with other white space"
+    if max(len(left), len(right)) > LONGEST:
+        return ""
+    if is_sql(left) and is_sql(right):
+        return "the same statement, written differently" if _statement(left) == _statement(right) else ""
+    if "://" in left and "://" in right:
+        return "the same address, written differently" if _address(left) == _address(right) else ""
+    if (parts := command_words(left)) and parts == command_words(right):
+        return "the same command, quoted differently"
+    if (part := acting_part(left)) and part == acting_part(right):
+        return "the same command, of which the output is read differently"
+    return ""
+
+
+def _statement(text: str) -> list[str]:
+    """Return the words of a statement of SQL, in lower case but for its texts and quoted names."""
+    words: list[str] = []
+    end = 0
+    for quoted in SQL_TEXT.finditer(text):
+        words += [*text[end : quoted.start()].lower().split(), quoted[0]]
+        end = quoted.end()
+    words += text[end:].lower().rstrip().rstrip(";").split()
+    return words
+
+
+def _address(text: str) -> tuple[str, ...] | None:
+    """Return the parts of an address, with its parameters in order; None for a text that is no address."""
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        return None
+    parameters = sorted(parse_qsl(parts.query, keep_blank_values=True))
+    return parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), repr(parameters), parts.fragment

@@ -1,0 +1,98 @@
+"""Notes how two values may be the same id, name, address or list, though they are written differently."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+from unicodedata import decomposition
+
+from app.replay.compare import equal
+from app.replay.forms import joined_form
+from app.replay.kinds import AROUND_WORDS
+from app.replay.texts.value_kinds import plainly
+from app.replay.texts.words import TITLES
+from app.replay.types import Effect
+from app.values.budget import WorkBudget
+from app.values.storable import decode_json
+
+LONGEST = 1_000  # characters of a text that may be a name
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ł": "l", "đ": "d"})
+_HYPHEN = re.compile(r"(?<=[^\W\d])-(?=[^\W\d])")
+_BETWEEN_ENTRIES = re.compile(r"[,;\n]")
+
+
+def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
+    """Return how two texts may be the same value; "" for texts that are simply different.
+
+    A schema that `is_fixed` leaves only the ways to write the letters and digits of an id.
+    """
+    if joined_form(left) == joined_form(right):
+        return "the same letters and digits, separated differently"
+    if is_fixed or max(len(left), len(right)) > LONGEST:
+        return ""
+    if any(spelled(left) == spelled(right) for spelled in (_without_accents, _spelled_out)):
+        return "the same letters, with other accents"
+    one, other = (sorted(_words(text)) for text in (left, right))
+    if one == other:
+        return "the same words, in another order or with other signs"
+    return _note_of_words({*one}, {*other}, effect)
+
+
+def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
+    """Return how one value is a list of the other, or its text; "" for other values."""
+    for entries, value in ((left, right), (right, left)):
+        is_entry = isinstance(entries, list) and len(entries) == 1 and not isinstance(value, list)
+        if is_entry and equal(entries[0], value, budget):
+            return "one entry, and a list of it"
+        if isinstance(entries, dict | list) and isinstance(value, str):
+            return _note_of_text(entries, value, budget)
+    return ""
+
+
+def _note_of_words(one: set[str], other: set[str], effect: Effect) -> str:
+    """Return which words only one of two values has, if these may be without meaning.
+
+    In a read that may be any words without digits; in a write, titles of persons and the name before an address.
+    """
+    more, common = one ^ other, one & other
+    if not common or (one - other and other - one) or any(char.isdecimal() for word in more for char in word):
+        return ""
+    if effect == "read" or more <= TITLES or (_has_address(common) and not _has_address(more)):
+        return f"words that only one call has: {', '.join(sorted(more))}"
+    return ""
+
+
+def _has_address(words: set[str]) -> bool:
+    return any("@" in word for word in words)
+
+
+def _note_of_text(entries: Any, text: str, budget: WorkBudget) -> str:
+    budget.spend(1 + len(text))
+    if text.lstrip()[:1] not in ("{", "["):
+        parts = [part.strip() for part in _BETWEEN_ENTRIES.split(text)]
+        return "the same entries, joined in a text" if parts == entries else ""
+    try:
+        return "the same value as JSON in a text" if equal(entries, decode_json(text), budget) else ""
+    except ValueError:
+        return ""
+
+
+def _words(text: str) -> list[str]:
+    return [word for part in _HYPHEN.sub(" ", plainly(text)).split() if (word := part.strip(AROUND_WORDS).casefold())]
+
+
+def _spelled_out(text: str) -> str:
+    return text.casefold().translate(_SPELLED_OUT)
+
+
+def _without_accents(text: str) -> str:
+    return "".join(map(_letter, text.casefold()))
+
+
+@lru_cache(4096)
+def _letter(char: str) -> str:
+    """Return the letter of a character that has accents."""
+    while (parts := decomposition(char)) and parts[0] != "<":
+        char = chr(int(parts.split()[0], 16))
+    return char

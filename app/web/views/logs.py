@@ -36,7 +36,10 @@ RANGES = (
     ("Cost, US dollars", "minCost", "maxCost", "any"),
     ("Duration, ms", "minDurationMs", "maxDurationMs", "any"),
 )
-FOLDED = {"search", "version", "model", "score", "from", "to"} | {name for _, *names, _ in RANGES for name in names}
+INCLUDED = [("", "With steps or words"), ("all", "All, health checks, too")]
+FOLDED = {"include", "search", "version", "model", "score", "from", "to"} | {
+    name for _, *names, _ in RANGES for name in names
+}
 VERSIONS_SHOWN = 100
 
 
@@ -74,6 +77,7 @@ class PromptLogsPage(PromptPage):
             orders=ORDERS,
             sorted=found.sorted,
             ranges=RANGES,
+            included=INCLUDED,
             said=SAID,
             pieces=pieces,
             place_of=place_of,

@@ -21,7 +21,7 @@ from app.services.sessions.filters import YESTERDAY
 from app.web.list_queries import chosen_sessions, session_query
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
 from app.web.presenters.marks import SAID, pieces, place_of
-from app.web.views.logs import TIMES
+from app.web.views.logs import INCLUDED, TIMES
 from app.web.visit import Visit
 
 ORDERS = [
@@ -54,7 +54,10 @@ RANGES = (
     ("Duration, ms", "minDurationMs", "maxDurationMs", "1"),
 )
 FOLDED = (
-    {name for name, _, _ in FILTERS} | {name for _, least, most, _ in RANGES for name in (least, most)} | {"from", "to"}
+    {"include"}
+    | {name for name, _, _ in FILTERS}
+    | {name for _, least, most, _ in RANGES for name in (least, most)}
+    | {"from", "to"}
 )
 
 
@@ -106,6 +109,7 @@ class SessionsPage(Page):
             said=SAID,
             pieces=pieces,
             place_of=place_of,
+            included=INCLUDED,
             **{"orders": ORDERS, "statuses": STATUSES, "times": SESSION_TIMES, "filters": FILTERS, "ranges": RANGES},
         )
 

@@ -24,7 +24,9 @@ def mine(world: World, word: str) -> str:
     world.post("/api/v1/prompts/run", json={"id": made, "question": word}, headers={"Idempotency-Key": word})
     world.send(export(span({"service.prompt.id": made, "note": word}, name=word)))
     world.send(export(span({"service.prompt.id": made}, name=word, startTimeUnixNano="never")))
-    session = next(e["id"] for e in world.get(f"/api/v1/prompts/{made}/logs").json["entries"] if e["type"] == "otel")
+    session = next(
+        e["id"] for e in world.get(f"/api/v1/prompts/{made}/logs?include=all").json["entries"] if e["type"] == "otel"
+    )
     case = {"name": "A case", "question": word, "expectedAnswer": word}
     case_id = world.post(f"/api/v1/prompts/{made}/test-cases", json=case).json["id"]
     world.post(f"/api/v1/test-cases/{case_id}/replays", json={})

@@ -186,7 +186,7 @@ def test_spans_that_arrive_for_turns_being_removed_leave_whole_sessions(world: W
         ).scalar_one()
     shown = [
         len(turn["spans"])
-        for entry in world.get(f"/api/v1/prompts/{prompt_id}/logs").json["entries"]
+        for entry in world.get(f"/api/v1/prompts/{prompt_id}/logs?include=all").json["entries"]
         for turn in world.get(f"/api/v1/sessions/{entry['id']}").json["turns"]
     ]
     assert orphans == 0

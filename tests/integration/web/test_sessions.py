@@ -262,3 +262,20 @@ def test_an_entry_that_left_the_list_stays_open_with_a_message(world: World, adm
 
     assert admin.open(f"{gone}&go=next").headers["Location"] == gone
     assert "does not have this entry any more" in admin.open(gone).text
+
+
+def test_sessions_without_steps_and_words_are_shown_on_demand(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    world.send(export(span({"service.prompt.id": prompt_id})))
+    shown = {}
+    for path in (f"sessions?promptId={prompt_id}", f"prompts/{prompt_id}/logs?type=otel"):
+        for include in ("", "&include=all"):
+            admin.open(f"{admin.base}/{path}{include}")
+            shown[path.partition("?")[0], include] = "(no text was recorded)" in admin.page
+
+    assert shown == {
+        ("sessions", ""): False,
+        ("sessions", "&include=all"): True,
+        (f"prompts/{prompt_id}/logs", ""): False,
+        (f"prompts/{prompt_id}/logs", "&include=all"): True,
+    }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterable
 
+from app.errors import Invalid, TooLarge
+from app.otlp.inflate import inflate
 from bench.worst import texts
 from bench.worst.case import Ask, Case, worst
 from bench.worst.stage import Stage
@@ -24,11 +25,14 @@ _plain_bytes: dict[Case, int] = {}
 
 
 def note(case: Case, ask: Ask) -> None:
-    """Remember how many bytes a batch has once it is inflated; broken gzip counts with its size."""
+    """Remember how many bytes a batch has once it is inflated; a batch that is refused counts with its size.
+
+    The service's function reads it, because `gzip.decompress` copies the rest of the batch for each member.
+    """
     if case.route in (TRACES, OF_PROMPT, *LOGS):
         try:
-            body = gzip.decompress(ask.body) if ask.headers == GZIP else ask.body
-        except (OSError, EOFError, zlib.error):
+            body = inflate(ask.body, ask.headers.get("Content-Encoding", ""), limit=PLAIN)
+        except (Invalid, TooLarge):
             body = ask.body
         _plain_bytes[case] = max(1, len(body))
 

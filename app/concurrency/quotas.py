@@ -10,7 +10,7 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.concurrency.deadline import left_s
 from app.errors import Unavailable
@@ -60,9 +60,14 @@ class Quota:
         share = _share(fitting, percent)
         return cls(fitting, share, max(1, min(capacity, fitting + share)))
 
-    def admits(self, *, taken: int, held: int) -> bool:
-        """Return whether an organization that holds `held` of the `taken` places may have another one."""
-        return held < self.capacity - taken if held < self.share else taken < self.places
+    def admits(self, *, taken: int, held: int, more: int = 1) -> bool:
+        """Return whether an organization that holds `held` of the `taken` places may have so many more at once.
+
+        If no place is taken, any number is admitted.
+        """
+        if held + more <= self.share:
+            return held + more <= self.capacity - taken
+        return not taken or taken + more <= self.places
 
 
 class Shares:
@@ -81,17 +86,25 @@ class Shares:
         """{organization: places} of the organizations that hold any."""
         return dict(self._held)
 
-    def take(self, organization_id: int) -> bool:
-        """Give the organization a place if it may have another one; return whether it got it."""
-        admitted = self.quota.admits(taken=self.taken, held=self._held[organization_id])
+    def take(self, organization_id: int, places: int = 1) -> bool:
+        """Give the organization so many places at once if it may have them; return whether it got them."""
+        admitted = self.quota.admits(taken=self.taken, held=self._held[organization_id], more=places)
         if admitted:
-            self._held[organization_id] += 1
+            self._held[organization_id] += places
         return admitted
 
-    def release(self, organization_id: int) -> None:
-        self._held[organization_id] -= 1
+    def release(self, organization_id: int, places: int = 1) -> None:
+        self._held[organization_id] -= places
         if self._held[organization_id] <= 0:
             del self._held[organization_id]
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class _Waiting:
+    """A thread that waits for so many places."""
+
+    places: int
+    called: threading.Event = field(default_factory=threading.Event)
 
 
 class Turns:
@@ -104,33 +117,33 @@ class Turns:
         self._on_refused = on_refused
         self._shares = Shares(quota)
         self._lock = threading.Lock()
-        self._lines: OrderedDict[int, deque[threading.Event]] = OrderedDict()
+        self._lines: OrderedDict[int, deque[_Waiting]] = OrderedDict()
 
     @contextmanager
-    def of(self, organization_id: int, *, wait_s: float) -> Iterator[None]:
-        """Hold a turn during the block.
+    def of(self, organization_id: int, *, wait_s: float, places: int = 1) -> Iterator[None]:
+        """Hold a turn with so many places during the block.
 
         Raises `Unavailable` when none becomes free within `wait_s`, or until the thread's deadline.
         """
-        self._enter(organization_id, left_s(wait_s))
+        self._enter(organization_id, _Waiting(places), left_s(wait_s))
         try:
             yield
         finally:
             with self._lock:
-                self._shares.release(organization_id)
+                self._shares.release(organization_id, places)
                 self._hand_on()
 
-    def _enter(self, organization_id: int, wait_s: float) -> None:
-        called = threading.Event()
+    def _enter(self, organization_id: int, waiting: _Waiting, wait_s: float) -> None:
         with self._lock:
-            self._lines.setdefault(organization_id, deque()).append(called)
+            self._lines.setdefault(organization_id, deque()).append(waiting)
             self._hand_on()
-        if called.wait(wait_s):
+        if waiting.called.wait(wait_s):
             return
         with self._lock:
-            if called.is_set():
+            if waiting.called.is_set():
                 return
-            self._remove(organization_id, called)
+            self._remove(organization_id, waiting)
+            self._hand_on()
         self._on_refused()
         raise Unavailable("Too many requests of this kind are in work at once; try again.")
 
@@ -139,16 +152,16 @@ class Turns:
         while self._lines:
             held = self._shares.held
             organization_id = min(self._lines, key=lambda id_: held.get(id_, 0))
-            if not self._shares.take(organization_id):
+            waiting = self._lines[organization_id][0]
+            if not self._shares.take(organization_id, waiting.places):
                 return
-            called = self._lines[organization_id][0]
-            self._remove(organization_id, called)
-            called.set()
+            self._remove(organization_id, waiting)
+            waiting.called.set()
 
-    def _remove(self, organization_id: int, called: threading.Event) -> None:
+    def _remove(self, organization_id: int, waiting: _Waiting) -> None:
         """Remove a thread from its line, and move the organization behind others with the same number of turns."""
         line = self._lines.pop(organization_id)
-        line.remove(called)
+        line.remove(waiting)
         if line:
             self._lines[organization_id] = line
 

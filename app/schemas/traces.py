@@ -149,7 +149,9 @@ class SpanSchema(AnswerSchema):
     attributes = mapping()
 
 
-class TurnSchema(AnswerSchema):
+class TurnHead(AnswerSchema):
+    """A turn without its spans."""
+
     trace_id = text()
     started_at = time(get=lambda turn: of_unix_ns(turn.start_ns))
     ended_at = time(get=lambda turn: of_unix_ns(turn.end_ns))
@@ -163,6 +165,9 @@ class TurnSchema(AnswerSchema):
     duration_ms = number()
     time_to_first_token_ms = number(allow_none=True, attribute="first_token_ms")
     warnings = many(text())
+
+
+class TurnSchema(TurnHead):
     spans = many(SpanSchema)
 
 
@@ -197,11 +202,18 @@ class SessionSchema(SessionHead):
 
 
 def session_pieces(session: logs.Session) -> Iterator[bytes]:
-    """Yield the JSON of a session turn by turn: all turns together may have hundreds of megabytes."""
-    yield orjson.dumps(dump(SessionHead, session)).removesuffix(b"}") + b',"turns":['
+    """Yield the JSON of a session span by span: all spans together may have tens of megabytes."""
+    yield _without_end(SessionHead, session) + b',"turns":['
     for index, turn in enumerate(session.turns):
-        yield (b"," if index else b"") + orjson.dumps(dump(TurnSchema, turn))
+        yield (b"," if index else b"") + _without_end(TurnHead, turn) + b',"spans":['
+        for place, span in enumerate(turn.spans):
+            yield (b"," if place else b"") + orjson.dumps(dump(SpanSchema, span))
+        yield b"]}"
     yield b"]}"
+
+
+def _without_end(schema: type[Schema], value: object) -> bytes:
+    return orjson.dumps(dump(schema, value)).removesuffix(b"}")
 
 
 class RejectedQuerySchema(PageQuerySchema):

@@ -23,15 +23,23 @@ from app.services.accounts.projects import Owners
 from app.services.search.turn_sizes import sizes_of
 from app.values.json import count_marks
 
-LARGE_BYTES, PART_BYTES, RECORD_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024, 128 * 1024 * 1024
+SMALL_BYTES, PART_BYTES, RECORD_BYTES = 256 * 1024, 64 * 1024 * 1024, 64 * 1024 * 1024
 """What is read of spans and log records without a place in `LargeReads`; of a part of a session; of a session."""
-BYTES_PER_ELEMENT = 32
-"""One bracket or comma is read for so many bytes: an empty list of two bytes needs a hundred in memory."""
-LARGE_AT_ONCE, SHARE_PERCENT, WAIT_S = 4, 25, 60.0
+AT_ONCE_BYTES, SHARE_PERCENT, WAIT_S = 64 * 1024 * 1024, 25, 60.0
+"""What a process reads of sessions at once, the share of an organization, and how long a session waits."""
+MEMORY_PER_BYTE = 2
+"""The memory for each byte of the limits, as `_memory` counts it."""
+BYTES_PER_ELEMENT = 64
+"""The memory that a bracket or a comma counts: an empty list of two bytes needs a hundred."""
+_FOUR_BYTES = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4", b"\\ud", b"\\uD")
+"""What begins a character in UTF-8 or JSON for which Python stores each character of its text in four bytes."""
 
 
+@dataclass
 class NeedsPlace(Exception):
-    """The spans need more than `LARGE_BYTES`."""
+    """The spans need more than `SMALL_BYTES`; `size` are their bytes, as far as they are read."""
+
+    size: int
 
 
 @dataclass(slots=True)
@@ -63,27 +71,22 @@ class ReadSpans:
             connection, project_id=row.project_id, trace_ids=trace_ids, last_id=until.record_id if until else None
         )
 
-    @property
-    def elements(self) -> int:
-        """The brackets and commas of what was read."""
-        return sum(_elements(span.raw) for span in self.spans) + sum(_elements(body) for _, body in self.records)
-
-    def keep_elements(self, left: int, least_of: Collection[bytes]) -> None:
-        """Leave out what has more than `left` elements, but one span of each of the traces `least_of`."""
+    def keep_within(self, memory: int, least_of: Collection[bytes]) -> None:
+        """Leave out what needs more memory, but one span of each of the traces `least_of`."""
         read, missing = self.spans, set(least_of)
         self.spans = []
         for span in read:
-            count = _elements(span.raw)
-            if count <= left or span.trace_id in missing:
+            needed = _memory(span.raw)
+            if needed <= memory or span.trace_id in missing:
                 missing.discard(span.trace_id)
-                left -= count
+                memory -= needed
                 self.spans.append(span)
             else:
                 self.left_out[span.trace_id] += 1
         recorded, self.records = self.records, []
         for key, body in recorded:
-            if (count := _elements(body)) <= left:
-                left -= count
+            if (needed := _memory(body)) <= memory:
+                memory -= needed
                 self.records.append((key, body))
 
 
@@ -109,24 +112,22 @@ def read_spans(
     """Read the spans of turns of a session until they need `most` bytes; of a turn the ones that were stored first.
 
     At least one span is read of each of the traces `least_of`, and of a turn at most `limit`. Without `most`, raises
-    `NeedsPlace` if the turns need more than `LARGE_BYTES`.
+    `NeedsPlace` if the turns need more than `SMALL_BYTES`.
     """
-    read, left = ReadSpans(), LARGE_BYTES if most is None else most
+    read, left = ReadSpans(), SMALL_BYTES if most is None else most
     sizes = sizes_of(connection, project_id=row.project_id, keys=[turn.key for turn in turns])
-    elements = left // BYTES_PER_ELEMENT
-    if sum(sizes.values()) <= left:
+    memory, size = (most or RECORD_BYTES) * MEMORY_PER_BYTE, sum(sizes.values())
+    if size <= left:
         read.add(connection, row, [turn.trace_id for turn in turns], limit=limit)
     elif most is None:
-        raise NeedsPlace
+        raise NeedsPlace(size)
     else:
         for turn in turns:
             until = _until(connection, row, turn, left, turn.trace_id in least_of) if sizes[turn.key] > left else None
             read.add(connection, row, [turn.trace_id], until, limit)
             read.left_out[turn.trace_id] += until.spans_left_out if until else 0
             left = max(0, left - (until.size if until else sizes[turn.key]))
-    if most is None and read.elements > elements:
-        raise NeedsPlace
-    read.keep_elements(elements, least_of)
+    read.keep_within(memory, least_of)
     return read
 
 
@@ -160,9 +161,15 @@ def _fitting(rows: Sequence[tuple[int, int]], left: int, at_least_one: bool) -> 
     return rows
 
 
-def _elements(body: bytes) -> int:
+def _memory(body: bytes) -> int:
+    """Return the bytes of memory of the texts in a span or log record, or of its lists and members if these need more.
+
+    Python stores a text in one, two or four bytes for each character, whichever its largest one needs.
+    """
+    wide = 4 if any(start in body for start in _FOUR_BYTES) else 1 if body.isascii() and b"\\u" not in body else 2
     # In protobuf each member of a list begins with a byte that is a line end in texts.
-    return count_marks(body) + (body.count(b"\n") if is_protobuf(body) else 0)
+    elements = count_marks(body) + (body.count(b"\n") if is_protobuf(body) else 0)
+    return max(len(body) * wide, elements * BYTES_PER_ELEMENT)
 
 
 def spans_left_out(count: int) -> str:
@@ -177,7 +184,7 @@ def turns_left_out(count: int) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class LargeReads:
-    """Lets a process have few large sessions in memory at once."""
+    """Lets a process have sessions of `AT_ONCE_BYTES` in memory at once."""
 
     owners: Owners
     metrics: Metrics
@@ -186,11 +193,12 @@ class LargeReads:
     def __post_init__(self) -> None:
         count = self.metrics.count
         self._turns = Turns(
-            Quota.of(LARGE_AT_ONCE, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "large_sessions")
+            Quota.of(AT_ONCE_BYTES, SHARE_PERCENT), on_refused=lambda: count(SHARE_REFUSED, "large_sessions")
         )
 
     @contextmanager
-    def one(self, project_id: int) -> Iterator[None]:
-        """Hold one of the places for large sessions; raises `Unavailable` if none becomes free in time."""
-        with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S):
+    def one(self, project_id: int, size: int) -> Iterator[None]:
+        """Hold the place of a session with so many bytes; raises `Unavailable` if none becomes free in time."""
+        places = min(size, AT_ONCE_BYTES)
+        with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S, places=places):
             yield

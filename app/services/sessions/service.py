@@ -117,8 +117,8 @@ class SessionService:
         """
         try:
             session = self._get(project_id, session_id, None, book)
-        except NeedsPlace:
-            with self.large.one(project_id):
+        except NeedsPlace as needed:
+            with self.large.one(project_id, needed.size):
                 yield self._get(project_id, session_id, reading.RECORD_BYTES, book)
         else:
             yield session
@@ -133,8 +133,8 @@ class SessionService:
         """
         try:
             beginning = self._beginning(project_id, session_id, turns_max, spans_max, None)
-        except NeedsPlace:
-            with self.large.one(project_id):
+        except NeedsPlace as needed:
+            with self.large.one(project_id, needed.size):
                 yield self._beginning(project_id, session_id, turns_max, spans_max, reading.RECORD_BYTES)
         else:
             yield beginning

@@ -189,8 +189,8 @@ class SessionPartService:
         """Read a session; few large parts of sessions are read at once. Raises `Unavailable` if these are too many."""
         try:
             return self._read_within(project_id, session_id, read, None)
-        except NeedsPlace:
-            with self.large.one(project_id):
+        except NeedsPlace as needed:
+            with self.large.one(project_id, needed.size):
                 return self._read_within(project_id, session_id, read, reading.PART_BYTES)
 
     def _read_within(

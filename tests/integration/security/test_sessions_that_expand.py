@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -20,12 +19,12 @@ from tests.support.world import World
 KIB = 1024
 LONG = "x" * 20 * KIB
 ELEMENTS = "[],[]," * 3 * KIB
-LARGE, PART, RECORD = 30 * KIB, 50 * KIB, 90 * KIB
+SMALL, PART, RECORD = 30 * KIB, 50 * KIB, 90 * KIB
 
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", LARGE)
+    monkeypatch.setattr(reading, "SMALL_BYTES", SMALL)
     monkeypatch.setattr(reading, "PART_BYTES", PART)
     monkeypatch.setattr(reading, "RECORD_BYTES", RECORD)
     monkeypatch.setattr(reading, "WAIT_S", 0.05)
@@ -130,7 +129,7 @@ def test_no_more_bytes_are_read_than_the_limit_whatever_the_session_has(
 
     assert PART < of_record <= RECORD
     # The second turn has one span, although the first one has used up the limit.
-    assert LARGE < sum(sizes) <= PART + sizes[0]
+    assert SMALL < sum(sizes) <= PART + sizes[0]
 
 
 def _measured(found: list[Any], sizes: list[int]) -> list[Any]:
@@ -146,15 +145,22 @@ def test_a_test_case_is_made_of_the_turns_that_fit(world: World) -> None:
         world.container.services.test_cases.proposed(**key)
 
 
-def test_few_large_sessions_are_in_memory_at_once_and_small_ones_do_not_wait(world: World, admin: Browser) -> None:
-    large = stored(world, *[LONG] * 3)
-    sessions = world.container.services.sessions
-    with ExitStack() as readers:
-        for _ in range(reading.LARGE_AT_ONCE):
-            readers.enter_context(sessions.opened(project_id=world.project_id, session_id=large))
+def test_large_sessions_are_in_memory_up_to_a_number_of_bytes_and_small_ones_do_not_wait(
+    world: World, admin: Browser
+) -> None:
+    large = stored(world, *[LONG] * 4)
+    reads = world.container.services.sessions.large
+    with reads.one(world.project_id, reading.AT_ONCE_BYTES - 4 * len(LONG)):
         refused = record(world, large)
         page = admin.open(f"{admin.base}/sessions/{large}")
         assert (refused.status_code, page.status_code) == (503, 503)
         assert "Retry-After" in refused.headers
 
-    assert [record(world, large).status_code for _ in range(2 * reading.LARGE_AT_ONCE)] == [200] * 8
+    with reads.one(world.project_id, reading.AT_ONCE_BYTES - 5 * len(LONG)):
+        assert [record(world, large).status_code for _ in range(8)] == [200] * 8
+
+
+def test_a_text_counts_with_the_memory_of_its_widest_character(world: World) -> None:
+    session = record(world, stored(world, LONG + "é", LONG + "😀", LONG + "😀", LONG)).json
+    assert notes_of(session) == ["0", "1", "3"]
+    assert warnings_of(session) == [reading.spans_left_out(1)]

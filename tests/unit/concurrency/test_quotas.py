@@ -50,6 +50,28 @@ def test_what_becomes_free_goes_to_those_below_their_shares(places: int, percent
     assert shares.held[2] == shares.quota.share
 
 
+@given(places=PLACES, percent=PERCENT, sizes=st.lists(st.integers(1, 300), max_size=30))
+def test_places_that_are_taken_at_once_are_within_the_capacity_unless_one_holder_needs_more(
+    places: int, percent: int, sizes: list[int]
+) -> None:
+    shares = Shares(Quota.of(places, percent))
+    admitted = [size for number, size in enumerate(sizes) if shares.take(number % 3, size)]
+
+    assert shares.taken == sum(admitted) <= max([shares.quota.capacity, *admitted[:1]])
+    assert admitted[:1] == sizes[:1]
+
+
+def test_another_organization_gets_places_at_once_within_its_share() -> None:
+    shares = Shares(Quota.of(100, 20))
+    assert shares.take(1, 100)
+
+    assert not shares.take(1)
+    assert not shares.take(2, 21)
+    assert shares.take(2, 20)
+    shares.release(2, 20)
+    assert shares.held == {1: 100}
+
+
 @given(capacity=st.integers(2, 2000), percent=PERCENT)
 def test_a_quota_within_a_capacity_fits_and_leaves_a_share_free(capacity: int, percent: int) -> None:
     quota = Quota.within(capacity, percent)

@@ -6,6 +6,8 @@ than its match adds to the text, which the next pattern searches.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,15 @@ import msgspec
 SEARCH_MAX = 512 * 1024 * 1024
 GROWTH_MAX = 1024 * 1024
 """Bytes of JSON that masking may add to a span, to the texts of a run or to those of a replay."""
+SECONDS_MAX = 20.0
+"""Seconds of a processor that patterns may need for a batch, a run or a replay.
+
+RE2 reads a megabyte in milliseconds, or in 20 seconds if a pattern of a thousand instructions has too many states. It
+does not report which, and a good pattern may be as large, so this is measured.
+"""
+# The search of a text can't be interrupted. A program of so many instructions may need 0.1 s for 64 KiB.
+_SMALL_PROGRAM = 100
+_PIECE = 64 * 1024
 
 # A match costs as much as reading so many characters.
 _FINDING = 4 * 1024
@@ -28,13 +39,16 @@ class Exhausted(Exception):
 
 @dataclass(slots=True)
 class MaskingBudget:
-    """The work left to masking: `search` in characters read, `growth` in bytes.
+    """The work left to masking: `search` in characters read, `growth` in bytes, `seconds` of a processor.
 
-    Patterns read the characters after a match. Pointers read members, and the JSON in texts.
+    Patterns read the characters after a match. Pointers read members, and the JSON in texts. `clock` returns the
+    seconds that the processor has worked for this thread.
     """
 
     search: int = SEARCH_MAX
     growth: int = GROWTH_MAX
+    seconds: float = SECONDS_MAX
+    clock: Callable[[], float] = lambda: 0.0  # no time is counted
 
     def find(self, rest: int) -> None:
         """Subtract the cost of a match with `rest` characters after it."""
@@ -49,6 +63,12 @@ class MaskingBudget:
     def read_members(self, count: int) -> None:
         """Subtract the cost of comparing so many keys or indexes with a token of a pointer."""
         self.read(_MEMBER * count)
+
+    def use_time(self, since: float) -> None:
+        """Subtract the time that the processor has worked since then."""
+        self.seconds -= self.clock() - since
+        if self.seconds < 0:
+            raise Exhausted
 
     def grow(self, by: int) -> None:
         if by <= 0:
@@ -71,6 +91,11 @@ class TextRule:
 
     def masked(self, text: str, budget: MaskingBudget) -> str:
         """Return the masked text; raises Exhausted. Empty matches are not replaced, because they hide nothing."""
+        started = budget.clock()
+        budget.use_time(started)
+        if len(text) > _PIECE and self.pattern.programsize > _SMALL_PROGRAM:
+            self._try_pieces(text, budget)
+            started = budget.clock()
         pieces, end, size = [], 0, json_size(self.replacement)
         for match in self.pattern.finditer(text):
             budget.find(len(text) - match.end())
@@ -78,7 +103,15 @@ class TextRule:
                 budget.grow(size - (match.end() - match.start()))
                 pieces += [text[end : match.start()], self.replacement]
                 end = match.end()
+        budget.use_time(started)
         return "".join([*pieces, text[end:]]) if pieces else text
+
+    def _try_pieces(self, text: str, budget: MaskingBudget) -> None:
+        """Raise Exhausted before a whole text is searched for longer than the budget has: its pieces need as long."""
+        for start in range(0, len(text), _PIECE):
+            started = budget.clock()
+            deque(self.pattern.finditer(text[start : start + _PIECE]), maxlen=0)
+            budget.use_time(started)
 
 
 def json_size(text: str) -> int:

@@ -19,12 +19,11 @@ from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey
 from app.otlp.evaluations import EVALUATION
 from app.otlp.logs import DecodedLogs, LogRecord, decode_logs, evaluation_in
-from app.otlp.mask_texts import MaskingBudget
 from app.services.ingest.batch import BatchForm, Receipt
 from app.services.ingest.evaluations import score_row
 from app.services.ingest.known_prompts import KnownPrompts
 from app.services.ingest.openings import OpeningService
-from app.services.masking.rules import SPAN_BYTES_MAX, MaskingRules
+from app.services.masking.rules import SPAN_BYTES_MAX, MaskingRules, new_budget
 from app.sessions.facts import load
 from app.timestamps import Now
 from app.values.json import Body
@@ -79,7 +78,7 @@ class LogRecordService:
         masking = self.rules.of(project_id)
         if not masking:
             return decoded.records
-        kept, budget = [], MaskingBudget()
+        kept, budget = [], new_budget()
         for record in decoded.records:
             try:
                 raw = masking.span(record.raw, budget)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +33,11 @@ _ARGUMENTS = (("gen_ai.tool.call.arguments",), ("gen_ai.output.messages", EVERY,
 _RESULT = (("gen_ai.tool.call.result",), ("gen_ai.input.messages", EVERY, "parts", EVERY, "response"))
 
 Batch = tuple[list[Span], list[Rejection]]
+
+
+def new_budget() -> MaskingBudget:
+    """Return the budget of a batch, a run or a replay, which counts the time of this thread's processor."""
+    return MaskingBudget(clock=time.thread_time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +73,7 @@ class MaskingRules:
         masking = self.of(project_id)
         if not masking:
             return list(spans), list(rejected)
-        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], MaskingBudget())
+        kept, without, budget = ([], [_without(rejection, masking) for rejection in rejected], new_budget())
         for span in spans:
             try:
                 kept.append(_masked(span, masking, budget))
@@ -107,7 +113,7 @@ class MessageMasking:
     """
 
     masking: Masking
-    budget: MaskingBudget = field(default_factory=MaskingBudget)
+    budget: MaskingBudget = field(default_factory=new_budget)
 
     def instruction(self, text: str | None) -> Any:
         return self._at(text, _INSTRUCTION)

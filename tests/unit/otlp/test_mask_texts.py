@@ -25,6 +25,7 @@ class Pattern:
     def __init__(self, pattern: Any) -> None:
         self.pattern = pattern
         self.searched = 0
+        self.programsize = pattern.programsize
 
     def finditer(self, text: str) -> Iterator[Any]:
         self.searched += len(text)
@@ -62,6 +63,42 @@ def test_three_rules_of_long_replacements_make_no_megabytes_of_eleven_characters
         found = Masking([Rule("pattern", pattern, LONG)] * 4).text("abcabcabcab")
         assert len(found) <= 11 + GROWTH_MAX
         assert "b" in found or found == MASK
+
+
+class Processor:
+    """A clock that advances by a second for each 64 Ki of characters that a pattern is asked to search."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+
+    def __call__(self) -> float:
+        return self.pattern.searched / 65_536
+
+
+LARGE = "[ab]{200}c"
+
+
+@pytest.mark.parametrize("rule", ["[ab]c", LARGE])
+def test_a_pattern_that_needs_all_its_time_masks_the_rest_whole_and_searches_no_more(rule: str) -> None:
+    (compiled,) = Masking([Rule("pattern", rule)]).texts
+    pattern = Pattern(compiled.pattern)
+    budget = MaskingBudget(seconds=20, clock=Processor(pattern))
+    masking = Masking([])
+    masking.texts = [TextRule(pattern, MASK)]
+    texts = [masking.text("ab" * 32_768, budget) for _ in range(40)]
+
+    assert texts == ["ab" * 32_768] * 20 + [MASK] * 20
+    assert pattern.searched == 21 * 65_536
+
+
+def test_a_text_that_a_large_pattern_would_search_for_longer_than_its_time_is_searched_in_pieces_until_then() -> None:
+    (compiled,) = Masking([Rule("pattern", LARGE)]).texts
+    pattern = Pattern(compiled.pattern)
+    masking = Masking([])
+    masking.texts = [TextRule(pattern, MASK)]
+
+    assert masking.text("ab" * 5_000_000, MaskingBudget(seconds=20, clock=Processor(pattern))) == MASK
+    assert pattern.searched == 21 * 65_536
 
 
 TEXT = st.text("ab0 \"\\{}[]':,", max_size=200)

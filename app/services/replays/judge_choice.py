@@ -17,6 +17,11 @@ from app.services.language_models.service import ModelService
 from app.services.replays.candidates import CandidateContent
 from app.services.replays.frozen import FrozenCase, read_documents
 
+# A test case that needs a judge has one of these as a whole text; within a text quotes are escaped.
+_MARKS = ('"ai"', '"simulate"', '"always"')
+PARSED_CHARACTERS = 4 * 1024 * 1024
+"""Characters of the test cases that are parsed to find whether one needs a judge."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
@@ -69,10 +74,18 @@ def _why_not(credentials: CredentialService, organization_id: int, model: Langua
 
 
 def _require_no_judge(connection: Connection, cases: Iterable[FrozenCase]) -> None:
-    """Raise `Invalid`, with advice, if a test case needs a judge model."""
-    ids = list(dict.fromkeys(case.test_case_id for case in cases))
+    """Raise `Invalid`, with advice, if a test case needs a judge model, or too many have to be parsed to know it."""
+    ids, left = list(dict.fromkeys(case.test_case_id for case in cases)), PARSED_CHARACTERS
     for stored in read_documents(connection, ids):
         for test_case_id, document in stored.items():
+            if not any(mark in document for mark in _MARKS):
+                continue
+            left -= len(document)
+            if left < 0:
+                raise Invalid(
+                    "judge: The prompt's model has no credential, and the test cases are too long to find whether they "
+                    "need a model that judges. Name one as judgeModelName, choose never, or name fewer test cases."
+                )
             if needs_judge(load_case(orjson.loads(document))):
                 raise Invalid(
                     f"judge: Test case {test_case_id} needs a model that judges, and the prompt's has no credential. "

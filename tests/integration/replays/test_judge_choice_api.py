@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.services.replays import judge_choice
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import THANKS, finished, make_case, prompt, record, replayed
@@ -83,3 +85,27 @@ def test_another_word_and_a_judge_that_is_never_asked_are_refused(
     refused = world.post(starts(case_of(world))[0], json=body)
 
     assert (refused.status_code, refused.json["error"][: len(field)]) == (400, field)
+
+
+def test_only_a_test_case_that_may_need_a_judge_is_parsed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr(judge_choice, "load_case", lambda case: parsed.append(case["turns"][0]["user"]))
+    monkeypatch.setattr(judge_choice, "needs_judge", lambda _case: False)
+    session_id = record(world, prompt(world, "echo", languageModelConfig={}), [replace(THANKS, user='Why "ai"?')])
+    case = make_case(world, session_id)
+
+    assert world.post(starts(case)[0], json={}).status_code == 202
+    assert parsed == []
+
+
+def test_test_cases_that_are_too_long_to_find_whether_they_need_a_judge_are_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of(world, "echo", steps=[{"turn": 0, "step": 0, "check": {"answer": "ai", "value": "Polite."}}])
+    monkeypatch.setattr(judge_choice, "PARSED_CHARACTERS", 100)
+
+    refused = world.post(starts(case)[0], json={})
+
+    assert refused.status_code == 400
+    assert refused.json["error"].startswith("judge: The prompt's model has no credential, and the test cases are too")
+    assert world.post(starts(case)[0], json={"judge": "never"}).status_code == 202

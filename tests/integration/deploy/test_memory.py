@@ -77,7 +77,7 @@ def ask_dearly(client: Client, prompt_id: int) -> None:
 
 
 def processes() -> dict[str, int]:
-    """Return the number of processes of each kind, beside the one that starts them."""
+    """Return the number of processes of each kind, without the one that starts them."""
     numbers = re.findall(r"--queues, (\w+), --processes, \"(\d+)\"", (ROOT / "deploy/compose.yaml").read_text())
     return {"web": Settings().web_processes} | {kind: int(number) for kind, number in numbers}
 

@@ -18,6 +18,8 @@ CHUNK = 1024 * 1024
 # Parsing an element costs a thousand times as much as a byte of a file, and no other thread runs meanwhile.
 BODY_ELEMENTS_MAX = 250_000
 _MARKS = (b",", b"[", b"{")
+LARGE_BODY = 1024 * 1024
+"""Bytes of a body beyond which the process must have room for it."""
 # Other threads run between two pieces.
 _PIECE = 64 * 1024
 
@@ -27,21 +29,35 @@ class Readable(Protocol):
 
 
 def read_capped(req: falcon.Request, limit: int) -> bytes:
-    """Return the whole body. Raises `TooLarge` once it exceeds `limit` bytes: a chunked body announces no length."""
+    """Return the whole body. Raises `TooLarge` once it exceeds `limit` bytes: a chunked body announces no length.
+
+    A large body is read when the process has room for it; raises `Unavailable` if there is none in time.
+    """
     if (req.content_length or 0) > limit:
         raise TooLarge(f"The body is over the limit of {limit} bytes.")
     stream = _stream(req)
     parts: list[bytes] = []
-    size = 0
+    size, room = 0, LARGE_BODY
     with paused():
+        if (req.content_length or 0) > room:
+            room = _make_room(req, limit)
         while chunk := _read(stream, min(CHUNK, limit + 1 - size)):
             size += len(chunk)
+            if size > room:
+                room = _make_room(req, limit)
             if size > limit:
                 raise TooLarge(f"The body is over the limit of {limit} bytes.")
             parts.append(chunk)
     if req.content_length is not None and size < req.content_length:
         raise Invalid("The body ended before its Content-Length.")
     return b"".join(parts)
+
+
+def _make_room(req: falcon.Request, limit: int) -> int:
+    """Wait until the middleware `BodiesAtOnce` has room for the body of a request; return the body's largest size."""
+    if hold := getattr(req.context, "hold_body", None):
+        hold(req.content_length or limit)
+    return limit
 
 
 def _stream(req: falcon.Request) -> Readable:

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ import structlog
 from falcon.typing import ReadableIO
 
 from app.concurrency import deadline
-from app.concurrency.quotas import Quota, Shares
+from app.concurrency.quotas import Quota, Shares, Turns
 from app.errors import Unavailable
 from app.metrics import Metrics
 from app.metrics.registry import HTTP_REQUESTS, HTTP_SECONDS, RATE_LIMITED
@@ -41,6 +42,10 @@ SECURITY_HEADERS = {
 }
 # Browsers send no unencrypted request for a year.
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}
+# With what is made of it, a body needs about three times its bytes. The largest body is one of a run with files.
+BODIES_BYTES = 48 * 1024 * 1024
+BODIES_SHARE_PERCENT = 100
+BODY_WAIT_S = 5.0
 _CONVERTER = re.compile(r":[a-z]+(\([^)]*\))?}")
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
@@ -230,6 +235,28 @@ class Bulkhead:
     def _release(self, organization_id: int) -> None:
         with self._lock:
             self._shares.release(organization_id)
+
+
+class BodiesAtOnce:
+    """Lets a process have large bodies of `BODIES_BYTES` in memory at once, in total and per organization.
+
+    A body counts until its request is answered. This middleware comes before all that read bodies.
+    """
+
+    def __init__(self, *, on_refused: Callable[[], None] = lambda: None) -> None:
+        self._turns = Turns(Quota.of(BODIES_BYTES, BODIES_SHARE_PERCENT), on_refused=on_refused)
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        req.context.held_bodies = held = ExitStack()
+        req.context.hold_body = lambda size: held.enter_context(
+            self._turns.of(_organization_of(req), wait_s=BODY_WAIT_S, places=min(size, BODIES_BYTES))
+        )
+
+    def process_response(
+        self, req: falcon.Request, _resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
+        if held := getattr(req.context, "held_bodies", None):
+            held.close()
 
 
 def _organization_of(req: falcon.Request) -> int:

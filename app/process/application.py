@@ -14,6 +14,7 @@ from app.http import errors
 from app.http.compression import Compression
 from app.http.exports import EXPORTS_PER_ORGANIZATION
 from app.http.middleware import (
+    BodiesAtOnce,
     Bulkhead,
     Deadlines,
     Forwarded,
@@ -47,6 +48,7 @@ def build_app(container: Container) -> RoutedApp:
             SecurityHeaders(settings.public_url),
             RefusedBatches(container.services.refusals),
             OneSpelling(),
+            BodiesAtOnce(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "bodies")),
             Authentication(keys=keys, limiter=container.limiter, metrics_token=settings.metrics_token),
         ],
         cors_enable=False,

@@ -11,8 +11,9 @@ from falcon.testing import TestClient
 from app.api.runs import RunEventsResource, RunPrompt
 from app.api.traces import Exports, Traces
 from app.concurrency.quotas import Quota
-from app.http import errors
-from app.http.middleware import Bulkhead
+from app.http import errors, middleware
+from app.http.bodies import LARGE_BODY, read_capped
+from app.http.middleware import BodiesAtOnce, Bulkhead
 from app.web.views.logs import ExportPage
 
 LONG_S = 30
@@ -54,6 +55,18 @@ class Owned:
 
     def process_resource(self, req, _resp, _resource, _params):
         req.context.key = SimpleNamespace(organization_id=int(req.get_header("Organization") or 1))
+
+
+class Reading:
+    """POST reads the body, and then waits until `release`; each that has read adds to `read`."""
+
+    def __init__(self):
+        self.read, self.release = threading.Semaphore(0), threading.Event()
+
+    def on_post(self, req, resp):
+        resp.media = {"size": len(read_capped(req, 2 * middleware.BODIES_BYTES))}
+        self.read.release()
+        assert self.release.wait(LONG_S)
 
 
 @pytest.fixture
@@ -148,3 +161,36 @@ def test_a_stream_keeps_its_place_until_it_is_closed(app, client):
 )
 def test_long_requests_occupy_a_place(kind, resource, method):
     assert method in getattr(resource, kind)
+
+
+def test_large_bodies_are_in_memory_up_to_a_number_of_bytes_of_an_organization(monkeypatch):
+    monkeypatch.setattr(middleware, "BODIES_BYTES", 4 * LARGE_BODY)
+    monkeypatch.setattr(middleware, "BODY_WAIT_S", 0.05)
+    reading, refused = Reading(), []
+    app = falcon.App(middleware=[BodiesAtOnce(on_refused=lambda: refused.append(1)), Owned()])
+    errors.install(app)
+    app.add_route("/read", reading)
+    client = TestClient(app)
+
+    def send(size, organization_id=1):
+        headers = {"Organization": str(organization_id)}
+        return client.simulate_post("/read", body=b"x" * size, headers=headers).status_code
+
+    with ThreadPoolExecutor(3) as pool:
+        held = [pool.submit(send, 2 * LARGE_BODY), pool.submit(send, 2 * LARGE_BODY), pool.submit(send, LARGE_BODY)]
+        for _ in held:
+            assert reading.read.acquire(timeout=LONG_S)
+        assert send(LARGE_BODY + 1) == 503
+        reading.release.set()
+        assert [answer.result(LONG_S) for answer in held] == [200, 200, 200]
+        assert refused == [1]
+        reading.release.clear()
+
+        held = [pool.submit(send, 4 * LARGE_BODY), pool.submit(send, 4 * LARGE_BODY, 2)]
+        for _ in held:
+            assert reading.read.acquire(timeout=LONG_S)
+        assert send(LARGE_BODY + 1, 3) == 503
+        reading.release.set()
+        assert [answer.result(LONG_S) for answer in held] == [200, 200]
+
+    assert [send(4 * LARGE_BODY), send(8 * LARGE_BODY)] == [200, 200]

@@ -10,14 +10,14 @@ MOST_REPEATS = 100
 DETECT = 0.25  # the failure rate that an experiment finds if no other is requested
 
 
-def wilson_interval(passed: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the bounds of the pass rate, each from 0 to 1; (0, 1) without runs.
+def wilson_interval(passed: int, runs: int) -> tuple[float, float]:
+    """Return the bounds of the pass rate with 95 % confidence, each from 0 to 1; (0, 1) without runs.
 
     Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
     """
     if not runs:
         return 0.0, 1.0
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = NormalDist().inv_cdf(0.975)
     rate, shrink = passed / runs, 1 + z * z / runs
     middle = (rate + z * z / (2 * runs)) / shrink
     half = z / shrink * sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs))

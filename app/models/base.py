@@ -138,9 +138,9 @@ def _columns(row_type: type[Any]) -> Iterator[Column[Any]]:
             yield Column(name, *hint.__metadata__, nullable=NoneType in get_args(hint.__origin__))
 
 
-def reference(name: str, target: str, *, nullable: bool = False) -> Column[Any]:
+def reference(name: str, target: str) -> Column[Any]:
     """Return a foreign key to `target.id`; MySQL makes the index it needs."""
-    return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=nullable)
+    return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=False)
 
 
 class beside(FunctionElement[Any]):  # noqa: N801 - named as SQL's functions are

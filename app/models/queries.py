@@ -123,9 +123,9 @@ def delete_rows(connection: Connection, table: Table, /, **key: Any) -> int:
     return connection.execute(delete(table).filter_by(**key)).rowcount
 
 
-def changes_row(connection: Connection, statement: Executable, parameters: Mapping[str, Any] | None = None) -> bool:
+def changes_row(connection: Connection, statement: Executable) -> bool:
     """Execute an UPDATE or DELETE; returns whether exactly one row matched."""
-    return connection.execute(statement, parameters).rowcount == 1
+    return connection.execute(statement).rowcount == 1
 
 
 def lock_rows(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import falcon
+from marshmallow import Schema
 
-from app.api.operation import ApiCall, Command, Resource, operation
+from app.api.operation import ApiCall, Command, Method, Resource, operation
 from app.errors import BY_CODE, UnsupportedMediaType
 from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
@@ -19,12 +21,20 @@ from app.pagination import ListPage
 from app.schemas import prompt_log
 from app.schemas import traces as schemas
 from app.schemas.agents import AgentPath
+from app.schemas.answer import AnswerSchema
 from app.schemas.base import load
 from app.services.ingest.batch import BatchForm, Receipt, Signal
 from app.services.prompt_log.query import Entry
 from app.wiring.container import Container
 
 PROMPT_ADDRESS = "/api/public/prompts/{id}/otel/v1/"
+BODIES: dict[Signal, type[Schema]] = {"traces": schemas.TraceExportSchema, "logs": schemas.LogExportSchema}
+STORED: dict[Signal, type[AnswerSchema]] = {"traces": schemas.TracesStored, "logs": schemas.LogsStored}
+
+
+def batches(signal: Signal, summary: str, **described: Any) -> Callable[[Method], Method]:
+    """Describe a method that stores batches."""
+    return operation(summary, body=BODIES[signal], limit="traces", answers={200: STORED[signal]}, **described)
 
 
 class Traces(Resource, POST="ingest"):
@@ -32,12 +42,7 @@ class Traces(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of spans (OTLP over HTTP with JSON)",
-        body=schemas.TraceExportSchema,
-        limit="traces",
-        answers={200: schemas.TracesStored},
-    )
+    @batches("traces", "Store a batch of spans (OTLP over HTTP with JSON)")
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "traces"), call.read_bytes())
 
@@ -47,12 +52,7 @@ class Logs(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of log records (OTLP over HTTP with JSON)",
-        body=schemas.LogExportSchema,
-        limit="traces",
-        answers={200: schemas.LogsStored},
-    )
+    @batches("logs", "Store a batch of log records (OTLP over HTTP with JSON)")
     def on_post(self, key: ApiKey, call: ApiCall) -> Receipt:
         return _deliver(self.container, key, call, _json_form(call.req, "logs"), call.read_bytes())
 
@@ -66,13 +66,7 @@ class PromptTraces(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of a prompt's spans (OTLP over HTTP)",
-        body=schemas.TraceExportSchema,
-        limit="traces",
-        answers={200: schemas.TracesStored},
-        protobuf=True,
-    )
+    @batches("traces", "Store a batch of a prompt's spans (OTLP over HTTP)", protobuf=True)
     def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "traces")
 
@@ -82,15 +76,12 @@ class PromptOtelLogs(Resource, POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of a prompt's log records (OTLP over HTTP)",
-        body=schemas.LogExportSchema,
-        limit="traces",
-        answers={200: schemas.LogsStored},
-        protobuf=True,
-    )
+    @batches("logs", "Store a batch of a prompt's log records (OTLP over HTTP)", protobuf=True)
     def on_post(self, key: ApiKey, call: ApiCall, prompt_id: int) -> Receipt | None:
         return _deliver_to_prompt(self.container, key, call, prompt_id, "logs")
+
+
+AGENT_TRACES = "Store a batch of an agent's spans (OTLP over HTTP); its first trace makes its prompt"
 
 
 class AgentTraces(Resource, tag="Agents", POST="ingest"):
@@ -101,14 +92,7 @@ class AgentTraces(Resource, tag="Agents", POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of an agent's spans (OTLP over HTTP); its first trace makes its prompt",
-        body=schemas.TraceExportSchema,
-        limit="traces",
-        answers={200: schemas.TracesStored},
-        protobuf=True,
-        errors=(409,),
-    )
+    @batches("traces", AGENT_TRACES, protobuf=True, errors=(409,))
     def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
         return _deliver_to_agent(self.container, key, call, agent, "traces")
 
@@ -118,14 +102,7 @@ class AgentLogs(Resource, tag="Agents", POST="ingest"):
 
     stores = frozenset({"POST"})
 
-    @operation(
-        "Store a batch of an agent's log records (OTLP over HTTP)",
-        body=schemas.LogExportSchema,
-        limit="traces",
-        answers={200: schemas.LogsStored},
-        protobuf=True,
-        errors=(409,),
-    )
+    @batches("logs", "Store a batch of an agent's log records (OTLP over HTTP)", protobuf=True, errors=(409,))
     def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
         return _deliver_to_agent(self.container, key, call, agent, "logs")
 

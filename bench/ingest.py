@@ -24,7 +24,7 @@ from sqlalchemy import Connection, text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
-from app.models import queries, spans
+from app.models import bulk, spans
 from app.models.span_bodies import by_turn
 from app.otlp.decode import decode
 from app.otlp.decode_protobuf import decode_protobuf
@@ -97,7 +97,7 @@ class BareInserts:
         return len(bodies) * SPANS / (time.perf_counter() - started)
 
 
-def _insert_bare(driver: Any, rows: Sequence[queries.Values]) -> None:
+def _insert_bare(driver: Any, rows: Sequence[bulk.Values]) -> None:
     into = f"INTO bare_spans ({', '.join(spans.SPAN_COLUMNS)}) VALUES "
     if isinstance(driver, sqlite3.Connection):
         driver.executemany(f"INSERT OR IGNORE {into} ({', '.join('?' * len(spans.SPAN_COLUMNS))})", rows)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from sqlalchemy import Column, Connection, Date, UniqueConstraint, select
 
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import BigInt, MediumBlob, exact, new_table
 from app.sessions.figures import Counted, Figures, dump, load, total
 
@@ -43,17 +43,17 @@ _C = insight_daily.c
 _TABLE, COLUMNS = insight_daily.name, (*_KEY, "figures")
 _SELECT = select(*(_C[name] for name in COLUMNS))
 _NONE = dump(Figures())
-_NOTHING: dict[str, queries.Rule] = {"project_id": "new"}
+_NOTHING: dict[str, bulk.Rule] = {"project_id": "new"}
 
 
 def add(connection: Connection, changes: Mapping[InsightKey, Figures]) -> None:
     """Add figures to their rows. Call it last in a transaction, because others wait for these rows."""
     keys = sorted(changes)
     # Inserts the rows that are missing, and locks all of them.
-    queries.upsert(connection, _TABLE, COLUMNS, [(*astuple(key), _NONE) for key in keys], key=_KEY, update=_NOTHING)
+    bulk.upsert(connection, _TABLE, COLUMNS, [(*astuple(key), _NONE) for key in keys], key=_KEY, update=_NOTHING)
     summed = {key: total([load(stored), changes[key]]) for key, stored in _stored(connection, keys)}
     kept = [(*astuple(key), dump(figures)) for key, figures in summed.items() if figures.sessions > 0]
-    queries.upsert(connection, _TABLE, COLUMNS, kept, key=_KEY, update={"figures": "new"})
+    bulk.upsert(connection, _TABLE, COLUMNS, kept, key=_KEY, update={"figures": "new"})
     for key in summed.keys() - {InsightKey(*row[:-1]) for row in kept}:
         queries.delete_rows(connection, insight_daily, **asdict(key))
 

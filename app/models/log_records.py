@@ -18,7 +18,7 @@ from sqlalchemy import (
     select,
 )
 
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed, raw_of
 from app.models.span_bodies import HEAD_BYTES, SpanKey, readable_size_of
@@ -59,7 +59,7 @@ def has_any(connection: Connection, *, project_id: int) -> bool:
 def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
     """Store those of `rows` that are not stored yet; returns their number."""
     # In key order, as two batches may have the same; the sort keeps the order of a span's own records.
-    return queries.insert_new(connection, "log_records", LOG_RECORD_COLUMNS, sorted(rows, key=itemgetter(1, 2)))
+    return bulk.insert_new(connection, "log_records", LOG_RECORD_COLUMNS, sorted(rows, key=itemgetter(1, 2)))
 
 
 def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from sqlalchemy import ColumnElement, Connection, Date, Index, Integer, UniqueConstraint, func, select
 
-from app.models import queries
+from app.models import bulk
 from app.models.base import BigInt, exact, new_table
 from app.models.usage import SLOTS, UsageFilter
 
@@ -65,7 +65,7 @@ def slot_of(batch_id: int) -> int:
 def add(connection: Connection, rows: Sequence[ObservedRow]) -> None:
     """Add sums (in key order) to their days. Call it last in a transaction, because others wait for these rows."""
     values = [tuple(getattr(row, name) for name in OBSERVED_COLUMNS) for row in rows]
-    queries.upsert(connection, "observed_daily", OBSERVED_COLUMNS, values, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
+    bulk.upsert(connection, "observed_daily", OBSERVED_COLUMNS, values, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
 
 
 def sum_observed(

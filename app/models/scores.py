@@ -23,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import BigInt, MediumText, beside, binary, exact, new_table
 from app.models.span_bodies import SpanKey
 from app.models.spans import spans
@@ -134,7 +134,7 @@ NewScore = tuple[int, bytes, int | None, bytes, bytes, int, str, float | None, s
 
 _KEY = ("project_id", "digest")
 _PUT = ("project_id", "prompt_id", "waiting_since", *(field.name for field in fields(ScoreRow)))
-_CHANGES: dict[str, queries.Rule] = dict.fromkeys((name for name in _PUT if name not in _KEY), "new")
+_CHANGES: dict[str, bulk.Rule] = dict.fromkeys((name for name in _PUT if name not in _KEY), "new")
 
 _C = scores.c
 _SELECT = select(*queries.columns_of(ScoreRow, scores))
@@ -143,7 +143,7 @@ _SELECT = select(*queries.columns_of(ScoreRow, scores))
 def insert_new(connection: Connection, rows: Sequence[NewScore]) -> int:
     """Store the new ones of `rows`; returns their number."""
     # In key order, as two batches may have the same.
-    return queries.insert_new(connection, "scores", SCORE_COLUMNS, sorted(rows, key=itemgetter(1)))
+    return bulk.insert_new(connection, "scores", SCORE_COLUMNS, sorted(rows, key=itemgetter(1)))
 
 
 def put(
@@ -155,7 +155,7 @@ def put(
         (project_id, prompt_id, waiting_since, *astuple(score))
         for score, prompt_id in sorted(given, key=lambda pair: pair[0].digest)
     ]
-    queries.upsert(connection, "scores", _PUT, rows, key=_KEY, update=_CHANGES)
+    bulk.upsert(connection, "scores", _PUT, rows, key=_KEY, update=_CHANGES)
 
 
 def find(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> ScoreRow | None:

@@ -33,7 +33,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
 from app.models.compression import Compressed, compress_all, decompress, raw_of
 from app.models.spans import TurnKey
@@ -215,7 +215,7 @@ def put(
     filled = {bucket: lines for bucket, lines in buckets.items() if lines}
     stored = compress_all(list(filled.values()))
     rows = [(project_id, bucket, number, words) for bucket, words in zip(filled, stored, strict=True)]
-    queries.insert_all(connection, "search_words", ("project_id", "bucket", "block", "words"), rows)
+    bulk.insert_all(connection, "search_words", ("project_id", "bucket", "block", "words"), rows)
     if left:
         connection.execute(insert(search_waiting), {"project_id": project_id, "block": number, "turns": _signed(left)})
     return True

@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.models import insight, queries
+from app.models import bulk, insight, queries
 from app.models.base import BigInt, ExactText, MediumBlob, beside, binary, exact, new_table
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
@@ -95,7 +95,7 @@ SESSION_COLUMNS = tuple(name for name in SessionRow.__dataclass_fields__ if name
 _SELECT = select(*queries.columns_of(SessionRow, sessions))
 _values = attrgetter(*SESSION_COLUMNS)
 _SUMS = ("turns", "errors", "tool_calls", "tool_errors", "input_tokens", "output_tokens")
-_ADD: dict[str, queries.Rule] = {
+_ADD: dict[str, bulk.Rule] = {
     "duration_ns": "extent",
     "start_ns": "least",
     "last_ns": "greatest",
@@ -104,7 +104,7 @@ _ADD: dict[str, queries.Rule] = {
     "uncounted": "new",
     "active": "greatest",
 }
-_PUT: dict[str, queries.Rule] = dict.fromkeys(
+_PUT: dict[str, bulk.Rule] = dict.fromkeys(
     ("duration_ns", "start_ns", "last_ns", *_SUMS, "user_id", "names", "uncounted", "active"), "new"
 )
 
@@ -122,10 +122,10 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
                 queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, names=both)
 
 
-def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, queries.Rule]) -> bool:
+def _upsert(connection: Connection, rows: Sequence[SessionRow], update: Mapping[str, bulk.Rule]) -> bool:
     """Return whether all rows are known to be new: stored rows have changed, at least their `uncounted`."""
     values = [_values(row) for row in rows]
-    return queries.upsert(connection, "sessions", SESSION_COLUMNS, values, key=("session_key",), update=update)
+    return bulk.upsert(connection, "sessions", SESSION_COLUMNS, values, key=("session_key",), update=update)
 
 
 def settle(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:

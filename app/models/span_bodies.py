@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol
 
 from zstandard import ZstdError, frame_content_size
 
+from app.models.bulk import by_size
 from app.models.compression import ZSTD_1, Body, as_they_are, compress_all, decompress
-from app.models.queries import by_size
 
 TOGETHER, ELSEWHERE = b"\2", b"\3"
 ALIKE = b"\1"

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, LargeBinary, func, select
 
 from app.models import spans
+from app.models.bulk import by_size
 from app.models.compression import is_plain
-from app.models.queries import by_size, pieces
+from app.models.queries import pieces
 from app.models.span_bodies import ELSEWHERE, HEAD_BYTES, TOGETHER_BYTES, Bodied, by_turn, read_whole, scope_of, size_of
 
 TURN_BYTES = 4 * 1024 * 1024

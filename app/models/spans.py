@@ -26,7 +26,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from app.models import queries, span_bodies
+from app.models import bulk, queries, span_bodies
 from app.models.base import BigInt, MediumBlob, Timestamp, beside, binary, exact, new_table
 from app.models.span_bodies import SentSpan, SpanKey
 
@@ -81,13 +81,13 @@ def insert_new(connection: Connection, rows: Sequence[NewSpan]) -> int:
 
     If some were not stored, bodies of the others may be in their rows: see `replace_bodies`.
     """
-    return queries.insert_new(connection, "spans", SPAN_COLUMNS, rows)
+    return bulk.insert_new(connection, "spans", SPAN_COLUMNS, rows)
 
 
 def replace_bodies(connection: Connection, rows: Sequence[NewSpan]) -> None:
     """Write the scopes and bodies of `rows` (in key order), which this transaction stored or has locked."""
     key = ("project_id", "trace_id", "span_id")
-    queries.upsert(connection, "spans", SPAN_COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})
+    bulk.upsert(connection, "spans", SPAN_COLUMNS, rows, key=key, update={"scope": "new", "body": "new"})
 
 
 def stored_keys(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, DefaultClause, Index, Select, String, UniqueConstraint, func, select
 
-from app.models import queries
+from app.models import bulk, queries
 from app.models.base import BigInt, beside, binary, new_table
 from app.models.compression import Compressed, stored_bodies
 from app.models.spans import TurnKey
@@ -61,7 +61,7 @@ _before_facts = attrgetter(*TURN_COLUMNS[: TURN_COLUMNS.index("facts")])
 _after_facts = attrgetter(*TURN_COLUMNS[TURN_COLUMNS.index("facts") + 1 :])
 
 
-def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Values]:
+def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[bulk.Values]:
     """Return the stored values of the rows in the order of COLUMNS."""
     stored = stored_bodies(connection, [row.facts for row in rows])
     return [(*_before_facts(row), facts, *_after_facts(row)) for row, facts in zip(rows, stored, strict=True)]
@@ -69,13 +69,13 @@ def _values(connection: Connection, rows: Sequence[TurnRow]) -> list[queries.Val
 
 def insert_new(connection: Connection, rows: Sequence[TurnRow]) -> int:
     """Store the new ones of `rows` (in key order); returns their number."""
-    return queries.insert_new(connection, "turns", TURN_COLUMNS, _values(connection, rows))
+    return bulk.insert_new(connection, "turns", TURN_COLUMNS, _values(connection, rows))
 
 
 def replace(connection: Connection, rows: Sequence[TurnRow]) -> None:
     """Write turns that are stored and that this transaction has locked."""
     changed = [name for name in TURN_COLUMNS if name not in ("project_id", *_KEY)]
-    queries.upsert(
+    bulk.upsert(
         connection, "turns", TURN_COLUMNS, _values(connection, rows), key=_KEY, update=dict.fromkeys(changed, "new")
     )
 

@@ -30,12 +30,12 @@ from sqlalchemy import (
 )
 
 from app.models.base import BigInt, exact, new_table
+from app.models.bulk import upsert
 from app.models.cases import test_cases
 from app.models.language_models import language_models
 from app.models.own_replays import is_own
 from app.models.prompt_versions import draft_snapshots
 from app.models.prompts import prompts
-from app.models.queries import upsert
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.sessions import sessions

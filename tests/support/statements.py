@@ -14,7 +14,9 @@ from sqlalchemy.dialects.mysql.mysqldb import MySQLDialect_mysqldb
 
 APP = f"{Path(__file__).parents[2] / 'app'}/"
 # What executes statements for others.
-BETWEEN = {f"{APP}{name}" for name in ("database/transactions.py", "models/queries.py", "work/table.py")}
+BETWEEN = {
+    f"{APP}{name}" for name in ("database/transactions.py", "models/bulk.py", "models/queries.py", "work/table.py")
+}
 VALUES, ROWS = re.compile(r"%s(?:, ?%s)+"), re.compile(r"\(%s\)(?:, ?\(%s\))+")
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import Column
 
 from app.database.transactions import Database
 from app.models import row_rewriting, span_rewriting
+from app.models.bulk import by_size
 from app.models.case_snapshots import case_snapshots
 from app.models.log_records import log_records
-from app.models.queries import by_size
 from app.models.replays import replays
 from app.models.runs import runs
 from app.models.spans import spans

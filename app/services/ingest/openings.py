@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import log_records, search, span_sizes, spans
-from app.models.queries import by_size, new_batch_id
+from app.models.bulk import by_size
+from app.models.queries import new_batch_id
 from app.models.span_bodies import SpanKey
 from app.models.spans import TurnKey
 from app.otlp.logs import events_of

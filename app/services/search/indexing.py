@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import UNREADABLE
-from app.models import log_records, queries, search, spans
+from app.models import bulk, log_records, search, spans
 from app.models.search import Block, IndexedTurn
 from app.models.spans import StoredSpanRow, TurnKey
 from app.otlp.logs import events_of
@@ -120,7 +120,7 @@ class SearchIndexer:
 def in_groups(connection: Connection, project_id: int, turns: Sequence[IndexedTurn]) -> Iterator[Sequence[IndexedTurn]]:
     """Yield the turns in lists that fit into memory with their spans."""
     sizes = sizes_of(connection, project_id=project_id, keys=[turn.key for turn in turns])
-    return queries.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
+    return bulk.by_size(turns, lambda turn: max(sizes[turn.key], BYTES_AT_ONCE // TURNS_AT_ONCE), BYTES_AT_ONCE)
 
 
 def _readable_words(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from app.models import queries, search, spans
+from app.models import bulk, search, spans
 from app.models.compression import raw_of
 from app.replay.texts.scalars import letters
 from app.search.blocks import BUCKET_BYTES, unindexed_in
@@ -232,4 +232,4 @@ def test_a_row_that_does_not_fit_its_table_is_refused_and_not_cut(world: World) 
         pytest.skip("SQLite cuts nothing")
     row = (world.project_id, b"t" * 16, b"s" * 8, 1, 1, "s" * 100_000, b"{}")
     with world.container.database.write() as connection, pytest.raises(ValueError, match="does not fit"):
-        queries.insert_new(connection, "spans", spans.SPAN_COLUMNS, [row])
+        bulk.insert_new(connection, "spans", spans.SPAN_COLUMNS, [row])

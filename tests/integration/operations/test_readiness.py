@@ -13,8 +13,9 @@ from app.models import schema
 from app.process.application import build_app
 from app.process.bootstrap import bootstrap
 from app.redis_store import keys
-from app.redis_store.broker import HEARTBEAT_MS, QUEUES
+from app.redis_store.broker import QUEUES
 from app.redis_store.clients import RedisClients
+from app.redis_store.consumers import HEARTBEAT_MS
 from app.services.ingest.batch import Receipt
 from app.services.ingest.storer import Storer, StorerState
 from app.wiring.container import Container

@@ -134,8 +134,8 @@ def test_a_consumer_that_nothing_wakes_asks_for_messages_only_with_its_heartbeat
     client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, asked = 1000.0, list[str]()
-    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 0.01)
-    monkeypatch.setattr("app.redis_store.broker.time.monotonic", lambda: now)
+    monkeypatch.setattr("app.redis_store.consumers.BEAT_S", 0.01)
+    monkeypatch.setattr("app.redis_store.consumers.time.monotonic", lambda: now)
     with process(client, start=False) as idle:
         consumers = [idle.broker.consume(name, prefetch=2 * THREADS) for name in (QUEUE, f"{QUEUE}.DQ")]
         queue, fetch, do_fetch = idle.broker.queue(QUEUE), idle.broker.queue(QUEUE).fetch, idle.broker.do_fetch
@@ -217,7 +217,7 @@ def test_what_a_process_leaves_behind_wakes_another_one(client: redis.Redis) -> 
 
 
 def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 2 * PATIENCE_S)
+    monkeypatch.setattr("app.redis_store.consumers.BEAT_S", 2 * PATIENCE_S)
     with process(client, start=False) as stopped, process(client, start=False) as alive:
         stopped.send(1)
         consumer = stopped.broker.consume(QUEUE, prefetch=2 * THREADS)
@@ -231,7 +231,7 @@ def test_what_a_process_did_not_begin_another_one_does(client: redis.Redis, monk
 def test_a_process_that_stops_ends_what_its_consumers_wait_for_and_is_woken_no_more(
     client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.redis_store.broker.BEAT_S", 2 * PATIENCE_S)
+    monkeypatch.setattr("app.redis_store.consumers.BEAT_S", 2 * PATIENCE_S)
     idle = f"dramatiq:{QUEUE}:idle"
     with process(client, start=False) as stopped:
         consumers = [stopped.broker.consume(name, prefetch=2 * THREADS) for name in (QUEUE, f"{QUEUE}.DQ")]

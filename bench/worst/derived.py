@@ -92,6 +92,8 @@ def queries(route: Route, about: Operation | None, by_fields: bool) -> Iterator[
     choices = next((found for end, found in CHOICES_OF_PAGES.items() if about is None and route.path.endswith(end)), {})
     values = {**(dict(_dearest(schema())) if schema else {}), **choices}
     whole = {name: listed[-1] for name, listed in values.items() if name in (*SINCE, *UNTIL, "limit", "days")}
+    if "from" in whole:  # with which `since` names a day at most a month ago
+        whole.pop("since", None)
     if whole:
         yield whole
     for name, listed in values.items():

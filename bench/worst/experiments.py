@@ -52,11 +52,11 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
     result = {name: found[name] for name in ("testCases", "models")}
     with database.write() as connection:
         connection.execute(update(_E).where(_E.c.id == ended).values(result=result))
-    copy_row(database, "experiments", ended, size.of(LISTED))
+    copy_row(database, "experiments", ended, size.copies(LISTED))
     return {"experiment_id": ended, "experiment_running": running}
 
 
 def _violations(size: Size, test_case_id: int, replay_id: int) -> list[dict[str, Any]]:
     call = {"testCaseId": test_case_id, "replayId": replay_id, "kind": "extra_write", "tool": "tool_0", "turn": 0}
-    arguments = {"a": "x" * (size.of(ARGUMENTS_BYTES) - 20)}
-    return [call | {"arguments": arguments, "message": "A call."} for _ in range(size.of(MOST_VIOLATIONS))]
+    arguments = {"a": "x" * (size.factor(ARGUMENTS_BYTES) - 20)}
+    return [call | {"arguments": arguments, "message": "A call."} for _ in range(size.factor(MOST_VIOLATIONS))]

@@ -61,7 +61,7 @@ def fill(made: Stage, size: Size, listed: Size | None = None) -> None:
 
 
 def _prompt(stage: Stage, size: Size) -> Mapping[str, Any]:
-    body = texts.big_prompt(size.of(100), size.of(300_000))
+    body = texts.big_prompt(size.factor(100), size.of(300_000))
     prompt_id = stage.made("/api/v1/prompts", body | {"languageModelConfig": {"tools": _tools(size)}})["prompt"]["id"]
     path = f"/api/v1/prompts/{prompt_id}"
     first = stage.world.get(path).json["commitHash"]
@@ -82,7 +82,7 @@ def _prompt(stage: Stage, size: Size) -> Mapping[str, Any]:
 def _tools(size: Size) -> list[dict[str, Any]]:
     fields = {f"field_{number}": {"type": "string"} for number in range(TOOL_FIELDS)}
     parameters = {"type": "object", "properties": fields}
-    return [{"name": f"tool_{number}", "parameters": parameters} for number in range(size.of(TOOLS))]
+    return [{"name": f"tool_{number}", "parameters": parameters} for number in range(size.copies(TOOLS))]
 
 
 def _many_turns(prompt_id: int, size: Size) -> Iterator[bytes]:
@@ -130,7 +130,7 @@ def _session(stage: Stage, name: str, batches: Iterator[bytes]) -> Mapping[str, 
 def _long_texts(stage: Stage, size: Size) -> Mapping[str, Any]:
     """Sessions of one turn with as many words as the search reads of each text, and runs of the longest questions."""
     prompt_id = stage.ids["prompt_id"]
-    for _ in range(size.of(LONG_TEXTS) // 10 + 1):
+    for _ in range(size.copies(LONG_TEXTS) // 10 + 1):
         answer = stage.world.send(texts.long_turns(prompt_id, 10, size.of(TEXT_MAX)))
         assert answer.status_code == 200, answer.text
     for number in range(len(texts.HOSTILE)):
@@ -166,11 +166,11 @@ def _of_texts(size: Size) -> dict[str, Any]:
 
 
 def _of_matchers(size: Size) -> dict[str, Any]:
-    keys = [f"key_{number}" for number in range(size.of(MATCHERS_MAX))]
+    keys = [f"key_{number}" for number in range(size.factor(MATCHERS_MAX))]
     matchers = {f"/{key}": "text" for key in keys}
     call = _call(1, arguments=dict.fromkeys(keys, "x" * 300), check={"arguments": matchers})
     return {
-        "turns": [{"user": "What is it?", "steps": [call] * size.of(COMPARED_MAX // MATCHERS_MAX - 1)}],
+        "turns": [{"user": "What is it?", "steps": [call] * size.factor(COMPARED_MAX // MATCHERS_MAX - 1)}],
         "tools": {"tool_1": {"arguments": matchers}},
     }
 
@@ -204,10 +204,10 @@ def _accepted(stage: Stage, path: str, body: Any, location: str) -> int:
 def _batches(stage: Stage, size: Size) -> None:
     """Many small test cases with an experiment on all, calibrations, and batches of replays: small and large ones."""
     prompt, database = f"/api/v1/prompts/{stage.ids['prompt_id']}", stage.world.container.database
-    audit_id = _accepted(stage, f"{prompt}/judge-audits", {"probes": 40}, "/api/v1/judge-audits/{}")
+    audit_id = _accepted(stage, f"{prompt}/judge-audits", {"probes": size.copies(40)}, "/api/v1/judge-audits/{}")
     for name in CASES:
-        copy_row(database, "replays", stage.ids[f"replay_{name}"], size.of(LARGE_OF_BATCH))
-        copy_row(database, "test_cases", stage.ids[f"test_case_{name}"], size.of(LARGE_CASES))
+        copy_row(database, "replays", stage.ids[f"replay_{name}"], size.copies(LARGE_OF_BATCH))
+        copy_row(database, "test_cases", stage.ids[f"test_case_{name}"], size.copies(LARGE_CASES))
     small = stage.made(f"{prompt}/test-cases", {"question": "What is it?", "expectedAnswer": "It is so."})["id"]
     replay_id = _accepted(stage, f"/api/v1/test-cases/{small}/replays", {}, "/api/v1/replays/{}")
     copy_row(database, "replays", replay_id, size.of(REPLAYS_OF_BATCH))

@@ -39,12 +39,12 @@ def _requests(stage: Stage, size: Size) -> Mapping[str, Any]:
         stage.made("/api/v1/scores", {"scores": scores})
     return {
         "check_id": stage.made_often(f"{prompt}/online-checks", size.of(CHECKS_MAX), lambda _: check),
-        "webhook_id": stage.made_often("/api/v1/webhooks", size.of(WEBHOOKS_MAX) - 1, lambda _: hook),
-        "rule_id": stage.made_often("/api/v1/alert-rules", size.of(RULES_MAX) - 1, lambda _: rule),
+        "webhook_id": stage.made_often("/api/v1/webhooks", size.of(WEBHOOKS_MAX - 1), lambda _: hook),
+        "rule_id": stage.made_often("/api/v1/alert-rules", size.of(RULES_MAX - 1), lambda _: rule),
         "filter_id": stage.made_often(
-            "/api/v1/session-filters", size.of(FILTERS_MAX) - 1, lambda n: _filter(size.named(n))
+            "/api/v1/session-filters", size.of(FILTERS_MAX - 1), lambda n: _filter(size.named(n))
         ),
-        "price_id": stage.made_often("/api/v1/model-prices", size.of(PRICES_MAX) - 1, lambda n: _price(size.named(n))),
+        "price_id": stage.made_often("/api/v1/model-prices", size.of(PRICES_MAX - 1), lambda n: _price(size.named(n))),
     }
 
 

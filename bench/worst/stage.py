@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -29,6 +30,9 @@ from tests.support.world import World, new_world, running, settings_for
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"
 QUIET_S = 0.05
+SMALL = 0.1
+LOW = 400
+"""A lower limit is filled to a larger part, so that half of a part is a different number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,16 @@ class Size:
         return self.round * 1_000_000 + number
 
     def of(self, limit: int) -> int:
-        return max(2, round(limit * self.share))
+        """Return the part of a limit."""
+        return max(1, min(limit, round(max(limit, LOW) * self.share)))
+
+    def factor(self, limit: int) -> int:
+        """Return the part of a limit that multiplies another one: the product of both is as large as `of` has it."""
+        return max(1, round(limit * sqrt(self.share)))
+
+    def copies(self, limit: int) -> int:
+        """Return how many copies there are of an object that grows with the share, too: one, for a small share."""
+        return max(1, round(limit * self.share)) if self.share > SMALL else 1
 
 
 class Working(Middleware):

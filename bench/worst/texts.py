@@ -78,7 +78,7 @@ def big_prompt(count: int = 100, lines: int = 300_000) -> dict[str, Any]:
         }
         for number in range(count)
     ]
-    slots = "".join(f"{{{{key_{number}}}}} " for number in range(count)) * count
+    slots = ("".join(f"{{{{key_{number}}}}} " for number in range(count)) + "\n") * count
     return {
         "name": "Big",
         "value": slots + filled_with("# A heading\nand a line\n", lines),

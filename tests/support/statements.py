@@ -1,11 +1,11 @@
 """Notes the statements that are executed: all of an engine, or those of the product on MySQL."""
 
 import re
+import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -21,20 +21,29 @@ VALUES, ROWS = re.compile(r"%s(?:, ?%s)+"), re.compile(r"\(%s\)(?:, ?\(%s\))+")
 
 
 @contextmanager
-def executed(engines: Iterable[Engine] = (), *, of_this_thread: bool = False) -> Iterator[list[str]]:
+def executed(engines: Iterable[Engine] = ()) -> Iterator[list[str]]:
     """Collect the statements that the engines execute while the block runs; of all engines where none is given."""
     found: list[str] = []
-    thread = get_ident()
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        if not of_this_thread or get_ident() == thread:
-            found.append(statement)
+        found.append(statement)
 
     with ExitStack() as stack:
         for target in tuple(engines) or (Engine,):
             event.listen(target, "before_cursor_execute", note)
             stack.callback(event.remove, target, "before_cursor_execute", note)
         yield found
+
+
+def call_by_instructions(engine: Engine, every: int = 100) -> None:
+    """Let SQLite call a function for this many instructions of its virtual machine, so that `calls_of` sees its work.
+
+    The connections of the engine that exist already do not.
+    """
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.set_progress_handler(lambda: None, every)
 
 
 @contextmanager

@@ -1,13 +1,19 @@
-"""The work of each route grows in step with what it is asked about, and the benchmark of the dearest forgets none."""
+"""The work of each route grows in step with the stores and with its body, and the benchmark forgets no route."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import falcon
+import orjson
 import pytest
 
+from app.api.operation import Resource
+from app.http.access import Public
+from app.models.cases import count_test_cases
 from app.process.application import build_app
 from app.wiring.container import Container
 from bench.worst import derived
@@ -16,30 +22,65 @@ from bench.worst.case import Case
 from bench.worst.fullest import fill
 from bench.worst.last import is_last
 from bench.worst.stage import Size, Stage, stage
+from tests.integration.operations.worst_bodies import values
 from tests.support.backends import EMBEDDED_CONTAINER
-from tests.support.operations import calls_of
-from tests.support.statements import executed
+from tests.support.bodies import Bodies
+from tests.support.growth import grown, work_by_function
+from tests.support.statements import call_by_instructions
 
-SHARE = 0.004
-# Twice as much to read may be this many times the work: bounds of pages and pieces make it grow in jumps.
-GROWTH = 2.6
+# Parts of the limits to which the stores are filled, and entries of the lists in bodies.
+SHARES = (0.002, 0.02, 0.04)
+ENTRIES = (2, 50, 100)
 
 
 class Cost(NamedTuple):
-    """Functions that the request's thread calls, statements that it executes, and bytes of the answer."""
+    """The work of each function in the request's thread and what its answer has; SQLite's work is its callers'."""
 
-    calls: int
-    statements: int
-    bytes: int
+    work: Counter[str]
+    status: int
 
 
-# Smaller differences are noise: a cache that has expired, a connection that is opened.
-FLOOR = Cost(3_000, 12, 20_000)
-# What waits for workers does more on a busy machine. A request that seems to grow is asked so often again, and its
-# least cost counts.
+class Sent(NamedTuple):
+    """The bytes of an answer, and its status."""
+
+    size: int
+    status: int
+
+
+# Less work of a function is no sign: a cache that has expired, a connection that is opened.
+FLOOR = 1_000
+# What waits for workers does more on a busy machine. A request that seems to grow is asked so often again, and the
+# least work of each function counts.
 AGAIN = 2
+BYTES = "bytes of the answer"
+BYTES_PER_STEP = 64
 # They show the process's own metrics, which grow with its minutes and not with the stores.
 OF_PROCESS = {"GET /metrics", "GET /projects/{project_id}/operations"}
+# Asks a vendor.
+ELSEWHERE = "POST /api/v1/credentials/{vendor}/check"
+# They refuse what has ended, or what no person has to decide.
+REFUSED = {
+    "POST /api/v1/calibrations/{calibration_id}/cancel",
+    "POST /api/v1/experiments/{experiment_id}/cancel",
+    "POST /api/v1/judge-audits/{audit_id}/cancel",
+    "POST /api/v1/replays/{replay_id}/cancel",
+    "PATCH /api/v1/replays/{replay_id}/steps/{step}",
+}
+# Quadratic for stretches of up to 80 lines or words, and linear beyond.
+SHORT_STRETCHES = {
+    "replay/matching:longest_common_subsequence",
+    "web/presenters/diffs:_Comparison._anchors",
+    "web/presenters/diffs:_Comparison._inside",
+}
+PLANTED = "/api/planted/"
+# Rows that fill a store with their copies. Requests are about the newest copy: it may be removed.
+COPIED = {
+    "key_id": "api_keys",
+    "invitation_id": "invitations",
+    "model_id": "language_models",
+    "user_id": "users",
+    "delivery_id": "webhook_deliveries",
+}
 Costs = dict[str, Cost]
 
 
@@ -51,86 +92,123 @@ def test_every_route_has_a_dearest_request(container: Container) -> None:
     assert routes == {case.route for case in cases(app)}
 
 
-class Growing(NamedTuple):
-    """A stage that is filled, and the statements that the requests' thread executes: workers execute others."""
+class Planted(Resource):
+    """Calls a function for each test case of a prompt, or for each two of them."""
 
-    stage: Stage
-    statements: list[str]
+    access = Public({"GET", "POST", "DELETE"})
+
+    def __init__(self, made: Stage, power: int) -> None:
+        super().__init__(made.world.container)
+        self._ids = made.ids
+        self._power = power
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        with self.container.database.read() as connection:
+            count = count_test_cases(connection, prompt_id=self._ids["prompt_id"], search=None)
+        resp.media = sum(abs(number) for number in range(10 * count**self._power))
+
+    on_post = on_delete = on_get
 
 
 @pytest.fixture
-def growing() -> Iterator[Growing]:
-    with stage() as made, executed([made.world.container.database.engine], of_this_thread=True) as statements:
-        made.ids |= _small_objects(made.ids)
-        yield Growing(made, statements)
+def growing() -> Iterator[Stage]:
+    """A stage to be filled, with a route of linear and one of quadratic work."""
+    with stage() as made:
+        made.world.container.database.engine.dispose()
+        call_by_instructions(made.world.container.database.engine)
+        for power in (1, 2):
+            made.app.add_route(f"{PLANTED}{power}", Planted(made, power))
+        yield made
 
 
-def _small_objects(ids: dict[str, Any]) -> dict[str, Any]:
-    """Return the ids of the objects that are there before the stores are filled, by the names of the fullest."""
-    return {
-        name: ids[parameter]
-        for parameter, names in derived.OBJECTS.items()
-        if parameter in ids
-        for name in names
-        if name.startswith(parameter.removesuffix("_id"))
-    }
+@pytest.mark.parametrize("methods", [{"GET"}, {"POST", "PUT", "PATCH", "DELETE"}])
+def test_twice_as_much_is_at_most_about_twice_the_work_of_each_route(growing: Stage, methods: set[str]) -> None:
+    asked = sorted(_asked(growing, methods), key=_order)
+    small, once = (_filled(growing, asked, number) for number in range(2))
+    twice = _filled(growing, asked, 2, before=(small, once))
+
+    costs = {name: _grown(small[name], once[name], twice[name]) for name in once}
+    planted = {name for name, functions in costs.items() if functions and f"{PLANTED}2" in name}
+
+    assert {name: functions for name, functions in costs.items() if functions and name not in planted} == {}
+    assert {name.split()[0] for name in planted} == methods & {"GET", "POST", "DELETE"}
+    assert {name: cost.status for name, cost in twice.items() if cost.status >= 400 and _must_be_allowed(name)} == {}
 
 
-def _is_read(case: Case) -> bool:
-    return case.route.startswith("GET ") and case.route not in OF_PROCESS
+def _grown(small: Cost, once: Cost, twice: Cost) -> dict[str, Any]:
+    functions = grown(small.work, once.work, twice.work, FLOOR)
+    return {name: counts for name, counts in functions.items() if name not in SHORT_STRETCHES}
 
 
-def _is_change(case: Case) -> bool:
-    """Return whether a request changes something and can be sent again: what removes is sent once."""
-    return not case.route.startswith("GET ") and not is_last(case.route)
+def _asked(made: Stage, methods: set[str]) -> Iterator[Case]:
+    """Yield the requests, without forms that remove what the API removes, too."""
+    for case in derived.requests(made.app, by_fields=False):
+        method, _, path = case.route.partition(" ")
+        is_form = is_last(case.route) and not path.startswith("/api/")
+        if method in methods and case.route not in OF_PROCESS and case.route != ELSEWHERE and not is_form:
+            yield case
 
 
-@pytest.mark.parametrize("is_asked", [_is_read, _is_change])
-def test_twice_as_much_in_the_stores_is_at_most_about_twice_the_work_of_each_route(
-    growing: Growing, is_asked: Callable[[Case], bool]
-) -> None:
-    asked = [*filter(is_asked, derived.requests(growing.stage.app, by_fields=False))]
-    _costs(growing, asked)  # fills caches
-    small = _costs(growing, asked)
-    fill(growing.stage, Size(SHARE, 1))
-    once = _costs(growing, asked)
-    fill(growing.stage, Size(2 * SHARE, 2), listed=Size(SHARE, 2))  # which makes twice as much of what is listed, too
-    twice = _costs(growing, asked)
-
-    grown = {name for name in once if _grows(small, once, twice, name)}
-    for _ in range(AGAIN):
-        again = _costs(growing, [case for case in asked if _name_of(case) in grown])
-        twice |= {name: Cost(*map(min, twice[name], cost)) for name, cost in again.items()}
-        grown = {name for name in grown if _grows(small, once, twice, name)}
-
-    assert {name: (small[name], once[name], twice[name]) for name in grown} == {}
+def _order(case: Case) -> tuple[bool, bool, int]:
+    """Return what sorts requests: what removes comes last, what belongs to something before it."""
+    return is_last(case.route), "/sessions/" in case.route, -len(case.route)
 
 
-@pytest.mark.parametrize(("power", "grows"), [(1, False), (2, True)])
-def test_quadratic_work_is_found_behind_the_work_of_any_request(power: int, grows: bool) -> None:
-    calls = (5_000 + 100 * size**power for size in (1, 40, 80))
-    small, once, twice = ({"GET /": Cost(count, 5, 1_000)} for count in calls)
-
-    assert _grows(small, once, twice, "GET /") is grows
+def _must_be_allowed(name: str) -> bool:
+    """Return whether a request must succeed: its body is valid. Forms of pages are empty."""
+    method, path = name.split()[:2]
+    return method != "GET" and "/api/" in path and f"{method} {path}" not in REFUSED
 
 
-def _grows(small: Costs, once: Costs, twice: Costs, name: str) -> bool:
-    counts = zip(small[name], once[name], twice[name], FLOOR, strict=True)
-    return any(after - none > GROWTH * max(before - none, floor) for none, before, after, floor in counts)
+def _filled(made: Stage, asked: list[Case], number: int, before: Sequence[Costs] = ()) -> Costs:
+    """Fill the stores to the `number`th share, and return the cost of each request.
 
-
-def _costs(growing: Growing, asked: Iterable[Case]) -> Costs:
-    return {_name_of(case): _counted(growing, case) for case in asked}
+    A request that seems to grow from the costs `before` is asked again.
+    """
+    originals = {name: made.ids[name] for name in (*COPIED, "score_id")}
+    fill(made, Size(SHARES[number], number), listed=Size(SHARES[min(number, 1)], number))
+    made.ids |= {name: made.newest(table) for name, table in COPIED.items()}
+    made.ids["score_id"] = f"{made.ids['session_many_turns']}-0"
+    document, entries = made.world.get("/api/openapi.json").json, ENTRIES[number]
+    bodies = Bodies(document, values(made.ids, entries, number), entries, start=number * 100_000)
+    if number == 0:
+        for case in asked:  # fills caches
+            if not is_last(case.route):
+                _sent(made, case, bodies)
+    costs = {_name_of(case): _counted(made, case, bodies) for case in asked if not before}
+    for case in asked if before else ():
+        small, once = (costs_before[_name_of(case)] for costs_before in before)
+        costs[_name_of(case)] = _least(lambda case=case: _counted(made, case, bodies), case, small, once)
+    made.ids |= originals
+    return costs
 
 
 def _name_of(case: Case) -> str:
     return f"{case.route} {case.name}"
 
 
-def _counted(growing: Growing, case: Case) -> Cost:
+def _least(count: Callable[[], Cost], case: Case, small: Cost, once: Cost) -> Cost:
+    cost = count()
+    for _ in range(0 if is_last(case.route) else AGAIN):
+        if not _grown(small, once, cost):
+            break
+        again = count()
+        if again.status == cost.status:
+            cost = Cost(cost.work & again.work, cost.status)  # the least of each function
+    return cost
+
+
+def _counted(made: Stage, case: Case, bodies: Bodies) -> Cost:
+    answers: list[Sent] = []
+    work = work_by_function(lambda: answers.append(_sent(made, case, bodies)))
+    work[BYTES] = answers[0].size // BYTES_PER_STEP
+    return Cost(work, answers[0].status)
+
+
+def _sent(made: Stage, case: Case, bodies: Bodies) -> Sent:
     method, _, template = case.route.partition(" ")
-    sizes: list[int] = []
-    made, ask = growing.stage, case.ask(growing.stage)
-    growing.statements.clear()
-    calls = calls_of(lambda: sizes.append(len(made.answer(method, template, ask).content)), at_most=math.inf)
-    return Cost(calls, len(growing.statements), sizes[0])
+    ask, body = case.ask(made), bodies.of(method, template)
+    if body is not None:
+        ask = replace(ask, body=orjson.dumps(body))
+    answer = made.answer(method, template, ask)
+    return Sent(len(answer.content), answer.status_code)  # reads a streamed answer to its end

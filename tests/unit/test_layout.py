@@ -23,7 +23,7 @@ BROAD_EXCEPTS = Counter(
 )
 
 # Tests of something else than the app's modules.
-OTHER_FOLDERS = {"bench", "config", "deploy", "docs", "support"}
+OTHER_FOLDERS = {"bench", "config", "costs", "deploy", "docs", "support"}
 # Tests of several modules. Name a new one after the module that it tests most.
 OF_SEVERAL_MODULES = {
     "cli/test_commands",

@@ -1,0 +1,306 @@
+"""What reads batches and sessions does about twice the work for twice of each, in each of its functions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import date
+from functools import partial
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from app.otlp.answers import reason_phrase
+from app.otlp.decode import decode
+from app.otlp.decode_protobuf import decode_protobuf
+from app.otlp.evaluations import evaluations_in
+from app.otlp.inflate import inflate
+from app.otlp.logs import decode_logs, events_of
+from app.otlp.masking import Masking, Rule, checked
+from app.otlp.span import Span, explain, reject_unknown_prompts, with_prompts_of_names
+from app.prices.book import NO_PRICES
+from app.schemas.answer import dumper
+from app.schemas.traces import TurnSchema
+from app.sessions.agents import recorded_agent
+from app.sessions.build import build_lone_turn, build_session
+from app.sessions.capture import capture_advice
+from app.sessions.facts import TurnFacts, dump, load, merge, opening_of
+from app.sessions.figures import Figures, count, quantile, quantile_interval, total
+from app.sessions.grouping import grouping_advice
+from app.sessions.model_calls import difference
+from app.sessions.pieces import in_start_order
+from app.sessions.spans import _readable_fields
+from app.sessions.sums import SessionTotals, names_in, names_of
+from app.sessions.turn_texts import texts_in
+from tests.support.cores import Core, Make, looping_functions
+from tests.support.exports import export, span
+from tests.support.growth import Work
+from tests.support.protobuf import logs as log_message
+from tests.support.protobuf import traces as trace_message
+from tests.unit.costs import traces
+
+pytestmark = pytest.mark.slow
+
+PROMPT_ID = 4242
+MASKING = Masking(
+    [Rule("pattern", "[a-z]x"), Rule("pointer", "/*/*/k"), Rule("pointer", "/gen_ai.input.messages/*/content")]
+)
+
+
+def read(*batches: bytes) -> Work:
+    """Do all that is done with batches on their way in, and with a session on its way out."""
+    messages = [trace_message(batch) for batch in batches]
+
+    def work() -> None:
+        for batch, message in zip(batches, messages, strict=True):
+            if spans := decode(batch, PROMPT_ID).spans:
+                read_spans(spans, decode_protobuf(message, PROMPT_ID).spans)
+
+    return work
+
+
+def read_spans(spans: list[Span], of_protobuf: list[Span]) -> None:
+    facts = merge(TurnFacts.of(spans), TurnFacts.of(spans[: len(spans) // 2 + 1]))
+    count(date(2026, 1, 1), [load(dump(facts))], NO_PRICES)
+    list(texts_in(build_lone_turn(in_start_order(of_protobuf))))
+    list(map(dumper(TurnSchema), build_session([spans])))
+    recorded_agent(spans)
+    for stored in (*spans, *of_protobuf):
+        MASKING.span(bytes(stored.raw))
+
+
+def nested_circle(size: int) -> bytes:
+    """Answers of agents, each within the next, none of which is within a tool."""
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.output.messages": '[{"role":"assistant","content":"x"}]'}
+    spans = (span(agent, spanId=f"{n:016x}", parentSpanId=f"{n % size + 1:016x}") for n in range(1, size + 1))
+    return export(*spans)
+
+
+def wide(size: int) -> bytes:
+    """A model call with as many placeholders, versions, parts, calls and definitions."""
+    media = {"type": "uri", "modality": "image", "uri": "https://a.b/c"}
+    calls = [
+        {"type": "tool_call", "id": f"c{n}", "name": "t", "arguments": {f"k{k}": k for k in range(9)}}
+        for n in range(size)
+    ]
+    texts = [{"type": "text", "content": "\u0301\u0323 a"}] * size
+    said = [{"role": "assistant", "parts": [*texts, *[media] * size, *calls]}]
+    asked = [{"role": "system", "parts": texts}, {"role": "user", "parts": [*texts, media]}, *said]
+    recorded = {
+        "gen_ai.input.messages": json.dumps(asked * 2),
+        "gen_ai.output.messages": json.dumps(said),
+        "gen_ai.tool.definitions": json.dumps([{"name": f"t{n}", "parameters": {}} for n in range(size)]),
+        **{f"service.prompt.placeholders.k{n}": "v" for n in range(size)},
+    }
+    return export(span({"gen_ai.operation.name": "chat"} | recorded))
+
+
+def with_events(size: int) -> bytes:
+    result = {"gen_ai.evaluation.name": "n", "gen_ai.evaluation.score.value": 1}
+    return export(
+        span({}, events=traces.events("gen_ai.evaluation.result", result, size), links=[{"traceId": "1" * 32}] * size)
+    )
+
+
+def nested_values(size: int) -> bytes:
+    return export(span({"a": [[n, {"k": "é"}] for n in range(size)], "b": {f"k{n}": [n] for n in range(size)}}))
+
+
+def rejected(size: int) -> Work:
+    spans = decode(export(*(span(spanId=f"{n:016x}") for n in range(1, size))), 1).spans
+    named = [msgspec.structs.replace(one, prompt_id=0, prompt_name=f"n{n}") for n, one in enumerate(spans)]
+
+    def work() -> None:
+        explain([*reject_unknown_prompts(spans, set())[1], *with_prompts_of_names(named, {})[1]])
+        explain(with_prompts_of_names(named, {"n0": [1]})[1])
+
+    return work
+
+
+def facts(size: int) -> Work:
+    """Facts of as many models, tools, versions and turns."""
+
+    def turn(number: int) -> TurnFacts:
+        models = (
+            {"gen_ai.operation.name": "chat", "gen_ai.request.model": f"m{n}", "service.prompt.version": f"{n}"}
+            for n in range(number, number + size // 4)
+        )
+        named = [span(model, spanId=f"{n + 1:016x}") for n, model in enumerate(models)]
+        return TurnFacts.of(decode(export(*named)).spans)
+
+    one, other = turn(0), turn(size)
+
+    def work() -> None:
+        both = merge(one, other)
+        both.bill(NO_PRICES)
+        names_in(names_of(both), "model")
+        difference(one.calls, other.calls)
+        totals = SessionTotals()
+        for _ in range(size):
+            totals.add(both, one)
+
+    return work
+
+
+def sketches(size: int) -> Work:
+    figures = [Figures(sessions=1, latency={n: 1}, cost={n % 7: 2}) for n in range(size)]
+
+    def work() -> None:
+        together = total([*figures, figures[0].negative])
+        quantile(together.latency, 0.9)
+        quantile_interval(together.latency, 0.5)
+
+    return work
+
+
+def in_members(size: int) -> Work:
+    """A body that is compressed in as many parts."""
+    body = gzip.compress(b"x" * 100) * size
+    return lambda: inflate(body, "gzip", limit=10**9)
+
+
+def rules(size: int) -> Work:
+    kinds = [[Rule("pattern", f"{n}x"), Rule("pointer", f"/k{n}/a/b")] for n in range(size)]
+    return lambda: checked([rule for of_kind in kinds for rule in of_kind]).at([{"k": "x"}], ("a",))
+
+
+def spans_of(size: int) -> list[Span]:
+    return decode(export(*(span({"gen_ai.operation.name": "chat"}, spanId=f"{n:016x}") for n in range(1, size)))).spans
+
+
+def nothing_readable(size: int) -> Work:
+    """A span of which the fields have other types than the standard's."""
+    stored = SimpleNamespace(raw=json.dumps(span({f"k{n}": n for n in range(size)}, kind=[])).encode())
+    return lambda: _readable_fields(stored.raw)
+
+
+def read_logs(batch: bytes) -> Work:
+    message = log_message(batch)
+
+    def work() -> None:
+        for body, protobuf in ((batch, False), (message, True)):
+            decoded = decode_logs(body, PROMPT_ID, protobuf=protobuf, limit=10**6)
+            decoded.explain()
+            events_of([(record.span_id, record.raw) for record in decoded.records])
+
+    return work
+
+
+def _evaluations(batch: bytes) -> None:
+    for stored in decode(batch).spans:
+        list(evaluations_in(bytes(stored.raw)))
+
+
+WORKS: dict[str, Make] = {
+    **{make.__name__: lambda size, make=make: read(make(size)) for make in traces.MADE},
+    "recorded batches with longer lists": lambda size: read(*traces.longer_lists(size)),
+    **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
+    "answers of agents in a circle": lambda size: read(nested_circle(size)),
+    "a call with much of everything": lambda size: read(wide(size // 2)),
+    "events": lambda size: read(with_events(size)),
+    "evaluations": lambda size: partial(_evaluations, with_events(size)),
+    "nested values": lambda size: read(nested_values(size)),
+    "conversations": lambda size: read(
+        export(*(span({"session.id": f"c{n}"}, spanId=f"{n + 1:016x}") for n in range(size)))
+    ),
+    "rejected spans": rejected,
+    "facts": facts,
+    "sketches": sketches,
+    "members of a body": in_members,
+    "rules": rules,
+    "unreadable": nothing_readable,
+    "openings": lambda size: partial(opening_of, spans_of(size), {}),
+    "turns": lambda size: partial(build_session, [[one] for one in spans_of(size)]),
+    "a reason": lambda size: partial(reason_phrase, "é " * size),
+    "scopes": lambda size: (
+        lambda: (
+            capture_advice([f"opentelemetry.instrumentation.{n}" for n in range(size)]),
+            grouping_advice([f"scope {n}" for n in range(size)]),
+        )
+    ),
+}
+
+# Only texts of more than a thousand characters are walked before they are parsed.
+JUMPS = {"values/json:too_deep", "values/json:_children"}
+CORE = Core(("otlp", "sessions"), WORKS, size=40, jumps=JUMPS)
+NOT_GROWING: dict[str, set[str]] = {
+    "loop over a table of the module, or over two or three things": {
+        "otlp/keyed:_keyed_class",
+        "otlp/normalise/__init__:_matching",
+        "otlp/normalise/frameworks:ClaudeCode.input_tokens",
+        "otlp/normalise/frameworks:ClaudeCode.tool",
+        "otlp/normalise/genai:_body",
+        "otlp/normalise/messages:_is_message",
+        "otlp/normalise/messages:_list_in",
+        "otlp/normalise/numbered:_messages",
+        "otlp/normalise/parts:_is_certain",
+        "otlp/normalise/responses:_response_with_call",
+        "otlp/normalise/tokens:_count",
+        "otlp/normalise/tokens:_groups",
+        "otlp/normalise/tokens:_is_counted",
+        "otlp/normalise/tokens:_parts",
+        "otlp/normalise/tokens:_recorded",
+        "otlp/normalise/toolio:_unpacked",
+        "sessions/agents:_parameters",
+        "sessions/build:build_lone_turn",
+        "sessions/facts:may_share_calls",
+        "sessions/facts:merge",
+        "sessions/figures:Figures.negative",
+        "sessions/figures:count",
+        "sessions/steps:span_error",
+    },
+    "stop at the first that they find, or after a few": {
+        "otlp/decode:_named_prompt_id",
+        "otlp/logs:DecodedLogs.explain",
+        "otlp/normalise/frameworks:_logged",
+        "otlp/normalise/frameworks:_tool_output",
+        "otlp/normalise/genai:_in_text",
+        "otlp/normalise/genai:_part",
+        "otlp/normalise/numbered:OpenInference.output_messages",
+        "otlp/span:_explain_group",
+        "sessions/build:_under_way",
+    },
+    "are one pass of C": {
+        "sessions/facts:has_several_calls",
+        "sessions/figures:quantile",
+        "sessions/figures:quantile_interval",
+        "sessions/sums:_text",
+        "sessions/sums:with_names",
+    },
+    # Linear by reading. A work that drives one of them removes it from this list.
+    "are one pass over the parts of one value that no work makes larger yet": {
+        "otlp/normalise/__init__:_calls",
+        "otlp/normalise/calls:_others",
+        "otlp/normalise/fields:_asked",
+        "otlp/normalise/fields:_text",
+        "otlp/normalise/messages:_read_text",
+        "otlp/normalise/numbered:OpenLLMetry.definitions",
+        "otlp/normalise/numbered:_prompts",
+        "otlp/normalise/numbered:_with_all_results",
+        "otlp/normalise/parts:_are_parts",
+        "otlp/normalise/responses:_others",
+        "otlp/normalise/vendors:CodeFunction.tool",
+        "otlp/normalise/vendors:VercelAI.definitions",
+        "otlp/protobuf:count_elements",
+        "otlp/span:lenient_span",
+    },
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
+    assert CORE.grown(name) == {}
+
+
+def test_each_function_that_loops_over_what_a_trace_has_is_counted_or_has_a_reason() -> None:
+    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
+    assert CORE.unseen() <= set().union(*NOT_GROWING.values())
+
+
+def test_each_reason_is_about_a_function_that_loops() -> None:
+    assert set().union(*NOT_GROWING.values()) <= looping_functions("otlp") | looping_functions("sessions")
+
+
+def test_a_function_that_no_work_makes_loop_is_seen() -> None:
+    assert "otlp/decode:decode" in Core(("otlp",), {}, size=40).unseen()

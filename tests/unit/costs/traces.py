@@ -1,0 +1,109 @@
+"""Batches of spans and of log records that grow in one way each: the recorded ones, and made ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from tests.support.exports import export, pairs_of, span
+from tests.unit.sessions import test_build_costs as built
+
+RECORDED = Path(__file__).parents[2] / "data/otlp"
+_NUMBER = re.compile(r"(?<=\.)0(?=\.)")
+Make = Callable[[int], bytes]
+
+MADE: tuple[Make, ...] = (
+    built.many_spans,
+    built.a_chain_of_parents,
+    built.a_circle_of_parents,
+    built.calls_within_one_that_says_much,
+    built.calls_within_one_that_counts_much,
+    built.tools_within_tools,
+    built.attributes_of_one_key,
+    built.numbered_messages,
+    built.one_resource_without_a_prompt,
+    built.json_in_json,
+    built.calls_in_messages,
+    built.calls_of_one_id,
+    built.equal_calls_and_tool_spans,
+    built.responses_without_calls,
+)
+
+
+def logs() -> dict[str, Make]:
+    """Return the makers of batches of log records by their names."""
+    return {path.stem: _records_of(json.loads(path.read_bytes())) for path in (RECORDED / "logs").glob("*.logs.json")}
+
+
+def longer_lists(size: int) -> list[bytes]:
+    """Return all recorded batches with longer lists of messages, tools and parts."""
+    return [
+        json.dumps({"resourceSpans": [_stretched(group, size // 8) for group in groups]}).encode()
+        for groups in _recorded_groups()
+    ]
+
+
+def _recorded_groups() -> Iterator[list[Any]]:
+    for path in sorted(RECORDED.glob("*.1.json")):
+        yield json.loads(path.read_bytes())["resourceSpans"]
+
+
+def _records_of(batch: dict[str, Any]) -> Make:
+    def make(size: int) -> bytes:
+        return json.dumps({"resourceLogs": batch["resourceLogs"] * (size // 10)}).encode()
+
+    return make
+
+
+def _stretched(value: Any, times: int) -> Any:
+    """Return a batch of which the attributes have their lists so many times, in JSON and numbered, too."""
+    if isinstance(value, list):
+        return [_stretched(entry, times) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    if not isinstance(value.get("attributes"), list):
+        return {key: _stretched(inner, times) for key, inner in value.items()}
+    pairs = [pair for attribute in value["attributes"] for pair in _longer(attribute, times)]
+    return {key: pairs if key == "attributes" else _stretched(inner, times) for key, inner in value.items()}
+
+
+def _longer(attribute: dict[str, Any], times: int) -> Iterator[dict[str, Any]]:
+    key, longer = attribute["key"], copy(attribute)
+    match attribute["value"]:
+        case {"stringValue": str(text)} if text[:1] in ("[", "{"):
+            longer["value"] = {"stringValue": _longer_json(text, times)}
+        case {"arrayValue": {"values": list(values)}}:
+            longer["value"] = {"arrayValue": {"values": values * times}}
+    yield longer
+    if _NUMBER.search(key):
+        for number in range(100, 100 + times):
+            yield {**attribute, "key": _NUMBER.sub(str(number), key, count=1)}
+
+
+def _longer_json(text: str, times: int) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, dict):
+        return json.dumps({key: inner * times if isinstance(inner, list) else inner for key, inner in value.items()})
+    return json.dumps([_longer_parts(entry, times) for entry in value[:1]] + value * times)
+
+
+def _longer_parts(entry: Any, times: int) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    return {key: inner * times if isinstance(inner, list) else inner for key, inner in entry.items()}
+
+
+def chat(attributes: dict[str, Any], scope: str = "test", **fields: Any) -> bytes:
+    """Return a batch of one model call."""
+    return export(span({"gen_ai.operation.name": "chat"} | attributes, **fields), scope=scope)
+
+
+def events(name: str, attributes: dict[str, Any], size: int) -> list[dict[str, Any]]:
+    return [{"name": name, "timeUnixNano": "1", "attributes": pairs_of(attributes)}] * size

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.replay.code_forms import code_note
 from app.replay.commands import command_reads, sql_reads
 from app.replay.forms import scalar_form
 from app.replay.kinds import kind_of
@@ -14,6 +15,7 @@ from app.replay.texts.facts import compare_facts
 from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
 from app.replay.texts.sources import Sources
 from app.replay.texts.values import find_values
+from app.replay.value_notes import LONGEST, text_note
 from app.values.unicode import lowered
 from tests.support.operations import calls_of, growth_of
 
@@ -91,6 +93,8 @@ def facts(recorded: str, produced: str) -> object:
 
 COMPARISONS: dict[str, Callable[[str, str], object]] = {
     "facts": facts,
+    "code_note": code_note,
+    "text_note": lambda recorded, produced: text_note(recorded[:LONGEST], produced[:LONGEST], "read", is_fixed=False),
 }
 PAIRS: dict[str, Callable[[int], tuple[str, str]]] = {
     **{f"{name} twice": lambda n, shape=shape: (shape(n), shape(n) + "!") for name, shape in SHAPES.items()},  # type: ignore[misc]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, select
+from sqlalchemy import Column, Connection, DefaultClause, Float, ForeignKey, Index, Integer, and_, or_, select
 
 from app.models.base import BigInt, Json, LongJson, MediumText, Timestamp, exact, new_table
 from app.models.organizations import projects
@@ -110,8 +110,15 @@ def list_audits(
     return list_rows(connection, JudgeAuditRow, statement)
 
 
-def latest_audit(connection: Connection, *, prompt_id: int, judge_model_id: int | None) -> JudgeAuditRow | None:
-    """Return the newest audit of a prompt with a judge, without ended ones that have an error or were cancelled."""
+def latest_audit(
+    connection: Connection, *, prompt_id: int, judge_model_id: int | None, probes: int, max_cost: float
+) -> JudgeAuditRow | None:
+    """Return the newest audit of a prompt with a judge, without ended ones that have an error or were cancelled.
+
+    It has at least so many `probes`. A lower limit of its cost than `max_cost` has left none of them out.
+    """
     judge = _C.judge_model_id.is_(None) if judge_model_id is None else _C.judge_model_id == judge_model_id
-    statement = _ROW.where(_C.prompt_id == prompt_id, judge, _C.status.not_in(("error", "cancelled")))
+    whole = and_(_C.status == "finished", _C.done == _C.total)
+    enough = and_(_C.probes >= probes, or_(_C.max_cost.is_(None), _C.max_cost >= max_cost, whole))
+    statement = _ROW.where(_C.prompt_id == prompt_id, judge, _C.status.not_in(("error", "cancelled")), enough)
     return find_row(connection, JudgeAuditRow, newest_first(statement, _C.id, before_id=None, limit=1))

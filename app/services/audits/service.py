@@ -123,12 +123,17 @@ class JudgeAuditService:
         *,
         max_cost: float | None,
     ) -> int:
-        """Return the audit that describes the gate now: an earlier one that is not stale, else a new one."""
+        """Return the audit that describes the gate now: an earlier one that is not stale, else a new one.
+
+        An earlier one with fewer probes does not count: anybody who may run models could start it.
+        """
         head = candidate.head
-        known = judge_audits.latest_audit(connection, prompt_id=head.id, judge_model_id=judge.id if judge else None)
+        most = COST_MAX if max_cost is None else min(max_cost, COST_MAX)
+        known = judge_audits.latest_audit(
+            connection, prompt_id=head.id, judge_model_id=judge.id if judge else None, probes=PROBES, max_cost=most
+        )
         if known and _stale(connection, known, judge, _fingerprints(connection, head)) is None:
             return known.id
-        most = COST_MAX if max_cost is None else min(max_cost, COST_MAX)
         return self._add(connection, candidate, cases, judge, {"probes": PROBES, "max_cost": most, "seed": _seed(head)})
 
     def get(self, *, project_id: int, audit_id: int) -> JudgeAuditView:

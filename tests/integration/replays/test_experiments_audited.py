@@ -74,6 +74,23 @@ def test_only_a_stale_audit_is_made_again(world: World, prompt_id: int, upstream
     assert first == second != third
 
 
+@pytest.mark.parametrize("weak", [{"probes": 1}, {"maxCost": 0.000001}], ids=["few probes", "a low cost"])
+def test_an_audit_that_was_made_weak_on_purpose_is_no_evidence_for_an_experiment(
+    world: World, prompt_id: int, upstream: Upstream, weak: dict[str, Any]
+) -> None:
+    answers(upstream, lambda recorded, produced: "failed")
+    key = world.post("/api/v1/api-keys", json={"name": "runs", "scopes": ["run"]}).json["key"]
+    path = f"/api/v1/prompts/{prompt_id}/judge-audits"
+    made = world.post(path, json=weak, headers={"Authorization": f"Bearer {key}"})
+    assert made.status_code == 202, made.text
+    ended(world, made.headers["Location"])
+
+    found = run(world, prompt_id, **NO_BASELINE)["judgeAudit"]["id"]
+
+    assert found != made.json["id"]
+    assert run(world, prompt_id, **NO_BASELINE)["judgeAudit"]["id"] == found
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, "x"])
 def test_a_wrong_share_is_refused(world: World, prompt_id: int, value: Any) -> None:
     refused = world.post(f"/api/v1/prompts/{prompt_id}/experiments", json={"minJudgeCaught": value})

@@ -328,7 +328,8 @@ def test_a_cancelled_audit_does_not_run_and_describes_no_judge(
     assert upstream.requests == []
     assert world.post(f"{path}/cancel").status_code == 409
     with world.container.database.read() as connection:
-        assert judge_audits.latest_audit(connection, prompt_id=prompt_id, judge_model_id=row.judge_model_id) is None
+        of_judge = {"prompt_id": prompt_id, "judge_model_id": row.judge_model_id}
+        assert judge_audits.latest_audit(connection, **of_judge, probes=1, max_cost=1.0) is None
 
 
 def test_an_audit_that_is_cancelled_while_it_runs_stays_cancelled(

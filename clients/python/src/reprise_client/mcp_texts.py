@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from reprise_formats.controls import visible, visible_lines
+
 PAGE_CHARACTERS = 40_000
 _PREVIEW = 160
 Json = Mapping[str, Any]
@@ -101,45 +103,49 @@ def rendered(found: Json) -> str:
 
 
 def session(found: Json) -> str:
-    head = f"Session {found['id']} of prompt {found['promptId']}, conversation {found['conversationId']}"
+    conversation = visible(str(found["conversationId"]))
+    head = f"Session {found['id']} of prompt {found['promptId']}, conversation {conversation}"
     return "\n".join([head, *_turns(found["turns"])])
 
 
 def _turns(turns: Iterable[Json]) -> Iterator[str]:
     for number, turn in enumerate(turns, 1):
-        yield f"\n# Turn {number}, {turn['startedAt']}\nUser: {turn['user']}"
+        yield f"\n# Turn {number}, {turn['startedAt']}\nUser: {_quoted(turn['user'])}"
         for step in turn["steps"]:
             yield _step(step)
         for warning in turn["warnings"]:
-            yield f"Warning: {warning if isinstance(warning, str) else _json(warning)}"
+            yield f"Warning: {_quoted(warning) if isinstance(warning, str) else _json(warning)}"
 
 
 def _step(step: Json) -> str:
     if step["kind"] != "tool_call":
-        return f"Answer: {step['text']}"
+        return f"Answer: {_quoted(step['text'])}"
     result = f"error {_json(step['error'])}" if step["error"] is not None else _json(step["result"])
-    return f"Call: {step['name']} {_json(step['arguments'])} -> {result if step['answered'] else 'no result'}"
+    return f"Call: {visible(step['name'])} {_json(step['arguments'])} -> {result if step['answered'] else 'no result'}"
 
 
 def replay(found: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
     head = f"Replay {found['id']} of test case {found['testCaseId']} ({_case_name(found)}): {found['status']}"
-    text = [head, *(f"{name}: {found[name]}" for name in ("error", "stopReason", "void") if found.get(name))]
+    text = [head, *(f"{name}: {_quoted(found[name])}" for name in ("error", "stopReason", "void") if found.get(name))]
     text += [
-        f"Failed on purpose: call {each['call']} of {each['tool']}, {each['kind']}" for each in found.get("faults", ())
+        f"Failed on purpose: call {each['call']} of {visible(each['tool'])}, {each['kind']}"
+        for each in found.get("faults", ())
     ]
-    text += [f"Violation, {violation['kind']}: {violation['message']}" for violation in found.get("violations", ())]
+    text += [
+        f"Violation, {violation['kind']}: {_quoted(violation['message'])}" for violation in found.get("violations", ())
+    ]
     for number, turn in enumerate(found["turns"] or (), 1):
-        text += [f"\n# Turn {number}\nUser: {turn['user']}", *map(_verdict, turn["steps"])]
+        text += [f"\n# Turn {number}\nUser: {_quoted(turn['user'])}", *map(_verdict, turn["steps"])]
         text += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]
-        text += [f"{name}: {turn[name]}" for name in ("error", "stopReason") if turn[name]]
+        text += [f"{name}: {_quoted(turn[name])}" for name in ("error", "stopReason") if turn[name]]
     return "\n".join(text)
 
 
 def _verdict(step: Json) -> str:
     text = f"{step['result'].upper()} {step['kind']}"
     if step.get("reason"):
-        text += f": {step['reason']}"
+        text += f": {_quoted(step['reason'])}"
     if step["result"] == "passed":
         return text
     return f"{text}\n  expected: {_json(step.get('expected'))}\n  came: {_json(step.get('actual'))}"
@@ -149,11 +155,19 @@ def _case_name(replay: Json) -> str:
     return "a deleted test case" if replay["testCaseName"] is None else _short(replay["testCaseName"])
 
 
+def _quoted(text: str | None) -> str:
+    """Return what others wrote with its further lines indented, so that none of them looks like a line of the answer.
+
+    Hidden characters are shown: a person who reads along sees what the model reads.
+    """
+    return visible_lines(str(text).replace("\r\n", "\n")).replace("\n", "\n  ")
+
+
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return visible_lines(json.dumps(value, ensure_ascii=False))
 
 
 def _short(text: str) -> str:
     """Return a text in one line of bounded length."""
-    text = " ".join(text[: _PREVIEW * 4].split())
+    text = visible(" ".join(text[: _PREVIEW * 4].split()))
     return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"

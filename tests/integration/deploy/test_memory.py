@@ -70,7 +70,7 @@ def ask_dearly(client: Client, prompt_id: int) -> None:
     client.post("/api/v1/prompts", {"name": "Long", "value": "# a\n" * 120_000})
     client.post("/api/v1/prompts/run", {"id": prompt_id, "question": "é" * 1_900_000})
     client.post(f"/api/v1/prompts/{prompt_id}/test-cases", body=b"[" * MIB + b"]" * MIB)
-    for session in client.get("/api/v1/sessions?limit=5").json()["sessions"]:
+    for session in client.get("/api/v1/sessions?limit=10&include=all").json()["sessions"]:
         client.get(f"/api/v1/sessions/{session['id']}")
         client.get(f"/api/v1/sessions/{session['id']}/test-case-proposal")
     client.get(f"/api/v1/prompts/{prompt_id}/exports/sessions")

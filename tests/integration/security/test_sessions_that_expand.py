@@ -106,7 +106,7 @@ def test_a_span_in_protobuf_of_many_elements_is_left_out(world: World) -> None:
         recorded = {"gen_ai.conversation.id": "long", "app.note": f"{number}", "app.values": values}
         batch = json.loads(export(span(recorded | {"service.prompt.id": prompt_id}, spanId=f"{1 + number:016x}")))
         assert world.send_to(prompt_id, protobuf.traces(batch)).status_code == 200
-    (session,) = world.get("/api/v1/sessions").json["sessions"]
+    (session,) = world.get("/api/v1/sessions?include=all").json["sessions"]
     assert notes_of(record(world, session["id"]).json) == ["0", "2"]
 
 

@@ -42,7 +42,10 @@ CONVENTIONS: tuple[Convention, ...] = (
     GenAIEvents(),
 )
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
-MODEL_CALLS = frozenset({CHAT, FETCH, "generate_content", "text_completion"})
+# The last two are of live sessions, in which both sides speak: the conventions have changed the name.
+MODEL_CALLS = frozenset(
+    {CHAT, FETCH, "generate_content", "text_completion", "generate_live_content", "realtime_inference"}
+)
 
 
 # Each fact that a convention reads, with the attribute of the convention that names the keys it is read from.

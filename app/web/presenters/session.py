@@ -11,6 +11,7 @@ from typing import Any
 
 from app.errors import NotFound
 from app.models.scores import ScoreRow
+from app.otlp.normalise import MODEL_CALLS
 from app.services.sessions.service import Session
 from app.services.sessions.turn_listing import SessionPart
 from app.sessions.facts import TurnFacts
@@ -18,7 +19,6 @@ from app.sessions.types import ShownSpan, Step, Turn
 from app.web.presenters.session_files import ShownFile, shown_files
 
 DEPTH_MAX = 4
-MODEL_CALLS = frozenset({"chat", "fetch_response", "generate_content", "text_completion"})
 CALLS = MODEL_CALLS | {"execute_tool"}
 LOW = 0.5
 """For scores below this value the page suggests a test case. False counts as 0, true as 1."""

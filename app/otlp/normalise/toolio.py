@@ -70,14 +70,11 @@ _MCP_TEXT = ({"type", "text"}, {"type", "content"})
 def _mcp_text(found: Any) -> Any:
     """Return the text of an MCP result, read as JSON; anything else unchanged.
 
-    The result is `{content: [{type: "text", text}], isError}`. FastMCP's tools return only the blocks, with a `content`
-    each. Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
+    The result is `{content: [{type: "text", text}], isError}`. Claude's SDK records only the blocks, as do FastMCP's
+    tools, with a `content` each. Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
     """
-    is_whole = isinstance(found, dict) and found.keys() <= _MCP_RESULT
-    blocks = found.get("content") if is_whole else found
+    blocks = found.get("content") if isinstance(found, dict) and found.keys() <= _MCP_RESULT else found
     if not isinstance(blocks, list) or not blocks or not all(map(_is_mcp_text, blocks)):
-        return found
-    if not is_whole and any("text" in block for block in blocks):
         return found
     texts = [block.get("text", block.get("content")) for block in blocks]
     return unwrapped_json(texts[0]) if len(texts) == 1 else "\n".join(texts)

@@ -381,6 +381,11 @@ BLOCK = {"type": "text", "text": json.dumps(RESULT)}
         ({"content": [BLOCK], "author": "x"}, {"content": [BLOCK], "author": "x"}),
         ({"content": []}, {"content": []}),
         ({"content": "a page"}, {"content": "a page"}),
+        ([BLOCK], RESULT),
+        ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
+        ([BLOCK, {"type": "image", "data": ""}], [BLOCK, {"type": "image", "data": ""}]),
+        ([BLOCK | {"author": "x"}], [BLOCK | {"author": "x"}]),
+        (["one"], ["one"]),
     ],
 )
 def test_the_result_of_mcp_is_its_text(recorded: Any, expected: Any) -> None:

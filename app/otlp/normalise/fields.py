@@ -11,6 +11,7 @@ from typing import NamedTuple
 from app.chat import ToolCall
 from app.values.json import json_or_text
 
+FIELDS_BEGIN = "[[ ## "
 _HEADER = re.compile(r"^\[\[ ## (\w++) ## \]\]", re.MULTILINE)
 _REQUEST = "\n\nRespond with "
 """Begins the paragraph after the inputs, which names the outputs that the model has to write."""

@@ -12,7 +12,7 @@ import msgspec
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, read_call
-from app.otlp.normalise.fields import read_fields
+from app.otlp.normalise.fields import FIELDS_BEGIN, read_fields
 from app.otlp.normalise.finish import asks_for_tools
 from app.otlp.normalise.media import Media, transcript_of
 from app.otlp.normalise.parts import REASONING, ContentParts, read_parts, read_segments
@@ -208,7 +208,7 @@ def _read_text(text: str, role: str) -> list[NormalisedMessage]:
 def _of_text(role: str, text: str | None, parts: ContentParts = _NO_PARTS) -> NormalisedMessage:
     """Return a message with this text, in which DSPy's programs may have fields, and the other parts."""
     calls, reasoning = tuple(parts.calls), "\n".join(parts.reasoning) or None
-    if text and (fields := read_fields(role, text)):
+    if text and text.startswith(FIELDS_BEGIN) and (fields := read_fields(role, text)):
         text, calls, reasoning = fields.text, (*fields.calls, *calls), reasoning or fields.reasoning
     return NormalisedMessage(role, text, calls, reasoning, tuple(parts.responses), tuple(parts.media))
 

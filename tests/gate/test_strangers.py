@@ -54,3 +54,30 @@ def test_the_page_shows_what_is_measured(of: str) -> None:
     page = read_document("replays.md")
 
     assert [title for title in ("right", "none") if line(of, title) not in page] == []
+
+
+# What rules decided wrongly at the first measurement, before any was changed because of the fourth set. Two units in
+# another case passed. The other drafts are harmless, and failed.
+WRONG_IN_FOURTH = {
+    "cards: looks at the stock again before the hold",
+    "cards: names the set in the search",
+    "cards: orders the words of the search differently",
+    "cards: searches in another way and words the message differently",
+    "cards: searches twice",
+    "clusterops: puts options in another order",
+    "muzeum: looks for places again before it sells",
+    "muzeum: looks for places twice",
+    "muzeum: reads prices twice",
+    "ryokan: looks for vacancies once more before the booking",
+    "ryokan: looks twice",
+    "ryokan: mails and confirms in other words",
+    "ryokan: words the subject differently",
+    "sampel: writes megagrams",
+    "sampel: writes the limit in megagrams",
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("chance", [0.0, None])
+def test_the_fourth_set_has_no_more_wrong_verdicts_than_at_its_first_measurement(chance: float | None) -> None:
+    assert set(wrong("fourth", chance)) - WRONG_IN_FOURTH == set()

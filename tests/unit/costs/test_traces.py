@@ -209,6 +209,7 @@ WORKS: dict[str, Make] = {
     "sketches": sketches,
     "members of a body": in_members,
     "rules": rules,
+    "a large pattern": lambda size: partial(Masking([Rule("pattern", "[ab]{200}c")]).text, "x" * 16_384 * size),
     "unreadable": nothing_readable,
     "openings": lambda size: partial(opening_of, spans_of(size), {}),
     "turns": lambda size: partial(build_session, [[one] for one in spans_of(size)]),

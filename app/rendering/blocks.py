@@ -17,15 +17,22 @@ from app.values.budget import WorkBudget
 
 _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MULTILINE)
 
+_BEFORE_WORDS = re.compile(r"[ \t>*+0-9.)-]*+")
+_MARKERS = ">*+-.)"
+_CONTAINERS_OF_A_STEP = 1000
+
 
 def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     """Return for each line of a text (only LF ends a line): 1 to 6 for a top-level heading, FENCED, else 0.
 
-    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`.
+    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`. So are thousand
+    quotes and lists that may be open at a line.
     """
     budget = budget or WorkBudget()
     lines = text.split("\n")
-    budget.spend(len(lines))
+    # The parser looks at each open quote and list for each line.
+    deepest = max(sum(map(line.count, _MARKERS)) for line in map(_before_words, lines))
+    budget.spend(len(lines) + deepest * len(lines) // _CONTAINERS_OF_A_STEP)
     kinds = [0] * len(lines)
     ends = list(accumulate(len(line.encode()) + 1 for line in lines))
     containers = 0
@@ -44,6 +51,12 @@ def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
                 last = bisect_right(ends, span["end"] - 1)
                 kinds[first : last + 1] = [FENCED] * (last + 1 - first)
     return kinds
+
+
+def _before_words(line: str) -> str:
+    """Return the part of a line that may open quotes and lists."""
+    begin = _BEFORE_WORDS.match(line)
+    return begin[0] if begin else ""
 
 
 def _is_container(block: object) -> bool:

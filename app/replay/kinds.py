@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unicodedata import category
@@ -20,7 +21,7 @@ _CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "sea
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
-_PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]+(?:[/\\][\w.@*-]+)+/?")
+_PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?:[/\\][\w.@*-]++)++/?")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
     r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
@@ -32,7 +33,7 @@ _SHELL = re.compile(
     r"\s*[a-z][a-z0-9_.+-]{0,30}\s(?:.*\s)?(?:--?[a-zA-Z][\w-]*(?:[=\s]|$)|[|&]{1,2}\s|>{1,2}\s?\S)", re.DOTALL
 )
 _CODE_LINE = re.compile(
-    r".*(?:[{};]|\)\s*:|=>|->|\\)\s*|\s*(?:def|class|func|fn|function)\s+\w*\s*[(:{<].*|\s*(?:const|let|var)\s+\w+\s*=.*"
+    r".*(?:[{};]|\)\s*:|=>|->|\\)\s*|\s*(?:def|class|func|fn|function)\s++(?:\w++\s*+)?[(:{<].*|\s*(?:const|let|var)\s+\w+\s*=.*"
     r"|\s*(?:if|for|while|switch)\s*\(.*|\s*(?:if|for|while|elif|else|try|except)\b[^.!?]*:|\s*return\b.*;|#include.*"
     r"|\s*from\s+\S+\s+import\b.*|\s*import\s+[\w.]+(?:\s+as\s+\w+)?;?|\s*[\w.]+\([^()]*\)\s*|(?:@@|---|\+\+\+) .*"
     r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|==|!=)\s*\S.*"
@@ -112,11 +113,11 @@ def schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[s
 
 def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with what its reference, or the first of its alternatives that is no null, adds."""
-    merged: dict[str, Any] = {}
+    parts: list[Any] = []
     for _ in range(8):  # references may lead in a circle
         if not isinstance(part, Mapping):
             break
-        merged = {**part, **merged}
+        parts.append(part)
         below: Any = None
         if isinstance(reference := part.get("$ref"), str) and reference.startswith("#/"):
             below = root
@@ -128,7 +129,7 @@ def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             )
             below = next((each for each in choices if isinstance(each, Mapping) and each.get("type") != "null"), None)
         part = below
-    return merged
+    return ChainMap(*parts)  # not a merged copy: a schema may be large, and is asked about each text of a call
 
 
 def _is_named(name: str, keys: frozenset[str]) -> bool:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from reprise_formats.xml import FENCED, title_of
+from reprise_formats.xml import FENCED, STEPS_MAX, title_of
 
 from app.rendering.blocks import link_labels, scan
+from app.values.budget import OverBudget, WorkBudget
 
 # fmt: off
 FRAGMENTS = [
@@ -187,3 +188,14 @@ def _steps(text: str) -> int:
     finally:
         sys.settrace(previous)
     return count
+
+
+@pytest.mark.parametrize("mark", [">", "- ", "1. ", "> * "])
+def test_lines_below_many_open_quotes_and_lists_are_over_the_budget(mark):
+    with pytest.raises(OverBudget):
+        scan(mark * 30_000 + "a\n" + "a\n" * 30_000, WorkBudget(STEPS_MAX))
+
+
+def test_a_few_quotes_and_lists_over_many_lines_are_within_the_budget():
+    text = "> - " * 20 + "a\n" + "a\n" * 100_000 + "-" * 200 + "\n"
+    assert set(scan(text, WorkBudget(STEPS_MAX))) == {0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from typing import Any
 
 import pytest
@@ -99,3 +100,22 @@ def test_kinds_of_a_call_are_named_by_pointer() -> None:
     arguments = {"to": "a@b.c", "notes": [{"text": "see you on Friday then"}], "command": "ls -la"}
 
     assert kinds_of(arguments, {}, "write") == {"/notes/*/text": "prose", "/command": "code"}
+
+
+class CountedSchema(UserDict[str, Any]):
+    """A schema that counts how often one of its keys is read."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.reads += 1
+        return super().__getitem__(key)
+
+
+def test_a_large_schema_is_not_copied_for_each_text_of_a_call() -> None:
+    names = [f"name_{number}" for number in range(100)]
+    schema = CountedSchema({"properties": {name: {"type": "string"} for name in names}, **dict.fromkeys(names, True)})
+
+    kinds_of(dict.fromkeys(names, "words"), schema, "write")
+
+    assert schema.reads <= 10 * len(names)

@@ -54,7 +54,7 @@ def insight_line(group: Json, group_by: str) -> str:
     """Return how a group did; a share or a mean that nothing is known of is `?`."""
     sessions, runs, replays = group["sessions"], group["runs"], group["replays"]
     text = [
-        f"{group[group_by] or 'none'}: sessions: {sessions['sessions']}",
+        f"{_short(str(group[group_by] or 'none'))}: sessions: {sessions['sessions']}",
         f"failed: {_share(sessions['failed'])}, with a failed tool: {_share(sessions['failedTools'])}",
         f"cost: ${sessions['cost']:.4f}",
         f"runs: {runs['runs']}, failed: {_share(runs['failed'])}",

@@ -10,7 +10,7 @@ from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
 AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6}
-SETS = ("first", "second", "third")  # measured ones
+SETS = ("first", "second", "third")  # with no wrong verdict
 
 
 @pytest.mark.parametrize("of", SETS)

@@ -177,7 +177,7 @@ def test_a_linear_pattern_is_not_slow(source: str, method: str) -> None:
     assert not slow_calls(re.compile(source), {method})
 
 
-def test_each_pattern_is_linear_as_it_is_used() -> None:
+def test_each_pattern_is_linear_where_it_is_used() -> None:
     every = [entry for entry in patterns() if entry[0] not in BOUNDED]
     assert len(every) > 150
     slow: dict[str, list[str]] = {}

@@ -66,7 +66,7 @@ def test_the_demos_replay_shows_every_result(world: World) -> None:
 
     played = finished(world, replay["id"])
 
-    assert results(played) == [["passed", "passed"], ["failed", "ignored"], ["not_run", "not_run"]]
+    assert results(played) == [["passed", "passed"], ["needs_review", "ignored"], ["not_run", "not_run"]]
     assert played["turns"][1]["steps"][0]["diff"][0]["path"] == "/city"
 
 

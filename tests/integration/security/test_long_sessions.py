@@ -39,12 +39,12 @@ def session_id(world: World) -> str:
     return found
 
 
-def test_the_json_of_a_session_is_made_turn_by_turn(world: World, session_id: str) -> None:
+def test_the_json_of_a_session_is_made_in_pieces_of_at_most_about_a_turn(world: World, session_id: str) -> None:
     session = world.container.services.sessions.get(project_id=world.project_id, session_id=session_id)
     pieces = list(session_pieces(session))
     assert json.loads(b"".join(pieces)) == json.loads(json.dumps(dump(SessionSchema, session)))
-    assert len(pieces) == TURNS + 2
-    assert max(map(len, pieces)) < 2 * min(map(len, pieces[1:-1]))
+    assert len(pieces) >= TURNS + 2
+    assert max(map(len, pieces)) < 2 * sum(map(len, pieces)) / TURNS
 
 
 def test_a_long_session_is_streamed_and_reads_as_a_short_one(

@@ -18,6 +18,7 @@ from app.otlp.evaluations import evaluations_in
 from app.otlp.inflate import inflate
 from app.otlp.logs import decode_logs, events_of
 from app.otlp.masking import Masking, Rule, checked
+from app.otlp.normalise.fields import read_fields
 from app.otlp.span import Span, explain, reject_unknown_prompts, with_prompts_of_names
 from app.prices.book import NO_PRICES
 from app.schemas.answer import dumper
@@ -196,6 +197,7 @@ WORKS: dict[str, Make] = {
     **{make.__name__: lambda size, make=make: read(make(size)) for make in traces.MADE},
     "recorded batches with longer lists": lambda size: read(*traces.longer_lists(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
+    "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
     "answers of agents in a circle": lambda size: read(nested_circle(size)),
     "a call with much of everything": lambda size: read(wide(size // 2)),
     "events": lambda size: read(with_events(size)),

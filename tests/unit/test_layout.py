@@ -45,6 +45,7 @@ OF_SEVERAL_MODULES = {
     "test_imports",
     "test_interpreter",
     "test_layout",
+    "test_patterns",
     "web/test_colors",
 }
 

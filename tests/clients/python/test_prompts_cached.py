@@ -120,8 +120,9 @@ def test_a_refusal_is_reported_once_while_the_copy_is_served(
 
     assert (prompt.value, prompt.state) == ("Be {{tone}}.", "stale")
     assert isinstance(prompt.problem, expected)
-    told = [entry.getMessage() for entry in caplog.records if entry.levelno == logging.WARNING]
-    assert told == [f"prompt 17 (newest): {expected.__name__}: There is no such prompt."]
+    # A busy machine may reset a connection of the fake server, which is reported as well.
+    warnings = [entry.getMessage() for entry in caplog.records if entry.levelno == logging.WARNING]
+    assert warnings.count(f"prompt 17 (newest): {expected.__name__}: There is no such prompt.") == 1
 
 
 def test_without_a_copy_the_error_is_raised_in_the_servers_words(fake: FakeReprise, connect: Connect) -> None:

@@ -17,8 +17,9 @@ from app.values.budget import WorkBudget
 
 _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MULTILINE)
 
-_BEFORE_WORDS = re.compile(r"[ \t>*+0-9.)-]*+")
-_MARKERS = ">*+-.)"
+# The beginnings of lines that may open quotes and lists.
+_OPENINGS = re.compile(r"^[ \t>*+0-9.)-]++", re.MULTILINE)
+_NO_MARKERS = str.maketrans("", "", " \t0123456789")
 _CONTAINERS_OF_A_STEP = 1000
 
 
@@ -30,9 +31,9 @@ def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     """
     budget = budget or WorkBudget()
     lines = text.split("\n")
-    # The parser looks at each open quote and list for each line.
-    deepest = max(sum(map(line.count, _MARKERS)) for line in map(_before_words, lines))
-    budget.spend(len(lines) + deepest * len(lines) // _CONTAINERS_OF_A_STEP)
+    # The parser looks at each open quote and list for each line. What is less than a step in all is not counted.
+    open_lines = _most_markers(text, at_least=_CONTAINERS_OF_A_STEP // len(lines)) * len(lines)
+    budget.spend(len(lines) + open_lines // _CONTAINERS_OF_A_STEP)
     kinds = [0] * len(lines)
     ends = list(accumulate(len(line.encode()) + 1 for line in lines))
     containers = 0
@@ -53,10 +54,10 @@ def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     return kinds
 
 
-def _before_words(line: str) -> str:
-    """Return the part of a line that may open quotes and lists."""
-    begin = _BEFORE_WORDS.match(line)
-    return begin[0] if begin else ""
+def _most_markers(text: str, *, at_least: int) -> int:
+    """Return how many quotes and lists one line may open; 0 if none opens so many."""
+    openings = (opening for opening in _OPENINGS.findall(text) if len(opening) >= at_least)
+    return max((len(opening.translate(_NO_MARKERS)) for opening in openings), default=0)
 
 
 def _is_container(block: object) -> bool:

@@ -21,7 +21,7 @@ from app.errors import Invalid
 from app.otlp.decode import groups_of, parsed
 from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
-from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_ID, text_of
+from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_ID, RESPONSE_ID, text_of
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.frameworks import CODE_EVENTS
 from app.otlp.normalise.genai import CONTENTS, DECISION, DETAILS, EXCEPTION
@@ -35,7 +35,6 @@ from app.values.structs import decoder
 
 K = TypeVar("K")
 _REASONS_MAX = 10
-_RESPONSE_ID = "gen_ai.response.id"
 Read = Callable[[], Any]
 """Reads the fields of one record."""
 
@@ -170,7 +169,7 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
     body = any_value(fields.get("body"))
     named_so = fields.get("eventName") or named.get("event.name") or named.get("event_name")
     name = body if isinstance(body, str) and body in CODE_EVENTS else named_so
-    response_id = text_of(named.get(_RESPONSE_ID)) if name == EVALUATION and span_id is None else ""
+    response_id = text_of(named.get(RESPONSE_ID)) if name == EVALUATION and span_id is None else ""
     if not isinstance(name, str) or not _is_kept(name) or ((trace_id is None or span_id is None) and not response_id):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))

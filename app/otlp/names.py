@@ -1,4 +1,4 @@
-"""The attributes by which spans name their prompt, its version, their conversation and their user."""
+"""The attributes by which spans name their prompt, its version, their conversation, their user and their response."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ PROMPT_NAME = "gen_ai.prompt.name"
 """The prompt of a span that has no `PROMPT_ID`, if exactly one prompt of the project has this name."""
 GENAI_VERSION = "gen_ai.prompt.version"
 """A version of the prompt if it is the hash of one. Libraries also write their own versions here."""
+
+RESPONSE_ID = "gen_ai.response.id"
+"""The id that the vendor gave the response of a model call."""
 
 CONVERSATION_KEYS = (
     "gen_ai.conversation.id",

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 
+from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise import ToolUse
 from app.sessions.same_calls import (
-    RESPONSE_ID,
     adds_nothing,
     are_side_by_side,
     call_id,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, text_of, user_of, version_hash
+from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, RESPONSE_ID, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.span import Span
 from app.prices.book import PriceBook
@@ -33,7 +33,7 @@ MAX_PROVIDER = 64
 EDITION = 1
 """The edition of the facts: 0 are those of releases that knew no tools, no users and no calls."""
 
-_RESPONSE_IDS = ("gen_ai.response.id", "ai.response.id")
+_RESPONSE_IDS = (RESPONSE_ID, "ai.response.id")
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""

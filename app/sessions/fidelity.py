@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from app.otlp.names import text_of
+from app.otlp.names import RESPONSE_ID, text_of
 from app.otlp.normalise import Messages
 from app.otlp.normalise.genai import DETAILS
 from app.otlp.normalise.media import Media
@@ -16,7 +16,6 @@ from app.sessions.spans import TurnSpan
 from app.sessions.types import Gap
 from app.values.json import json_container
 
-_RESPONSE_ID = "gen_ai.response.id"
 _PREVIOUS = ("previous_response_id", "previous_response.id")
 _COMPACTED = "gen_ai.conversation.compacted"
 _PARAMETERS = "llm.invocation_parameters"
@@ -56,7 +55,7 @@ def gaps_of(
 
 def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
     for span in spans:
-        if span.is_chat and (named := text_of(span.full.attributes.get(_RESPONSE_ID))):
+        if span.is_chat and (named := text_of(span.full.attributes.get(RESPONSE_ID))):
             yield named
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.tokens import TokenCounts
 from app.sessions.spans import TurnSpan, own_name
 from app.values.json import json_key
-
-RESPONSE_ID = "gen_ai.response.id"
 
 
 def _is_one_tool(one: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.normalise.roles import role_of_event
@@ -82,7 +83,7 @@ class GenAI(Convention):
 
 
 def _is_of_responses(span: SpanView) -> bool:
-    return (span.text("gen_ai.response.id") or "").startswith("resp_")
+    return (span.text(RESPONSE_ID) or "").startswith("resp_")
 
 
 def _in_text(text: str | None, memo: Memo | None) -> Messages | None:

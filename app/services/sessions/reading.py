@@ -166,10 +166,15 @@ def _memory(body: bytes) -> int:
 
     Python stores a text in one, two or four bytes for each character, whichever its largest one needs.
     """
-    wide = 4 if any(start in body for start in _FOUR_BYTES) else 1 if body.isascii() and b"\\u" not in body else 2
     # In protobuf each member of a list begins with a byte that is a line end in texts.
     elements = count_marks(body) + (body.count(b"\n") if is_protobuf(body) else 0)
-    return max(len(body) * wide, elements * BYTES_PER_ELEMENT)
+    return max(len(body) * _bytes_of_a_character(body), elements * BYTES_PER_ELEMENT)
+
+
+def _bytes_of_a_character(body: bytes) -> int:
+    if body.isascii() and b"\\u" not in body:
+        return 1
+    return 4 if any(start in body for start in _FOUR_BYTES) else 2
 
 
 def spans_left_out(count: int) -> str:

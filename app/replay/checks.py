@@ -108,10 +108,9 @@ class Checker:
         if step.check.arguments == "ignore":
             return PASSED
         self.budget.spend(_STEPS_OF_A_CALL)
-        recorded, produced = self.reader.composed(step.arguments), self.reader.composed(arguments)
         compared = compare_arguments(
-            recorded,
-            produced,
+            step.arguments,
+            arguments,
             self._ranked_matchers(step),
             self.sources,
             rules=self._call_rules(step, arguments),
@@ -124,10 +123,11 @@ class Checker:
             diff = (*compared.differences, *map(_plain, compared.open))[:MOST_DIFFERENCES]
             reason = f"{step.name} was called with other arguments"
             return Comparison("failed", reason, diff, compared.facts, is_by_path=True)
-        return self._open_call(step, recorded, produced, compared) if compared.open else PASSED
+        return self._open_call(step, arguments, compared) if compared.open else PASSED
 
-    def _open_call(self, step: CheckedCall, recorded: Any, produced: Any, compared: ArgumentsComparison) -> Comparison:
+    def _open_call(self, step: CheckedCall, arguments: Any, compared: ArgumentsComparison) -> Comparison:
         """Leave arguments to a reader: whole, or only those at the places for which there is an assertion."""
+        recorded, produced = self.reader.composed(step.arguments), self.reader.composed(arguments)
         asserted = {each.path: each for each in compared.open if each.assertion}
         assertion = "; ".join(f"{path}: {each.assertion}" for path, each in asserted.items())
         if len(asserted) == len(compared.open):

@@ -19,7 +19,8 @@ from app.sessions.types import ShownSpan, Step, Turn
 from app.web.presenters.session_files import ShownFile, shown_files
 
 DEPTH_MAX = 4
-CALLS = MODEL_CALLS | {"execute_tool"}
+BARS = {**dict.fromkeys(MODEL_CALLS, "chat"), "execute_tool": "tool"}
+"""The kinds of bars in the timeline by the operations of spans."""
 LOW = 0.5
 """For scores below this value the page suggests a test case. False counts as 0, true as 1."""
 # Turns in a timeline: a browser needs half a second for 500.
@@ -119,7 +120,7 @@ def _asides(span: ShownSpan) -> Iterator[tuple[int, Aside]]:
 def _failures(turn: Turn, failed_ids: set[str]) -> Iterator[tuple[ShownSpan, Aside]]:
     """Yield errors of spans not in `failed_ids`. Errors that only repeat the error of an inner call are left out."""
     failed = [span for span in turn.spans if span.error]
-    calls = [span for span in failed if span.operation in CALLS]
+    calls = [span for span in failed if span.operation in BARS]
     known = {span.error for span in calls} | ({"failed"} if calls else set())
     within = {span.span_id for span in calls}
     for span in failed:

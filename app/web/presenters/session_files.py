@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.errors import NotFound
 from app.otlp.normalise.media import Media
 from app.sessions.types import Turn
+from app.web.page import FileAnswer
 
 SHOWN_MAX = 20
 # Images that browsers show and that hold no scripts, by their first bytes. A recorded media type may be wrong.
@@ -33,30 +34,22 @@ class ShownFile:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
-    """The content of a file. A browser may show it in a page only if it `is_image`."""
-
-    content: bytes
-    media_type: str
-    name: str
-
-    @property
-    def is_image(self) -> bool:
-        return self.media_type != _ANY_TYPE
-
-
 def shown_files(turn: Turn) -> list[ShownFile]:
     """Return the first `SHOWN_MAX` files."""
     return [_shown(index, media) for index, media in enumerate(turn.files[:SHOWN_MAX])]
 
 
-def download_of(turn: Turn, index: int) -> Download:
-    """Return the file with this index. Raises `NotFound` if the turn lacks it, or if its content can't be read."""
+def download_of(turn: Turn, index: int) -> FileAnswer:
+    """Return the file with this index; a page may show it only if it is an image.
+
+    Raises `NotFound` if the turn lacks it, or if its content can't be read.
+    """
     media = next(iter(turn.files[index : index + 1]), None)
     if media is None or not (content := _decoded(media.data)):
         raise NotFound("The turn has no such file.")
-    return Download(content, _media_type(content), _UNSAFE.sub("_", media.name[:100]) or f"file-{index + 1}")
+    name = _UNSAFE.sub("_", media.name[:100]) or f"file-{index + 1}"
+    media_type = _media_type(content)
+    return FileAnswer(content, media_type, name, inline=media_type != _ANY_TYPE)
 
 
 def _shown(index: int, media: Media) -> ShownFile:

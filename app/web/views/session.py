@@ -13,9 +13,9 @@ from app.sessions.types import ShownSpan
 from app.values.json import json_text
 from app.values.storable import storable_text
 from app.web.cookies import Flash
-from app.web.page import FileAnswer, PlainText, PromptPage, Redirect, Reply, show
+from app.web.page import PlainText, PromptPage, Redirect, Reply, show
 from app.web.presenters.marks import marks_of
-from app.web.presenters.session import low_scores, next_errors, shown_turns, text_of, timeline, users_of
+from app.web.presenters.session import BARS, low_scores, next_errors, shown_turns, text_of, timeline, users_of
 from app.web.presenters.session_files import download_of
 from app.web.presenters.texts import WHOLE, block
 from app.web.views.neighbours import EntryPage
@@ -43,6 +43,7 @@ class SessionView(EntryPage):
             turns=shown_turns(part.session, part.start),
             versions=self._versions(part.session),
             timeline=timeline(part),
+            bars=BARS,
             next_errors=next_errors(part),
             users=users_of(part.session),
             marks=marks_of(visit.query.get("q", "")),
@@ -123,8 +124,7 @@ class TurnFile(PromptPage):
 
     def get(self, visit: Visit, session_id: str, turn: int, file: int) -> Reply:
         shown = self.services.session_parts.turn(project_id=visit.project_id, session_id=session_id, turn=turn)
-        download = download_of(shown, file)
-        return FileAnswer(download.content, download.media_type, download.name, inline=download.is_image)
+        return download_of(shown, file)
 
 
 class SpanPage(PromptPage):

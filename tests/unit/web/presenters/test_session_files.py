@@ -32,7 +32,7 @@ def test_an_image_is_shown_by_its_first_bytes(content: bytes, media_type: str) -
 
     assert shown_files(made)[0].is_image
     download = download_of(made, 0)
-    assert (download.content, download.media_type, download.is_image) == (content, media_type, True)
+    assert (download.content, download.media_type, download.inline) == (content, media_type, True)
 
 
 @pytest.mark.parametrize("content", [SVG, PAGE, b"%PDF-1.7", b"RIFF1234WAVE"])
@@ -40,7 +40,7 @@ def test_other_content_is_saved_whatever_its_media_type(content: bytes) -> None:
     made = turn(image(content, "image/png"))
 
     assert not shown_files(made)[0].is_image
-    assert not download_of(made, 0).is_image
+    assert not download_of(made, 0).inline
 
 
 def test_base64_of_addresses_is_read_too() -> None:

@@ -30,8 +30,6 @@ from app.timestamps import Now
 
 COUNT_S, COUNT_MAX = 0.1, 10_000
 """The time for counting sessions that have to be read, and the limit if an index serves all conditions."""
-
-
 PRICED_AT_ONCE, SEARCHED_AT_ONCE, READ_AT_ONCE = 200, 200, 20
 """Sessions that are read together: to price them, to search the index, and if turns may have to be read."""
 Sort = Order | Literal["cost"]

@@ -14,7 +14,7 @@ from app.errors import BY_CODE, UnsupportedMediaType
 from app.http.bodies import media_type_of
 from app.http.exports import NDJSON, ExportQuerySchema, records, send_json, send_lines
 from app.models.api_keys import ApiKey
-from app.models.spans import RejectedSpan
+from app.models.rejected_spans import RejectedSpan
 from app.otlp.answers import JSON, PROTOBUF, logs_stored, traces_stored
 from app.otlp.inflate import ENCODINGS
 from app.pagination import ListPage

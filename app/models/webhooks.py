@@ -12,7 +12,7 @@ from sqlalchemy import Boolean, Column, Connection, Index, func, or_, select, up
 
 from app.models import organizations, queries
 from app.models.base import BigInt, ExactText, Json, Timestamp, exact, new_table, reference
-from app.models.spans import rejected_spans
+from app.models.rejected_spans import rejected_spans
 
 Format = Literal["json", "slack"]
 

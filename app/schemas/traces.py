@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from marshmallow import INCLUDE, Schema, fields
 
-from app.models import spans
+from app.models.rejected_spans import RejectedSpan
 from app.prices import types as price_types
 from app.schemas.answer import (
     AnswerSchema,
@@ -224,8 +224,8 @@ class RejectedQuerySchema(PageQuerySchema):
 
 
 class RejectedSpanSchema(AnswerSchema):
-    span = fields_of(spans.RejectedSpan, "id", "prompt_id", "trace_id", "span_id", "name")
-    rejection = fields_of(spans.RejectedSpan, "code", "reason", "received_at")
+    span = fields_of(RejectedSpan, "id", "prompt_id", "trace_id", "span_id", "name")
+    rejection = fields_of(RejectedSpan, "code", "reason", "received_at")
 
 
 RejectedSpans = listing("rejected_spans", RejectedSpanSchema, paged=True)

@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import ServiceError
-from app.models import spans
+from app.models import rejected_spans
 from app.models.api_keys import ApiKey
-from app.models.spans import RejectedSpan
+from app.models.rejected_spans import RejectedSpan
 from app.otlp.span import Code, Rejection
 from app.services.accounts.keys import KeyService
 from app.timestamps import Now
@@ -64,8 +64,8 @@ class RejectionService:
         ]
 
         def work(connection: Connection) -> None:
-            spans.add_rejected(connection, rows)
-            spans.forget_old(connection, project_id=project_id)
+            rejected_spans.add_rejected(connection, rows)
+            rejected_spans.forget_old(connection, project_id=project_id)
 
         self.database.retrying(work)
 

@@ -11,9 +11,9 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.models import spans
+from app.models import rejected_spans
+from app.models.rejected_spans import RejectedSpan, RejectionCause
 from app.models.run_log import RunEntry
-from app.models.spans import RejectedSpan, RejectionCause
 from app.pagination import ListPage, page_by_id
 from app.services.language_models.prices import PriceService
 from app.services.prompt_log.query import (
@@ -174,11 +174,13 @@ class LogService:
     ) -> ListPage[RejectedSpan]:
         """Return the rejected spans, newest first; `code` is the code of their cause."""
         with self.database.read() as connection:
-            read = partial(spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id, code=code)
+            read = partial(
+                rejected_spans.list_rejected, connection, project_id=project_id, prompt_id=prompt_id, code=code
+            )
             return page_by_id(read, limit=limit, cursor=cursor)
 
     def rejection_causes(self, *, project_id: int) -> list[RejectionCause]:
         """Return the causes of rejections, most spans first."""
         with self.database.read() as connection:
-            causes = spans.rejection_causes(connection, project_id=project_id)
+            causes = rejected_spans.rejection_causes(connection, project_id=project_id)
         return sorted(causes, key=lambda cause: (-cause.count, cause.newest.code))

@@ -8,7 +8,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.models import spans, webhook_deliveries, webhooks
+from app.models import rejected_spans, webhook_deliveries, webhooks
 from app.models.webhooks import UnreportedRejections, WebhookEvent
 from app.timestamps import Now
 
@@ -32,7 +32,7 @@ class RejectionNotifier:
     def _notify(self, connection: Connection, unreported: UnreportedRejections) -> None:
         if not webhooks.mark_reported(connection, unreported) or WebhookEvent.SPANS_REJECTED not in unreported.events:
             return
-        counts = spans.rejected_between(
+        counts = rejected_spans.rejected_between(
             connection, project_id=unreported.project_id, after_id=unreported.reported_id, last_id=unreported.newest_id
         )
         causes = [{"code": code, "count": count} for code, count in counts.items()]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.database.transactions import Database, retried
 from app.encryption import CredentialCipher
 from app.errors import Conflict, Invalid, require
-from app.models import audit_log, organizations, spans, webhook_deliveries, webhooks
+from app.models import audit_log, organizations, rejected_spans, webhook_deliveries, webhooks
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.queries import delete_rows, insert_row
 from app.models.webhook_deliveries import DeliveryRow
@@ -85,7 +85,7 @@ class WebhookService:
                 format=new.format,
                 enabled=new.enabled,
                 secret=self._cipher.encrypt(secret),
-                rejected_id=spans.newest_rejected(connection, project_id=project_id),
+                rejected_id=rejected_spans.newest_rejected(connection, project_id=project_id),
                 created_at=now,
                 updated_at=now,
             )

@@ -9,8 +9,9 @@ What can't be masked within the budget (`app/otlp/mask_texts.py`) is masked whol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -21,9 +22,10 @@ from app.otlp.mask_texts import GROWTH_MAX, Exhausted, MaskingBudget, TextRule, 
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
 from app.otlp.values import any_value
+from app.values.budget import WorkBudget
 from app.values.json import parse_json
 from app.values.json_pointer import Pointer, unescape_token
-from app.values.regex import compile_pattern
+from app.values.regex import NEW_PATTERNS_STEPS, compile_new, compile_pattern
 
 MASK = "[masked]"
 RULES_MAX = 100
@@ -45,7 +47,7 @@ class Rule:
 class Masking:
     """Compiled rules. Raises Invalid for an unusable rule and names it by its index."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], compiled: Callable[[str], Any] = compile_pattern) -> None:
         self.texts: list[TextRule] = []
         self.pointers: list[tuple[Pointer, str]] = []
         for index, rule in enumerate(rules):
@@ -53,7 +55,7 @@ class Masking:
                 if rule.kind == "pointer":
                     self.pointers.append((_tokens(rule.value), rule.replacement))
                 else:
-                    self.texts.append(TextRule(compile_pattern(rule.value), rule.replacement))
+                    self.texts.append(TextRule(compiled(rule.value), rule.replacement))
             except ValueError as error:
                 raise _refused(index, error) from None
 
@@ -100,8 +102,8 @@ class Masking:
 
 
 def checked(rules: Sequence[Rule]) -> Masking:
-    """Check new rules. Raises Invalid for an unusable rule, and for one that matches nothing at every place."""
-    masking = Masking(rules)
+    """Check new rules. Raises Invalid for one that is unusable, costs too much, or matches nothing at every place."""
+    masking = Masking(rules, partial(compile_new, budget=WorkBudget(NEW_PATTERNS_STEPS)))
     patterns = (index for index, rule in enumerate(rules) if rule.kind == "pattern")
     for index, text_rule in zip(patterns, masking.texts, strict=True):
         if text_rule.finds_nothing():

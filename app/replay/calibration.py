@@ -27,6 +27,7 @@ from app.replay.findings import (
     TurnResult,
 )
 from app.replay.loosening import Evidence, Loosening
+from app.replay.patterns import NewPatterns
 from app.replay.ports import DraftPort, Ports
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
@@ -140,7 +141,7 @@ def _is_same_step(case: TestCase, calibrated: TestCase, proposal: Proposal) -> b
     if now is None or now.user != before.user or proposal.step >= len(now.steps):
         return False
     old, new = before.steps[proposal.step], now.steps[proposal.step]
-    accepted = replace(old, check=merge_check(old.check, proposal.check, "check"))
+    accepted = replace(old, check=merge_check(old.check, proposal.check, "check", NewPatterns()))
     return new in (old, accepted)
 
 

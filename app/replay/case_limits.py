@@ -11,6 +11,7 @@ from typing import Any
 
 from app.errors import Invalid
 from app.replay.documents import join
+from app.replay.patterns import NewPatterns
 from app.replay.types import CaseStep, CaseTurn, TestCase
 from app.sessions.types import Turn
 
@@ -23,7 +24,7 @@ SPANS_MAX = 8_000
 TOOLS_MAX = 500
 # Matchers of one check, and of one tool.
 MATCHERS_MAX = 100
-# Matchers of all checks and tools, and answers that are compared by a pattern: a pattern is compiled at each reading.
+# Matchers of all checks and tools, and answers that are compared by a pattern.
 COMPARED_MAX = 2_000
 
 
@@ -47,6 +48,11 @@ def require_small_enough(case: TestCase, path: str = "") -> None:
     for place, matchers in _matchers(case):
         require_few_matchers(matchers, join(path, place))
     require_few_compared(case, path)
+    patterns = NewPatterns()
+    for name, rules in case.tools.items():
+        patterns.require(rules, join(path, f"tools.{name}"))
+    for place, step in _steps(case):
+        patterns.require(step.check, join(path, f"{place}.check"))
 
 
 def require_few_steps(case: TestCase, path: str = "") -> None:

@@ -22,6 +22,7 @@ from app.replay.corrections import CORRECTIONS_MAX, Correction, corrected, turns
 from app.replay.documents import load
 from app.replay.edited_steps import EditedSteps
 from app.replay.fault_types import VARIANTS_MAX, Variant
+from app.replay.patterns import NewPatterns
 from app.replay.types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
 
 
@@ -48,17 +49,17 @@ def change_case(case: TestCase, changes: Mapping[str, Any]) -> TestCase:
     the case's. Numbers of steps are those before the corrections; `steps` with `enabled: true` have been looked at
     after a mistake. Raises `Invalid` with the field's path, also when the result would check nothing.
     """
-    before, given = case, load(changes, CaseChanges)
+    before, given, patterns = case, load(changes, CaseChanges), NewPatterns()
     named = [field.name for field in msgspec.structs.fields(CaseSettings) if field.encode_name in changes]
     case = replace(case, **{name: getattr(given, name) for name in named})
     if given.assertion_type:
         recorded = any(turn.trace_id for turn in case.turns)
         case = _with_default_answers(case, (RECORDED if recorded else BY_HAND)[given.assertion_type])
-    case = replace(case, tools=_changed_rules(case.tools, given.tools))
+    case = replace(case, tools=_changed_rules(case.tools, given.tools, patterns))
     if "variants" in changes:
         case = replace(case, variants=given.variants)
     if given.steps:
-        case = _with_changed_steps(case, given.steps)
+        case = _with_changed_steps(case, given.steps, patterns)
     if given.corrections:
         case = _with_corrections(case, given)
         if "includedTurns" not in changes:
@@ -75,13 +76,15 @@ def _with_corrections(case: TestCase, given: CaseChanges) -> TestCase:
     return case
 
 
-def merge_check(check: Check, changes: Mapping[str, Any], path: str) -> Check:
+def merge_check(check: Check, changes: Mapping[str, Any], path: str, patterns: NewPatterns) -> Check:
     """Return the check with the fields that `changes`, JSON at `path`, names replaced. Raises `Invalid`."""
     require_few_matchers(changes.get("arguments"), f"{path}.arguments")
-    return load({**msgspec.to_builtins(check), **changes}, Check, path)
+    merged = load({**msgspec.to_builtins(check), **changes}, Check, path)
+    patterns.require(merged, path, check)
+    return merged
 
 
-def _with_changed_steps(case: TestCase, changes: Iterable[StepChange]) -> TestCase:
+def _with_changed_steps(case: TestCase, changes: Iterable[StepChange], patterns: NewPatterns) -> TestCase:
     """Apply the changes in their order, the checks of each step at once: a check may cost as much as its matchers."""
     merged: dict[tuple[int, int], tuple[str, dict[str, Any]]] = {}
     for index, change in enumerate(changes):
@@ -93,7 +96,7 @@ def _with_changed_steps(case: TestCase, changes: Iterable[StepChange]) -> TestCa
     steps = EditedSteps(case)
     for (turn, n), (path, check) in merged.items():
         step = case.turns[turn].steps[n]
-        steps.put(turn, n, replace(step, check=merge_check(step.check, check, path)))
+        steps.put(turn, n, replace(step, check=merge_check(step.check, check, path, patterns)))
     return steps.case()
 
 
@@ -110,10 +113,12 @@ def _with_default_answers(case: TestCase, default: AnswerCheck) -> TestCase:
 
 
 def _changed_rules(
-    rules: Mapping[str, ToolRules], changes: Mapping[str, dict[str, Any] | None]
+    rules: Mapping[str, ToolRules], changes: Mapping[str, dict[str, Any] | None], patterns: NewPatterns
 ) -> dict[str, ToolRules]:
     """Return the rules of tools with the changed ones; tools without any rule are left out."""
-    changed = {name: _merged(name, rules.get(name, ToolRules()), change or {}) for name, change in changes.items()}
+    changed = {
+        name: _merged(name, rules.get(name, ToolRules()), change or {}, patterns) for name, change in changes.items()
+    }
     given = {**rules, **{name: changed[name] if change else ToolRules() for name, change in changes.items()}}
     kept = {name: tool for name, tool in given.items() if tool != ToolRules()}
     if len(kept) > max(TOOLS_MAX, len(rules)):
@@ -121,13 +126,12 @@ def _changed_rules(
     return kept
 
 
-def _merged(name: str, rules: ToolRules, change: Mapping[str, Any]) -> ToolRules:
+def _merged(name: str, rules: ToolRules, change: Mapping[str, Any], patterns: NewPatterns) -> ToolRules:
     """Return the rules with the changes of `change`. The `effectFrom` of an answer may be sent back; it is ignored."""
     for field in ("arguments", "kinds"):
         require_few_matchers(change.get(field), f"tools.{name}.{field}")
-    merged = {**msgspec.to_builtins(rules), **change}
-    return load(
-        {key: value for key, value in merged.items() if value is not None and key != "effectFrom"},
-        ToolRules,
-        f"tools.{name}",
-    )
+    given = {**msgspec.to_builtins(rules), **change}
+    given = {key: value for key, value in given.items() if value is not None and key != "effectFrom"}
+    merged = load(given, ToolRules, f"tools.{name}")
+    patterns.require(merged, f"tools.{name}", rules)
+    return merged

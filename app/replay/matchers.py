@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from app.values.json_pointer import parse_pointer
-from app.values.regex import compile_pattern
 from app.values.structs import convert
 
 MatcherName = Literal["exact", "facts", "any", "text", "number", "regex", "one_of", "unordered", "ai"]
@@ -88,14 +87,5 @@ def _check_option(name: str, option: Any) -> None:
     elif name in ("regex", "ai"):
         if not isinstance(option, str) or not option.strip():
             raise ValueError(f"value: is required, {'the regular expression' if name == 'regex' else 'the assertion'}")
-        if name == "regex":
-            _check_pattern(option)
     elif name == "one_of" and (not isinstance(option, list | tuple) or not option):
         raise ValueError("values: is required, a list of at least one value")
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        compile_pattern(pattern)
-    except ValueError as error:
-        raise ValueError(f"value: {error}") from None

@@ -15,7 +15,6 @@ from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.matchers import normalized
 from app.sessions.types import EARLIER_MAX, EarlierMessage, GapKind
 from app.values.json_pointer import parse_pointer
-from app.values.regex import compile_pattern
 from app.values.storable import decode_json
 
 ArgumentsCheck = Literal["exact", "subset", "ignore"]
@@ -36,7 +35,7 @@ class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
     `arguments` may be an object of matchers by JSON pointer (RFC 6901), which precede those of the tool; with "exact"
     only the tool's apply. `value` replaces the recorded text: text, or any JSON for `json_subset`. `ignore_paths` are
-    JSON pointers. Raises ValueError, with the field's name, for what can't be checked.
+    JSON pointers. Raises ValueError, with the field's name, for what can't be checked; `NewPatterns` checks patterns.
     """
 
     enabled: bool = True
@@ -58,8 +57,6 @@ class Check(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
                 _require(decode_json, self.value, "value", "must be JSON")
         elif not isinstance(self.value, str):
             raise ValueError("value: must be a string")
-        elif self.answer == "regex":
-            _require(compile_pattern, self.value, "value")
         elif self.answer == "contains" and not self.value.strip():
             raise ValueError("value: every answer contains the empty text")
 

@@ -33,6 +33,7 @@ from app.schemas.placeholders import Selections
 from app.services.replays import doubts
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.stored_cases import NAME_MAX
+from app.values.regex import CLASSES_MAX, NEW_PATTERNS_STEPS
 
 TEXT_MAX = 500_000
 FORMAT_1, FORMAT_2, FORMAT_3 = "reprise.test-case/1", "reprise.test-case/2", "reprise.test-case/3"
@@ -64,7 +65,11 @@ def _one_of(texts: Any, **options: Any) -> CaseField:
     return CaseField({"enum": [*get_args(texts)]}, **options)
 
 
-MATCHERS = {"type": "object", "maxProperties": MATCHERS_MAX}
+PATTERNS = (
+    f"A pattern has at most {CLASSES_MAX} classes such as \\pL. New patterns need at most {NEW_PATTERNS_STEPS:,} "
+    "steps together to compile: an instruction is one, a class is 250."
+)
+MATCHERS = {"type": "object", "maxProperties": MATCHERS_MAX, "description": PATTERNS}
 # `app.replay.types` has the other rules for these fields.
 CHECK = {"type": "object", "properties": {"arguments": {"anyOf": [{"type": "string"}, MATCHERS]}}, "maxProperties": 5}
 STEP_CHANGE = {
@@ -111,7 +116,7 @@ FILE = {
         "turns": {
             "type": "array",
             "maxItems": TURNS_MAX,
-            "description": f"At most {STEPS_MAX} steps and {COMPARED_MAX} matchers and patterns in total.",
+            "description": f"At most {STEPS_MAX} steps and {COMPARED_MAX} matchers and patterns in total. {PATTERNS}",
         },
         "tools": {"type": "object", "maxProperties": TOOLS_MAX},
     },

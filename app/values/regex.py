@@ -5,34 +5,64 @@ RE2 searches in linear time, so no pattern can block a worker; it has neither lo
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
 
 import re2
 
-from app.values.budget import WorkBudget
+from app.values.budget import UNLIMITED, OverBudget, WorkBudget
 
 LONGEST_PATTERN = 1_000
 MOST_MEMORY = 256 << 10  # bytes; with more, large counted repetitions would compile
-# A class such as \pL costs a millisecond anywhere in a pattern.
-STEPS_TO_COMPILE = 1000
-STEPS_TO_COMPILE_A_CHARACTER = 40
+# RE2 builds the set of a class such as \pL again wherever a pattern names it, and holds the interpreter meanwhile.
+CLASSES_MAX = 100
+NEW_PATTERNS_STEPS = 500_000
+"""Steps to compile all new patterns of a test case, a data policy or a check: half a second of a processor."""
+_STEPS_OF_A_PATTERN = 100
+_STEPS_OF_A_CHARACTER = 2
+_STEPS_OF_A_CLASS = 250
+# What RE2 compiles until it finds that a pattern needs more than the memory.
+_STEPS_OF_A_FAILURE = 3_000
 # RE2 may look at each instruction of the compiled pattern at each byte: 64 of them need up to a microsecond.
 INSTRUCTIONS_PER_STEP = 64
 MOST_KEPT = 256
+_CLASS = re.compile(r"\\[pP]")
 
 
-def compile_pattern(pattern: str) -> re2._Regexp:
-    """Compile a pattern; raise `ValueError` with RE2's message."""
+def compile_pattern(pattern: str, budget: WorkBudget = UNLIMITED) -> re2._Regexp:
+    """Compile a pattern. Raises `ValueError` with RE2's message, and `OverBudget`."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"is longer than {LONGEST_PATTERN} characters")
+    classes = _STEPS_OF_A_CLASS * _classes(pattern)
+    budget.spend(_STEPS_OF_A_PATTERN + _STEPS_OF_A_CHARACTER * len(pattern) + classes)
     options = re2.Options()
     options.max_mem = MOST_MEMORY
     options.log_errors = False
     try:
-        return re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
     except re2.error as problem:
+        budget.spend(_STEPS_OF_A_FAILURE)
         message = problem.args[0]
         raise ValueError(message.decode(errors="replace") if isinstance(message, bytes) else str(message)) from None
+    budget.spend(compiled.programsize)
+    return compiled
+
+
+def compile_new(pattern: str, budget: WorkBudget) -> re2._Regexp:
+    """Compile a pattern that is not stored yet; `budget` is that of all new patterns.
+
+    Raises `ValueError` for what RE2 does not support, and for what costs too much. A stored pattern that costs more
+    stays usable.
+    """
+    if _classes(pattern) > CLASSES_MAX:
+        raise ValueError(f"has more than {CLASSES_MAX} classes such as \\pL")
+    try:
+        return compile_pattern(pattern, budget)
+    except OverBudget:
+        raise ValueError(f"with the patterns before it, needs more than {budget.limit:,} steps to compile") from None
+
+
+def _classes(pattern: str) -> int:
+    return sum(1 for _ in _CLASS.finditer(pattern))
 
 
 class Patterns:
@@ -57,17 +87,14 @@ class Patterns:
 
     def _compiled(self, pattern: str) -> re2._Regexp | None:
         if pattern not in self._known:
-            self._budget.spend(STEPS_TO_COMPILE + STEPS_TO_COMPILE_A_CHARACTER * len(pattern))
             if len(self._known) == MOST_KEPT:
                 self._known.clear()
-            self._known[pattern] = _compiled(pattern)
+            self._known[pattern] = self._compile(pattern)
         return self._known[pattern]
 
-
-@lru_cache(maxsize=MOST_KEPT)
-def _compiled(pattern: str) -> re2._Regexp | None:
-    """Return the compiled pattern; None for what RE2 does not support."""
-    try:
-        return compile_pattern(pattern)
-    except ValueError:
-        return None
+    def _compile(self, pattern: str) -> re2._Regexp | None:
+        """Return the compiled pattern; None for what RE2 does not support."""
+        try:
+            return compile_pattern(pattern, self._budget)
+        except ValueError:
+            return None

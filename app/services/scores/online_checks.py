@@ -19,7 +19,8 @@ from app.models.queries import first_batch_id, update_rows
 from app.services.language_models.service import ModelService
 from app.services.prompts.reader import PromptReader
 from app.timestamps import Now
-from app.values.regex import compile_pattern
+from app.values.budget import WorkBudget
+from app.values.regex import NEW_PATTERNS_STEPS, compile_new
 
 CHECKS_MAX = 20
 """Checks of one prompt."""
@@ -152,7 +153,7 @@ class OnlineCheckService:
         """Return the id of the judge model, None for a check without a judge."""
         if new.kind == "regex":
             try:
-                compile_pattern(new.value)
+                compile_new(new.value, WorkBudget(NEW_PATTERNS_STEPS))
             except ValueError as error:
                 raise Invalid(f"value: {error}") from error
         if new.kind != "judge":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.errors import Invalid
 from app.otlp.mask_texts import MaskingBudget
-from app.otlp.masking import MASK, RULES_MAX, Masking, Rule
+from app.otlp.masking import MASK, RULES_MAX, Masking, Rule, checked
 from app.otlp.span import MAX_SCOPE
 from tests.support.exports import span
 
@@ -192,3 +192,11 @@ def test_pointers_spend_what_they_look_at_and_what_is_left_is_masked_whole(insid
     assert rules.at([entry] * RULES_MAX, ("a",), budget=enough) == [entry] * RULES_MAX
     assert 10**9 - enough.search >= 2 * RULES_MAX * 6_400
     assert rules.at([entry] * RULES_MAX, ("a",), budget=budget) == MASK
+
+
+def test_new_rules_that_are_dear_to_compile_together_are_refused_and_stored_ones_still_mask() -> None:
+    dear = [Rule("pattern", f"{number}" + r"\PL|" * 99 + "x") for number in range(60)]
+
+    with pytest.raises(Invalid, match=r"masking\.[0-9]+\.value: .*needs more than 500,000 steps to compile"):
+        checked(dear)
+    assert Masking(dear).text("abc0+") != "abc0+"

@@ -7,12 +7,13 @@ import pytest
 from app.errors import Invalid
 from app.replay.cases import case_by_hand, case_from_turns
 from app.replay.changes import merge_check
+from app.replay.patterns import NewPatterns
 from app.replay.types import Check
 from app.sessions.types import Step, Turn
 
 
 def merge(changes: Any, check: Check | None = None) -> Check:
-    return merge_check(check or Check(), changes, "steps.0.check")
+    return merge_check(check or Check(), changes, "steps.0.check", NewPatterns())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ class TestCaseCalibrations(Resource, POST="run"):
     )
     def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> CalibrationView:
         view = self.services.calibrations.start(project_id=key.project_id, test_case_id=test_case_id, **command)
-        self.container.replay_delivery.send(each.id for each in view.replays)
+        self.container.replay_delivery.send(replay.id for replay in view.replays)
         return view
 
 

@@ -29,5 +29,5 @@ class InsightComparisonResource(Resource, tag="Insight", GET="read"):
     def on_get(self, key: ApiKey, command: schemas.ComparisonQuestion, prompt_id: int) -> schemas.ComparedReport:
         filters = command.filters(self.container.now().date())
         which = {"project_id": key.project_id, "prompt_id": prompt_id}
-        found = self.services.insight.compare(**which, filters=filters, before=command.before, after=command.after)
-        return schemas.ComparedReport(found, filters)
+        comparison = self.services.insight.compare(**which, filters=filters, before=command.before, after=command.after)
+        return schemas.ComparedReport(comparison, filters)

@@ -17,8 +17,8 @@ class ModelsResource(Resource, tag="Models", GET="read", POST="admin"):
 
     @operation("The models of the organization, including disabled ones", answers={200: schemas.Models})
     def on_get(self, key: ApiKey) -> list[Json]:
-        found = self.services.models.list(organization_id=key.organization_id)
-        return [_shown(model, key) for model in found if not model.retired]
+        models = self.services.models.list(organization_id=key.organization_id)
+        return [_shown(model, key) for model in models if not model.retired]
 
     @operation(
         f"Add a custom model, or change the one with this name (200); an organization has at most {OWN_MODELS_MAX:,}",

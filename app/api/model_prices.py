@@ -15,8 +15,8 @@ class ModelPricesResource(Resource, tag="Models", GET="read", POST="admin"):
         answers={200: schemas.ModelPricesSchema},
     )
     def on_get(self, key: ApiKey) -> schemas.Priced:
-        own = self.services.prices.list(organization_id=key.organization_id)
-        return schemas.Priced(own, self.services.observed.unpriced(project_id=key.project_id))
+        prices = self.services.prices.list(organization_id=key.organization_id)
+        return schemas.Priced(prices, self.services.observed.unpriced(project_id=key.project_id))
 
     @operation(
         "Set the price of a model in traces, or change it (200)",

@@ -127,17 +127,20 @@ def _describe_fields(converter: Any) -> None:
     """Make an apispec converter use the attributes `documented` and `alternatives` of fields."""
 
     def alternatives(field: Any, **_kwargs: Any) -> Json:
-        found = getattr(field, "alternatives", ())
-        described = [one if isinstance(one, dict) else converter.resolve_nested_schema(one) for one in found]
-        return {"anyOf": described} if found else {}
+        alternatives = getattr(field, "alternatives", ())
+        described = [
+            alternative if isinstance(alternative, dict) else converter.resolve_nested_schema(alternative)
+            for alternative in alternatives
+        ]
+        return {"anyOf": described} if alternatives else {}
 
     def documented(field: Any, **_kwargs: Any) -> Json:
         return dict(getattr(field, "documented", {}))
 
     def pattern(_field: Any, ret: Json, **_kwargs: Any) -> Json:
         r"""Convert a pattern for `re.match` to JSON Schema: anchor it with `^`, and replace `\Z` by `$`."""
-        found = str(ret.get("pattern", ""))
-        return {"pattern": "^" + found.removesuffix(r"\Z") + "$"} if found.endswith(r"\Z") else {}
+        pattern = str(ret.get("pattern", ""))
+        return {"pattern": "^" + pattern.removesuffix(r"\Z") + "$"} if pattern.endswith(r"\Z") else {}
 
     def default(_field: Any, ret: Json, **_kwargs: Any) -> Json:
         """Write a boolean default as text, as in a query string."""
@@ -181,7 +184,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
         inspect.cleandoc(vars(type(route.resource)).get("__doc__") or ""),
         scope and f"Requires an API key with the scope `{scope}`.",
     ]
-    found: Json = {
+    described: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
         "summary": about.summary,
         "description": "\n\n".join(filter(None, paragraphs)),
@@ -191,8 +194,8 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
     }
     if about.body:
         content = _json_of(about.body) | _messages(about)
-        found["requestBody"] = {"required": not about.body_optional, "content": content}
-    return found | ({"security": []} if isinstance(route.access, Public) else {})
+        described["requestBody"] = {"required": not about.body_optional, "content": content}
+    return described | ({"security": []} if isinstance(route.access, Public) else {})
 
 
 def _camel(path: str) -> str:

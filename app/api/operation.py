@@ -190,7 +190,7 @@ class Responder:
 
 def _has(req: falcon.Request, tag: str) -> bool:
     """Return whether the caller has the answer with this ETag, by weak comparison. "*" matches any answer."""
-    return any(str(one) in (tag, "*") for one in req.if_none_match or ())
+    return any(str(etag) in (tag, "*") for etag in req.if_none_match or ())
 
 
 def _reader(about: Operation, body_bytes: int) -> Callable[[falcon.Request], Any]:

@@ -20,9 +20,9 @@ class SessionsResource(Resource, tag="Sessions", GET="read"):
         query: dict[str, Any] = dict(command)
         counts = query.pop("count", False)
         listing = self.services.session_list
-        found = listing.page(project_id=key.project_id, **query)
+        page = listing.page(project_id=key.project_id, **query)
         count = listing.count(project_id=key.project_id, filters=query["filters"]) if counts else None
-        return schemas.SessionPage(found.entries, found.next_cursor, count, found.sorted)
+        return schemas.SessionPage(page.entries, page.next_cursor, count, page.sorted)
 
 
 class SessionExport(Resource, tag="Sessions", GET="read"):
@@ -37,5 +37,5 @@ class SessionExport(Resource, tag="Sessions", GET="read"):
         texts=(NDJSON, CSV),
     )
     def on_get(self, key: ApiKey, command: Command, call: ApiCall) -> None:
-        found = self.services.session_list.all(project_id=key.project_id, **command)
-        send_sessions(call.req, call.resp, found, as_csv=call.req.client_prefers((NDJSON, CSV)) == CSV)
+        sessions = self.services.session_list.all(project_id=key.project_id, **command)
+        send_sessions(call.req, call.resp, sessions, as_csv=call.req.client_prefers((NDJSON, CSV)) == CSV)

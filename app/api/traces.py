@@ -222,5 +222,5 @@ class Exports(Resource, tag="Exports", GET="read"):
         "Export a prompt's sessions, runs or test cases", query=ExportQuerySchema, answers={200: None}, texts=(NDJSON,)
     )
     def on_get(self, key: ApiKey, command: Command, call: ApiCall, prompt_id: int, kind: str) -> None:
-        found = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, **command)
-        send_lines(call.req, call.resp, found, name=f"{kind}-{prompt_id}")
+        lines = records(self.services.export, kind, project_id=key.project_id, prompt_id=prompt_id, **command)
+        send_lines(call.req, call.resp, lines, name=f"{kind}-{prompt_id}")

@@ -122,7 +122,8 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def _told(clear: Sequence[Finding]) -> str:
     better, worse, other = (
-        ", ".join(_words(each) for each in clear if each.improved is direction) for direction in (True, False, None)
+        ", ".join(_words(finding) for finding in clear if finding.improved is direction)
+        for direction in (True, False, None)
     )
     parts = [f"better: {better}" if better else "", f"worse: {worse}" if worse else ""]
     changes = "; and ".join(filter(None, parts))

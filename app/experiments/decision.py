@@ -58,7 +58,7 @@ class _Experiment:
         """The walk through the complete rounds. With reused replays a closed test case may have complete rounds too."""
         walk = Walk(self.design, len(self.cases))
         while walk.verdict != "failed" and walk.next_end and not self._waiting(walk):
-            rounds = {i: each.rounds[walk.number] for i, each in enumerate(self._played) if each.has(walk.number)}
+            rounds = {i: case.rounds[walk.number] for i, case in enumerate(self._played) if case.has(walk.number)}
             if not rounds:
                 break
             walk.play(rounds)
@@ -113,7 +113,7 @@ class _Experiment:
 
     @cached_property
     def _regressed(self) -> tuple[int, ...]:
-        return tuple(index for index, each in enumerate(self._classes) if each == "regressed")
+        return tuple(index for index, verdict_of_case in enumerate(self._classes) if verdict_of_case == "regressed")
 
     @cached_property
     def _reasons(self) -> Reasons:

@@ -17,7 +17,7 @@ def ranks(decisions: Sequence[Decision]) -> list[int]:
     cases that got worse. Pass rates that prove nothing do not separate candidates: they share a rank.
     """
     shown = [_shown(decision) for decision in decisions]
-    return [1 + sum(other < own for other in shown) for own in shown]
+    return [1 + sum(other < value for other in shown) for value in shown]
 
 
 def _shown(decision: Decision) -> tuple[int, int, int]:

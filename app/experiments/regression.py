@@ -40,8 +40,8 @@ class Regression:
         self._alone = [[0.0] * len(ALONE) for _ in first]
         self._together = [0.0] * len(TOGETHER)
         self._wealth = [0.0] * len(first)
-        for index, each in enumerate(first):
-            self.add(index, each)
+        for index, round_ in enumerate(first):
+            self.add(index, round_)
 
     def add(self, index: int, played: Round) -> None:
         """Pay the bets on one more round of a test case."""
@@ -82,12 +82,14 @@ def _weights(first: Sequence[Round]) -> tuple[list[float], float]:
     Weights grow with the possible evidence of the first round. If only one test case can give evidence, no drop in all
     of them is bet on.
     """
-    telling = [log_attainable(each.failures, each.pairs) for each in first]
+    telling = [log_attainable(round_.failures, round_.pairs) for round_ in first]
     silent = telling.count(0)
     if silent == len(first):
         return [1 / silent] * silent, 1.0
     total = sum(telling) / (1 - RESERVE if silent else 1)
-    return [each / total if each else RESERVE / silent for each in telling], 1.0 if silent == len(first) - 1 else 0.5
+    return [evidence / total if evidence else RESERVE / silent for evidence in telling], 1.0 if silent == len(
+        first
+    ) - 1 else 0.5
 
 
 def _added(sums: tuple[float, float], case: tuple[float, float, int]) -> tuple[float, float]:

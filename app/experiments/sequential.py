@@ -112,5 +112,5 @@ def log_mean(logs: Sequence[float], weights: Sequence[float]) -> float:
     top = max(logs)
     if top == -inf:
         return top
-    total = sum(weight * exp(each - top) for each, weight in zip(logs, weights, strict=True))
+    total = sum(weight * exp(wealth - top) for wealth, weight in zip(logs, weights, strict=True))
     return top + log(total) if total else -inf

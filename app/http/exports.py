@@ -68,8 +68,8 @@ def records(
     return (piece for session in of_sessions for piece in _joined(chain(session_pieces(session), (b"\n",))))
 
 
-def _lines(dump: Dump, found: Iterable[object]) -> Iterator[bytes]:
-    return (orjson.dumps(dump(record), option=orjson.OPT_APPEND_NEWLINE) for record in found)
+def _lines(dump: Dump, items: Iterable[object]) -> Iterator[bytes]:
+    return (orjson.dumps(dump(record), option=orjson.OPT_APPEND_NEWLINE) for record in items)
 
 
 def send_lines(req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes], *, name: str) -> None:
@@ -77,13 +77,15 @@ def send_lines(req: falcon.Request, resp: falcon.Response, lines: Iterable[bytes
     send_file(req, resp, lines, media_type=NDJSON, name=f"{name}.jsonl")
 
 
-def send_sessions(req: falcon.Request, resp: falcon.Response, found: Iterable[ListedSession], *, as_csv: bool) -> None:
+def send_sessions(
+    req: falcon.Request, resp: falcon.Response, sessions: Iterable[ListedSession], *, as_csv: bool
+) -> None:
     """Answer with a file of sessions, CSV or JSON lines."""
     if as_csv:
         media_type = f"{CSV}; charset=utf-8; header=present"
-        send_file(req, resp, session_csv(found), media_type=media_type, name="sessions.csv")
+        send_file(req, resp, session_csv(sessions), media_type=media_type, name="sessions.csv")
     else:
-        send_file(req, resp, session_lines(found), media_type=NDJSON, name="sessions.jsonl")
+        send_file(req, resp, session_lines(sessions), media_type=NDJSON, name="sessions.jsonl")
 
 
 def send_file(

@@ -48,13 +48,13 @@ def send_run_events(
 
 def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
     yield f": run {run_id}\nretry: 1000\n\n".encode()
-    for one in seen:
-        if one is None:
+    for update in seen:
+        if update is None:
             yield event_stream.comment("still in work")
-        elif isinstance(one, AnswerPiece):
-            yield event_stream.event(one.kind, one.data, one.id)
+        elif isinstance(update, AnswerPiece):
+            yield event_stream.event(update.kind, update.data, update.id)
         else:
-            yield _end(one, path)
+            yield _end(update, path)
 
 
 def _end(row: RunRow, path: str) -> bytes:

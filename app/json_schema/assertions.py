@@ -39,7 +39,7 @@ def _names(types: str | list[str]) -> list[str]:
 
 
 def _is_unique(check: SchemaChecker, required: bool, value: list[Any]) -> bool:
-    return not required or len({canonical(each, check.budget) for each in value}) == len(value)
+    return not required or len({canonical(item, check.budget) for item in value}) == len(value)
 
 
 def _is_multiple(_check: SchemaChecker, factor: Any, value: Any) -> bool:

@@ -20,21 +20,21 @@ def _reference(check: SchemaChecker, target: str, value: Any, schema: Schema, se
 
 
 def _all_of(check: SchemaChecker, inner: list[Any], value: Any, _schema: Schema, seen: Evaluated) -> list[Breach]:
-    return [breach for each in inner for breach in check.check(each, value, seen)]
+    return [breach for part in inner for breach in check.check(part, value, seen)]
 
 
 def _any_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    found = [check.check(each, value, seen) for each in inner]
-    if not all(found):
+    breaches_of_parts = [check.check(part, value, seen) for part in inner]
+    if not all(breaches_of_parts):
         return []
-    return [_none_of("anyOf", found, value, schema)]
+    return [_none_of("anyOf", breaches_of_parts, value, schema)]
 
 
 def _one_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    found = [check.check(each, value, seen) for each in inner]
-    valid = [each for each, breaches in zip(inner, found, strict=True) if not breaches]
+    breaches_of_parts = [check.check(part, value, seen) for part in inner]
+    valid = [part for part, breaches in zip(inner, breaches_of_parts, strict=True) if not breaches]
     if not valid:
-        return [_none_of("oneOf", found, value, schema)]
+        return [_none_of("oneOf", breaches_of_parts, value, schema)]
     if len(valid) == 1:
         return []
     # The first breach comes last, as in other implementations.
@@ -43,8 +43,8 @@ def _one_of(check: SchemaChecker, inner: list[Any], value: Any, schema: Schema, 
     ]
 
 
-def _none_of(keyword: str, found: list[list[Breach]], value: Any, schema: Schema) -> Breach:
-    context = [breach for breaches in found for breach in breaches]
+def _none_of(keyword: str, breaches_of_parts: list[list[Breach]], value: Any, schema: Schema) -> Breach:
+    context = [breach for breaches in breaches_of_parts for breach in breaches]
     return Breach(
         keyword, schema, value, lambda: f"{shown(value)} is not valid under any of the given schemas", context
     )
@@ -72,13 +72,13 @@ def _properties(check: SchemaChecker, inner: Schema, value: Any, _schema: Schema
 def _pattern_properties(
     check: SchemaChecker, inner: Schema, value: Any, _schema: Schema, seen: Evaluated
 ) -> list[Breach]:
-    found: list[Breach] = []
+    all_breaches: list[Breach] = []
     for pattern in inner:
         names = [name for name in value if check.patterns.match(pattern, name)]
         seen.update(names)
         if check.patterns.knows(pattern):
-            found += [breach for name in names for breach in check.inside(inner[pattern], value[name], name)]
-    return found
+            all_breaches += [breach for name in names for breach in check.inside(inner[pattern], value[name], name)]
+    return all_breaches
 
 
 def _additional_properties(
@@ -128,15 +128,17 @@ def _missing(keyword: str, name: str, value: Any, schema: Schema) -> Breach:
 
 def _dependencies(check: SchemaChecker, inner: Schema, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
     """Check names that need other names, and schemas that apply if a name is there: one keyword in draft 7."""
-    found: list[Breach] = []
+    all_breaches: list[Breach] = []
     check.budget.spend(len(inner))
     for name, needed in inner.items():
         if name in value and isinstance(needed, list):
             check.budget.spend(len(needed))
-            found += [_dependent(each, name, value, schema) for each in needed if each not in value]
+            all_breaches += [
+                _dependent(dependency, name, value, schema) for dependency in needed if dependency not in value
+            ]
         elif name in value:
-            found += check.check(needed, value, seen)
-    return found
+            all_breaches += check.check(needed, value, seen)
+    return all_breaches
 
 
 def _dependent(name: str, of: str, value: Any, schema: Schema) -> Breach:
@@ -183,7 +185,7 @@ def _unevaluated_items(check: SchemaChecker, inner: Any, value: Any, schema: Sch
 
 
 def _contains(check: SchemaChecker, inner: Any, value: Any, schema: Schema, seen: Evaluated) -> list[Breach]:
-    matching = [index for index, each in enumerate(value) if not check.check(inner, each)]
+    matching = [index for index, item in enumerate(value) if not check.check(inner, item)]
     seen.update(matching)
     least, most, count = schema.get("minContains", 1), schema.get("maxContains", len(value)), len(matching)
     if least <= count <= most:

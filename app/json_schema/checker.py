@@ -78,9 +78,9 @@ class SchemaChecker:
         seen: Evaluated = set()
         breaches: list[Breach] = []
         for json_type, rule, argument in self._rules_of(schema):
-            found = rule(self, argument, value, schema, seen) if isinstance(value, json_type) else []
-            self.budget.spend(1 + len(found))
-            breaches += found
+            of_rule = rule(self, argument, value, schema, seen) if isinstance(value, json_type) else []
+            self.budget.spend(1 + len(of_rule))
+            breaches += of_rule
         if evaluated is not None and not breaches:
             self.budget.spend(len(seen))
             evaluated |= seen
@@ -103,7 +103,7 @@ class SchemaChecker:
         """Return whether a value equals one of `choices`; the document has `choices` under the identity `key`."""
         known = self._choices.get(key)
         if known is None:
-            known = self._choices[key] = frozenset([canonical(each, self.budget) for each in choices])
+            known = self._choices[key] = frozenset([canonical(choice, self.budget) for choice in choices])
         return canonical(value, self.budget) in known
 
     def _rules_of(self, schema: dict[str, Any]) -> list[tuple[type, Rule, Any]]:
@@ -178,7 +178,7 @@ def canonical(value: Any, budget: WorkBudget) -> str:
         return f"{len(value)}:{value}"
     budget.spend(1)
     if isinstance(value, list):
-        return f"[{','.join([canonical(each, budget) for each in value])}]"
+        return f"[{','.join([canonical(item, budget) for item in value])}]"
     if isinstance(value, dict):
         return f"{{{','.join([canonical(key, budget) + canonical(value[key], budget) for key in sorted(value)])}}}"
     if isinstance(value, float) and value.is_integer():

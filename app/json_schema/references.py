@@ -50,10 +50,10 @@ class References:
 
     def _named(self, node: dict[str, Any], base: str) -> str:
         """Keep the addresses of a schema and return the base URI of the schemas in it."""
-        if isinstance(own := node.get("$id"), str):
-            address = self._join(base, own)
+        if isinstance(schema_id := node.get("$id"), str):
+            address = self._join(base, schema_id)
             self._addresses.setdefault(address.removesuffix("#"), node)
-            base = base if own.startswith("#") else urldefrag(address).url
+            base = base if schema_id.startswith("#") else urldefrag(address).url
         for name in ("$anchor", "$dynamicAnchor"):
             if isinstance(anchor := node.get(name), str):
                 self._addresses.setdefault(self._join(base, f"#{anchor}"), node)

@@ -70,8 +70,8 @@ def find_enabled(connection: Connection, rule_id: int) -> AlertRule | None:
 
 def find_rule(connection: Connection, *, project_id: int, rule_id: int, lock: bool = False) -> AlertRule | None:
     """Return the project's rule, locked until the end of the transaction if `lock`."""
-    found = _SELECT.where(_C.id == rule_id, _C.project_id == project_id)
-    return queries.find_row(connection, AlertRule, found.with_for_update() if lock else found)
+    statement = _SELECT.where(_C.id == rule_id, _C.project_id == project_id)
+    return queries.find_row(connection, AlertRule, statement.with_for_update() if lock else statement)
 
 
 def note_value(connection: Connection, rule: AlertRule, *, value: float | None, firing_since: datetime | None) -> bool:

@@ -52,5 +52,5 @@ def spending_of(connection: Connection, *, experiment_id: int, replay_id: int) -
 
 def put_reservation(connection: Connection, *, experiment_id: int, replay_id: int, usd: float) -> None:
     """Set the reservation of a replay: one amount for all its calls in work."""
-    own = update(experiment_replays).where(_L.experiment_id == experiment_id, _L.replay_id == replay_id)
-    connection.execute(own.values(reserved_usd=usd))
+    of_replay = update(experiment_replays).where(_L.experiment_id == experiment_id, _L.replay_id == replay_id)
+    connection.execute(of_replay.values(reserved_usd=usd))

@@ -49,27 +49,27 @@ def snapshot_fingerprint(of_case: str, assertion_value: str) -> str:
 
 def find_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
     """Return the ids of the snapshots with these fingerprints, by test case."""
-    found: dict[int, int] = {}
-    for some in queries.pieces(sorted(fingerprints)):
+    snapshot_ids: dict[int, int] = {}
+    for case_ids in queries.pieces(sorted(fingerprints)):
         # One condition for each column: MySQL would use no index for a tuple of both.
         statement = select(_C.test_case_id, _C.fingerprint, _C.id).where(
-            _C.test_case_id.in_(some), _C.fingerprint.in_({fingerprints[case_id] for case_id in some})
+            _C.test_case_id.in_(case_ids), _C.fingerprint.in_({fingerprints[case_id] for case_id in case_ids})
         )
-        found.update({row[0]: row[2] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]})
-    return found
+        snapshot_ids.update({row[0]: row[2] for row in connection.execute(statement) if row[1] == fingerprints[row[0]]})
+    return snapshot_ids
 
 
 def lock_snapshots(connection: Connection, fingerprints: Mapping[int, str]) -> dict[int, int]:
     """Return the ids of the snapshots with these fingerprints, by test case; they are not deleted before the commit."""
-    found: dict[int, int] = {}
-    for some in queries.pieces(sorted(fingerprints)):
-        snapshots = find_snapshots(connection, {case_id: fingerprints[case_id] for case_id in some})
+    snapshot_ids: dict[int, int] = {}
+    for case_ids in queries.pieces(sorted(fingerprints)):
+        snapshots = find_snapshots(connection, {case_id: fingerprints[case_id] for case_id in case_ids})
         known = {snapshot_id: case_id for case_id, snapshot_id in snapshots.items()}
         # By id, the order in which removal locks and deletes. Snapshots that were deleted meanwhile are not returned.
         named = _C.id.in_(sorted(known))
         queries.lock_rows(connection, case_snapshots, named)
-        found.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(named))})
-    return found
+        snapshot_ids.update({known[id_]: id_ for id_ in connection.scalars(select(_C.id).where(named))})
+    return snapshot_ids
 
 
 @dataclass(frozen=True, slots=True)

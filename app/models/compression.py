@@ -106,7 +106,7 @@ def compress_all(bodies: Sequence[Body]) -> list[bytes]:
     for it again. A large batch is split, since all its frames would be in memory too.
     """
     pieces = (bodies[start : start + BODIES_PER_CALL] for start in range(0, len(bodies), BODIES_PER_CALL))
-    return [one for piece in pieces for one in _shortest(piece)]
+    return [body for piece in pieces for body in _shortest(piece)]
 
 
 def _shortest(bodies: Sequence[Body]) -> Iterator[bytes]:

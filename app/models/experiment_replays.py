@@ -153,8 +153,8 @@ def unfinished_behind(connection: Connection) -> dict[int, int]:
 
 def add_replays(connection: Connection, links: Sequence[dict[str, Any]]) -> None:
     """Make replays parts of an experiment; `links` have the columns of `experiment_replays`."""
-    for some in pieces(links):
-        connection.execute(insert(experiment_replays), list(some))
+    for piece in pieces(links):
+        connection.execute(insert(experiment_replays), list(piece))
 
 
 def cancel_replays(
@@ -170,13 +170,13 @@ def cancel_replays(
         .join(experiments, _E.id == other.c.experiment_id)
         .where(other.c.replay_id == _L.replay_id, _E.id != experiment_id, _E.status.in_(UNFINISHED))
     )
-    own = select(_L.replay_id).where(_L.experiment_id == experiment_id, ~elsewhere.exists())
+    of_experiment = select(_L.replay_id).where(_L.experiment_id == experiment_id, ~elsewhere.exists())
     if arms is not None:
-        own = own.where(_L.arm.in_(sorted(arms)))
-    ids = list(connection.scalars(own.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
+        of_experiment = of_experiment.where(_L.arm.in_(sorted(arms)))
+    ids = list(connection.scalars(of_experiment.join(replays, _R.id == _L.replay_id).where(_R.status.in_(UNFINISHED))))
     cancelled = 0
-    for some in pieces(sorted(ids)):
-        unfinished = update(replays).where(_R.id.in_(some), _R.status.in_(UNFINISHED))
+    for piece in pieces(sorted(ids)):
+        unfinished = update(replays).where(_R.id.in_(piece), _R.status.in_(UNFINISHED))
         # With the index on states it would lock, and wait for, replays that workers claim at the same time.
         by_id = unfinished.with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
         cancelled += connection.execute(by_id.values(status="cancelled", finished_at=now)).rowcount
@@ -200,10 +200,10 @@ def reusable_replays(
     changed_at = select(func.max(language_models.c.updated_at)).where(models).scalar_subquery()
     faults = type_coerce(_R.faults, Text).label("faults")
     nth = func.row_number().over(partition_by=(_R.case_snapshot_id, faults), order_by=_R.id).label("nth")
-    found: dict[SnapshotFaults, list[int]] = {}
-    for some in pieces(sorted(case_snapshot_ids)):
+    replay_ids: dict[SnapshotFaults, list[int]] = {}
+    for piece in pieces(sorted(case_snapshot_ids)):
         alike = select(_R.case_snapshot_id, faults, _R.id, nth).where(
-            _R.case_snapshot_id.in_(some),
+            _R.case_snapshot_id.in_(piece),
             _R.draft_snapshot_id == draft_snapshot_id,
             _R.judge_model_id.is_not_distinct_from(judge_model_id),
             _R.status.in_(COUNTED),
@@ -212,8 +212,8 @@ def reusable_replays(
         )
         ranked = alike.subquery()
         for row in connection.execute(select(ranked).where(ranked.c.nth <= REUSABLE_MAX).order_by(ranked.c.id)):
-            found.setdefault((row.case_snapshot_id, row.faults), []).append(row.id)
-    return found
+            replay_ids.setdefault((row.case_snapshot_id, row.faults), []).append(row.id)
+    return replay_ids
 
 
 def mean_costs(connection: Connection, *, test_case_ids: Collection[int]) -> dict[int, float]:
@@ -221,8 +221,8 @@ def mean_costs(connection: Connection, *, test_case_ids: Collection[int]) -> dic
     nth = func.row_number().over(partition_by=_R.test_case_id, order_by=_R.id.desc()).label("nth")
     cost = (_R.prompt_cost_usd + _R.completion_cost_usd).label("cost")
     means: dict[int, float] = {}
-    for some in pieces(sorted(test_case_ids)):
-        ended = select(_R.test_case_id, cost, nth).where(_R.test_case_id.in_(some), _R.status.in_(COUNTED)).subquery()
+    for piece in pieces(sorted(test_case_ids)):
+        ended = select(_R.test_case_id, cost, nth).where(_R.test_case_id.in_(piece), _R.status.in_(COUNTED)).subquery()
         newest = select(ended.c.test_case_id, func.avg(ended.c.cost)).where(ended.c.nth <= COSTS_OF)
         means.update({row[0]: row[1] for row in connection.execute(newest.group_by(ended.c.test_case_id))})
     return means

@@ -126,8 +126,8 @@ def contents_of(connection: Connection, *, experiment_id: int) -> Contents:
 
 def result_of(connection: Connection, *, experiment_id: int) -> dict[str, Any] | None:
     """Return the JSON of its `app.services.experiments.findings.Findings`, None until it has ended."""
-    found: dict[str, Any] | None = connection.scalar(select(_E.result).where(_E.id == experiment_id))
-    return found
+    result: dict[str, Any] | None = connection.scalar(select(_E.result).where(_E.id == experiment_id))
+    return result
 
 
 def newest_finished(connection: Connection, *, prompt_id: int) -> ExperimentRow | None:

@@ -79,8 +79,8 @@ def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, li
     by_prompt = newest.with_hint(scores, "FORCE INDEX (ix_scores_prompt_id)", dialect_name="mysql")
     of_prompt = by_prompt.where(s.prompt_id == prompt_id, ours).subquery("newest")
     of_any = newest.where(s.project_id == project_id).subquery("newest")
-    found = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
-    return found + _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
+    recent = _with_what_is_scored(connection, of_prompt, project_id, prompt_id)
+    return recent + _with_what_is_scored(connection, of_any, project_id, prompt_id, of_any.c.prompt_id.is_(None))
 
 
 def _with_what_is_scored(

@@ -62,15 +62,15 @@ def find_known(
     connection: Connection, scope: KnownScope, digests: Collection[str], *, judged_since: datetime
 ) -> dict[str, KnownVerdict]:
     """Return the verdicts with these digests, by digest. Those of judges are left out if older than `judged_since`."""
-    found: dict[str, KnownVerdict] = {}
-    for some in pieces(sorted(digests)):
+    verdicts: dict[str, KnownVerdict] = {}
+    for piece in pieces(sorted(digests)):
         statement = select(*columns_of(KnownVerdict, known_verdicts)).where(
-            beside(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id, _C.digest.in_(some)
+            beside(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id, _C.digest.in_(piece)
         )
         for row in list_rows(connection, KnownVerdict, statement):
             if row.decided_by == "person" or row.created_at >= judged_since:
-                found[row.digest] = row
-    return found
+                verdicts[row.digest] = row
+    return verdicts
 
 
 def put_known(
@@ -92,5 +92,5 @@ def put_known(
 
 
 def _exists(connection: Connection, scope: KnownScope) -> bool:
-    found = cases.find_prompt_of(connection, project_id=scope.project_id, test_case_id=scope.test_case_id)
-    return found is not None
+    prompt_id = cases.find_prompt_of(connection, project_id=scope.project_id, test_case_id=scope.test_case_id)
+    return prompt_id is not None

@@ -99,8 +99,8 @@ def add_version(connection: Connection, *, prompt_id: int, label: Label) -> None
 def has_pointed_to(connection: Connection, *, prompt_id: int, label: str, commit_hash: str) -> bool:
     """Return True if the label pointed to the version at any time since it was made."""
     c = label_versions.c
-    found = exists().where(c.prompt_id == prompt_id, c.label == label, c.commit_hash == commit_hash)
-    return bool(connection.scalar(select(found)))
+    condition = exists().where(c.prompt_id == prompt_id, c.label == label, c.commit_hash == commit_hash)
+    return bool(connection.scalar(select(condition)))
 
 
 def forget_versions(connection: Connection, *, prompt_id: int, label: str) -> None:

@@ -161,22 +161,26 @@ def put_own_model(
 
 def count_own_models(connection: Connection, *, organization_id: int) -> int:
     """Return how many models the organization has, with the retired ones."""
-    own = select(func.count()).select_from(language_models).where(language_models.c.organization_id == organization_id)
-    return connection.scalars(own).one()
+    statement = (
+        select(func.count()).select_from(language_models).where(language_models.c.organization_id == organization_id)
+    )
+    return connection.scalars(statement).one()
 
 
 def retire_own_model(connection: Connection, *, organization_id: int, model_id: int, now: datetime) -> bool:
     """Retire a model; returns False for one that is not the organization's own, or is retired already."""
     c = language_models.c
-    own = update(language_models).where(c.id == model_id, c.organization_id == organization_id, c.retired.is_(False))
-    return queries.changes_row(connection, own.values(retired=True, updated_at=now))
+    of_organization = update(language_models).where(
+        c.id == model_id, c.organization_id == organization_id, c.retired.is_(False)
+    )
+    return queries.changes_row(connection, of_organization.values(retired=True, updated_at=now))
 
 
 def put_choice(connection: Connection, *, organization_id: int, model_id: int, values: dict[str, bool]) -> None:
     """Set columns of the organization's choice of a model; a new default replaces the old one."""
     if values.get("is_default"):
-        own = update(model_choices).where(model_choices.c.organization_id == organization_id)
-        connection.execute(own.values(is_default=False))
+        of_organization = update(model_choices).where(model_choices.c.organization_id == organization_id)
+        connection.execute(of_organization.values(is_default=False))
     key = {"organization_id": organization_id, "language_model_id": model_id}
     queries.put_row(connection, model_choices, key=key, values=values)
 

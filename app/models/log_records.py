@@ -64,12 +64,12 @@ def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
 
 def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
     """List the records of these rows with the keys of their spans, in the order of their times."""
-    found: list[tuple[int, int, SpanKey, bytes]] = []
+    records: list[tuple[int, int, SpanKey, bytes]] = []
     columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(beside(_C.project_id) == project_id)
-    for some in queries.pieces(ids):
-        for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(some))):
-            found.append((time_ns, id_, (trace_id, span_id), body))
-    return [(key, body) for _, _, key, body in sorted(found)]
+    for piece in queries.pieces(ids):
+        for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(piece))):
+            records.append((time_ns, id_, (trace_id, span_id), body))
+    return [(key, body) for _, _, key, body in sorted(records)]
 
 
 def records_of(
@@ -82,22 +82,22 @@ def records_of(
     of_project = select(_C.trace_id, _C.span_id, _C.body).where(_C.project_id == project_id)
     if last_id is not None:
         of_project = of_project.where(_C.id <= last_id)
-    found: list[tuple[SpanKey, bytes]] = []
-    for some in queries.pieces(trace_ids):
-        statement = of_project.where(_C.trace_id.in_(some)).order_by(_C.time_ns, _C.id)
-        found += [((trace_id, span_id), body) for trace_id, span_id, body in connection.execute(statement)]
-    return found
+    records: list[tuple[SpanKey, bytes]] = []
+    for piece in queries.pieces(trace_ids):
+        statement = of_project.where(_C.trace_id.in_(piece)).order_by(_C.time_ns, _C.id)
+        records += [((trace_id, span_id), body) for trace_id, span_id, body in connection.execute(statement)]
+    return records
 
 
 def sizes_of(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> list[tuple[int, bytes, int]]:
     """List the records of traces in the order in which they were stored: row, trace, and the bytes of the body."""
-    of_traces = (_sizes(connection, project_id, _C.trace_id.in_(some)) for some in queries.pieces(trace_ids))
+    of_traces = (_sizes(connection, project_id, _C.trace_id.in_(piece)) for piece in queries.pieces(trace_ids))
     return sorted(chain.from_iterable(of_traces))
 
 
 def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
     """Return the bytes of the bodies of records, by their rows."""
-    of_rows = (_sizes(connection, project_id, _C.id.in_(some)) for some in queries.pieces(ids))
+    of_rows = (_sizes(connection, project_id, _C.id.in_(piece)) for piece in queries.pieces(ids))
     return {id_: size for id_, _, size in chain.from_iterable(of_rows)}
 
 

@@ -48,8 +48,10 @@ def list_prices(connection: Connection, *, organization_id: int) -> list[ModelPr
 
 def prices_of_project(connection: Connection, *, project_id: int) -> list[ModelPrice]:
     """List the prices of the organization that a project belongs to."""
-    own = projects.c.organization_id == _C.organization_id
-    return queries.list_rows(connection, ModelPrice, _SELECT.join(projects, own).where(projects.c.id == project_id))
+    of_organization = projects.c.organization_id == _C.organization_id
+    return queries.list_rows(
+        connection, ModelPrice, _SELECT.join(projects, of_organization).where(projects.c.id == project_id)
+    )
 
 
 def put_price(
@@ -71,5 +73,5 @@ def find_price(connection: Connection, *, organization_id: int, price_id: int) -
 
 def remove_price(connection: Connection, *, organization_id: int, price_id: int) -> bool:
     """Remove a price; returns False where the organization has none of that id."""
-    own = delete(model_prices).where(_C.id == price_id, _C.organization_id == organization_id)
-    return queries.changes_row(connection, own)
+    statement = delete(model_prices).where(_C.id == price_id, _C.organization_id == organization_id)
+    return queries.changes_row(connection, statement)

@@ -95,9 +95,9 @@ def due(connection: Connection, *, now: datetime, before_batch: int, limit: int)
     waiting = select(_T.id).where(
         _T.project_id == _C.project_id, _T.batch_id >= _C.position, _T.batch_id < before_batch
     )
-    some = waiting.limit(1).scalar_subquery()
+    first_turn = waiting.limit(1).scalar_subquery()
     free = select(_C.id, organizations.projects.c.organization_id)
-    free = free.where(_C.enabled, _C.held_until <= now, some.is_not(None))
+    free = free.where(_C.enabled, _C.held_until <= now, first_turn.is_not(None))
     in_turn = organizations.in_turn(free, _C.project_id, _C.held_until, _C.id)
     return queries.id_pairs(connection, in_turn.limit(limit))
 
@@ -129,5 +129,5 @@ def turns_after(
         beyond,
         _T.prompt_id == check.prompt_id,
     )
-    found = connection.execute(statement.order_by(_T.batch_id, _T.id).limit(limit))
-    return [(id_, TurnRow(*row)) for id_, *row in found]
+    rows = connection.execute(statement.order_by(_T.batch_id, _T.id).limit(limit))
+    return [(id_, TurnRow(*row)) for id_, *row in rows]

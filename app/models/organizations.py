@@ -60,8 +60,8 @@ _PROJECT = select(*queries.columns_of(Project, projects)).where(projects.c.erase
 
 def first_organization(connection: Connection) -> int | None:
     """Return the id of the instance's oldest organization, which `reprise init` or the first start made."""
-    found: int | None = connection.execute(select(func.min(organizations.c.id))).scalar_one()
-    return found
+    organization_id: int | None = connection.execute(select(func.min(organizations.c.id))).scalar_one()
+    return organization_id
 
 
 def list_projects(connection: Connection) -> list[Project]:
@@ -94,8 +94,8 @@ def owners_of(connection: Connection, project_ids: Sequence[int]) -> dict[int, i
     """Return the organizations of projects, including erased projects, by the projects' ids."""
     owned: dict[int, int] = {}
     columns = select(projects.c.id, projects.c.organization_id)
-    for some in queries.pieces(project_ids):
-        owned |= queries.id_pairs(connection, columns.where(projects.c.id.in_(some)))
+    for piece in queries.pieces(project_ids):
+        owned |= queries.id_pairs(connection, columns.where(projects.c.id.in_(piece)))
     return owned
 
 

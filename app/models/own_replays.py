@@ -21,13 +21,13 @@ def is_own() -> ColumnElement[bool]:
     return _C.calibration_id.is_(None) & (_C.candidate_kind != "overlay") & ~made_for_experiment(_C.id)
 
 
-def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], each: int) -> list[Outcome]:
-    """Return the newest `each` own replays of every test case without faults, by test case, oldest first."""
+def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], replays_max: int) -> list[Outcome]:
+    """Return the newest `replays_max` own replays of every test case without faults, by test case, oldest first."""
     nth = func.row_number().over(partition_by=_C.test_case_id, order_by=_C.id.desc()).label("nth")
     columns = columns_of(Outcome, replays)
     recorded = (_C.test_case_id.in_(sorted(test_case_ids)), _C.faults.is_(None), is_own())
     ranked = select(*columns, nth).where(*recorded).subquery()
-    newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= each)
+    newest = select(*(ranked.c[column.name] for column in columns)).where(ranked.c.nth <= replays_max)
     return list_rows(connection, Outcome, newest.order_by(ranked.c.test_case_id, ranked.c.id))
 
 
@@ -44,10 +44,10 @@ def count_batch(connection: Connection, *, of: ReplayRow) -> int:
 def newest_batch(connection: Connection, *, prompt_id: int, limit: int) -> list[Outcome]:
     """Return the outcomes of the prompt's newest own replay and of those started together with it, in their order."""
     newest = select(_C.id).where(_C.prompt_id == prompt_id, is_own()).order_by(_C.id.desc()).limit(1)
-    found = get_replays(connection, ids=list(connection.scalars(newest)))
-    if not found:
+    newest_rows = get_replays(connection, ids=list(connection.scalars(newest)))
+    if not newest_rows:
         return []
-    outcomes = select(*columns_of(Outcome, replays)).where(*_together(found[0]))
+    outcomes = select(*columns_of(Outcome, replays)).where(*_together(newest_rows[0]))
     return list_rows(connection, Outcome, outcomes.order_by(_C.id).limit(limit))
 
 

@@ -98,8 +98,8 @@ def tools_of_versions(
     named = select(_C.commit_hash, _C.config).where(_C.prompt_id == prompt_id)
     hashes, tools = sorted(commit_hashes), dict[str, frozenset[str]]()
     for start in range(0, len(hashes), CONFIGS_AT_ONCE):
-        some = named.where(_C.commit_hash.in_(hashes[start : start + CONFIGS_AT_ONCE]))
-        tools.update({row[0]: _tool_names(row[1]) for row in connection.execute(some)})
+        piece = named.where(_C.commit_hash.in_(hashes[start : start + CONFIGS_AT_ONCE]))
+        tools.update({row[0]: _tool_names(row[1]) for row in connection.execute(piece)})
     return tools
 
 

@@ -95,36 +95,36 @@ NO_PROMPT = "There is no such prompt."
 
 def require_head(connection: Connection, *, project_id: int, prompt_id: int) -> PromptHead:
     """Return a prompt of the project. Raises `NotFound` for archived prompts and those of other projects."""
-    own = {"prompt_id": prompt_id, "project_id": project_id}
-    return require(queries.find_row(connection, PromptHead, _FIND_HEAD, own), NO_PROMPT)
+    keys = {"prompt_id": prompt_id, "project_id": project_id}
+    return require(queries.find_row(connection, PromptHead, _FIND_HEAD, keys), NO_PROMPT)
 
 
 def require_prompt(connection: Connection, *, project_id: int, prompt_id: int, lock: bool = False) -> PromptRow:
     """Do as `require_head`, but also return the draft; `lock` prevents changes of it until the commit."""
-    own, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT
-    found = queries.find_row(connection, PromptRow, statement.with_for_update() if lock else statement, own)
-    return require(found, NO_PROMPT)
+    keys, statement = {"prompt_id": prompt_id, "project_id": project_id}, _FIND_PROMPT
+    prompt = queries.find_row(connection, PromptRow, statement.with_for_update() if lock else statement, keys)
+    return require(prompt, NO_PROMPT)
 
 
 def known_prompts(connection: Connection, *, project_id: int, prompt_ids: set[int]) -> set[int]:
     """Return the `prompt_ids` that accept spans: the project's prompts, even archived, but not erased."""
     known: set[int] = set()
-    for some in queries.pieces(sorted(prompt_ids)):
-        takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(some), _C.erased_at.is_(None))
+    for piece in queries.pieces(sorted(prompt_ids)):
+        takes_spans = select(_C.id).where(_C.project_id == project_id, _C.id.in_(piece), _C.erased_at.is_(None))
         known.update(connection.scalars(takes_spans))
     return known
 
 
 def ids_by_name(connection: Connection, *, project_id: int, names: set[str]) -> dict[str, list[int]]:
     """Return the project's prompts with these names, not archived, by name; at most two of a name."""
-    found: dict[str, list[int]] = {name: [] for name in names}
-    for some in queries.pieces(sorted(names)):
-        rows = connection.execute(select(_C.name, _C.id).where(_C.project_id == project_id, _C.name.in_(some), _LIVE))
+    prompt_ids: dict[str, list[int]] = {name: [] for name in names}
+    for piece in queries.pieces(sorted(names)):
+        rows = connection.execute(select(_C.name, _C.id).where(_C.project_id == project_id, _C.name.in_(piece), _LIVE))
         for name, prompt_id in rows:
             # MySQL compares names without their case and accents.
-            if len(found.get(name, (0, 0))) < 2:
-                found[name].append(prompt_id)
-    return found
+            if len(prompt_ids.get(name, (0, 0))) < 2:
+                prompt_ids[name].append(prompt_id)
+    return prompt_ids
 
 
 def require_known(connection: Connection, *, project_id: int, prompt_id: int) -> None:
@@ -160,8 +160,8 @@ _LISTING = select(*_LISTED[1:], *VERSION_HEAD).outerjoin(prompt_versions, _NEWES
 
 
 def _listing(*row: Any) -> PromptListing:
-    own, newest = row[: len(_LISTED) - 1], row[len(_LISTED) - 1 :]
-    return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *own)
+    columns, newest = row[: len(_LISTED) - 1], row[len(_LISTED) - 1 :]
+    return PromptListing(VersionHead(*newest) if newest[0] is not None else None, *columns)
 
 
 # Orders of lists by the columns of the page. In lower case, because SQLite distinguishes case and MySQL does not.

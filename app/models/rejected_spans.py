@@ -88,8 +88,8 @@ def rejection_causes(connection: Connection, *, project_id: int) -> list[Rejecti
     causes = select(func.count().label("count"), func.max(c.id).label("newest_id"))
     counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
     statement = select(counted.c.count, *_REJECTED).join(counted, counted.c.newest_id == c.id)
-    found = connection.execute(statement.where(beside(c.project_id) == project_id))
-    return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in found]
+    rows = connection.execute(statement.where(beside(c.project_id) == project_id))
+    return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in rows]
 
 
 def newest_rejected(connection: Connection, *, project_id: int) -> int:

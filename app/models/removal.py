@@ -58,14 +58,14 @@ class TurnScope:
     def condition(self) -> ColumnElement[bool]:
         c = turns.c
         has_key = self.prompt_id is not None or self.session_key is not None
-        found = (beside(c.project_id) if has_key else c.project_id) == self.project_id
+        condition = (beside(c.project_id) if has_key else c.project_id) == self.project_id
         if self.prompt_id is not None:
-            found &= c.prompt_id == self.prompt_id
+            condition &= c.prompt_id == self.prompt_id
         if self.session_key is not None:
-            found &= c.session_key == self.session_key
+            condition &= c.session_key == self.session_key
         if self.before is not None:
-            found &= c.batch_id < first_batch_id(self.before)
-        return found
+            condition &= c.batch_id < first_batch_id(self.before)
+        return condition
 
 
 def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int:
@@ -78,10 +78,12 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
     picked = _ids(connection, select(c.id).where(scope.condition()).limit(TURNS_PER_REMOVAL))
     locked = select(c.id, c.project_id, c.prompt_id, c.trace_id, c.session_key)
     # The condition is checked again under the lock: a span may have been added meanwhile.
-    found = connection.execute(locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()).all()
+    turn_rows = connection.execute(
+        locked.where(c.id.in_(picked), scope.condition()).order_by(c.id).with_for_update()
+    ).all()
     left, emptied = limit, []
     # Grouped by prompt: a trace may have a turn of another prompt too, which stays.
-    for prompt_id, group in groupby(sorted(found, key=attrgetter("prompt_id", "id")), key=attrgetter("prompt_id")):
+    for prompt_id, group in groupby(sorted(turn_rows, key=attrgetter("prompt_id", "id")), key=attrgetter("prompt_id")):
         rows = list(group)
         of_turns = select(spans.c.id).where(
             spans.c.project_id == scope.project_id,
@@ -96,7 +98,7 @@ def remove_turns(connection: Connection, scope: TurnScope, *, limit: int) -> int
         emptied += rows
     remove_of_turns(connection, project_id=scope.project_id, trace_ids=[row.trace_id for row in emptied])
     # Update the words of the removed turns and of the turns that lose spans.
-    search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in found])
+    search.note_turns(connection, project_id=scope.project_id, turn_ids=[row.id for row in turn_rows])
     _delete(connection, turns, [row.id for row in emptied], scope.project_id)
     settle(connection, project_id=scope.project_id, session_keys={row.session_key for row in emptied})
     return limit - left + len(emptied)
@@ -107,7 +109,7 @@ def _pick(connection: Connection, of_turns: Select[tuple[int]], limit: int) -> l
 
     The spans are locked: `reprise compress` could otherwise move bodies into a row that was picked.
     """
-    others, holders = (of_turns.where(each).with_for_update() for each in (~IS_HOLDER, IS_HOLDER))
+    others, holders = (of_turns.where(condition).with_for_update() for condition in (~IS_HOLDER, IS_HOLDER))
     picked = _ids(connection, others.limit(limit))
     return picked if len(picked) == limit else picked + _ids(connection, holders.limit(limit - len(picked)))
 
@@ -115,14 +117,14 @@ def _pick(connection: Connection, of_turns: Select[tuple[int]], limit: int) -> l
 def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequence[int]) -> None:
     """Delete the log records and scores of spans; `span_ids` are ids of rows."""
     s = spans.c
-    for some in pieces(span_ids):
-        named = and_(beside(s.project_id) == project_id, s.id.in_(some))
+    for piece in pieces(span_ids):
+        named = and_(beside(s.project_id) == project_id, s.id.in_(piece))
         trace_ids = list(connection.scalars(select(s.trace_id).where(named).distinct()))
         for table in WITH_SPANS:
             c = table.c
             of_span = exists().where(named, s.trace_id == c.trace_id, s.span_id == c.span_id)
-            found = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
-            _delete(connection, table, _ids(connection, found), project_id)
+            of_spans = select(c.id).where(c.project_id == project_id, c.trace_id.in_(trace_ids), of_span)
+            _delete(connection, table, _ids(connection, of_spans), project_id)
 
 
 # The columns that refer to rows of a table. The rows that have them are removed with the rows they refer to.
@@ -180,17 +182,17 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
     of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
     in_work = exists().where(experiments.c.prompt_id == c.prompt_id, experiments.c.status.in_(UNFINISHED))
     unused = and_(~in_work, *(_first_using(column, rows).is_(None) for column in _USING[table]))
-    found = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
+    unused_ids = _ids(connection, select(c.id).where(c.prompt_id.in_(of_project), unused).limit(limit))
     # The start of a replay locks its snapshots until the replay is stored: what is unused under this lock stays unused.
-    locked = _ids(connection, select(c.id).where(c.id.in_(found)).order_by(c.id).with_for_update())
+    locked = _ids(connection, select(c.id).where(c.id.in_(unused_ids)).order_by(c.id).with_for_update())
     return _delete(connection, rows, _ids(connection, select(c.id).where(c.id.in_(locked), unused)), project_id)
 
 
 def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
     """Return the query for a row that refers to a snapshot. Its limit keeps MariaDB from reading all rows."""
     c = column.table.c
-    found = select(c.id).where(column == snapshots.c.id, beside(c.prompt_id) == snapshots.c.prompt_id)
-    return found.limit(1).scalar_subquery()
+    statement = select(c.id).where(column == snapshots.c.id, beside(c.prompt_id) == snapshots.c.prompt_id)
+    return statement.limit(1).scalar_subquery()
 
 
 WITHOUT_INDEX_OF_PROMPTS = frozenset({"insight_daily", "rejected_spans"})
@@ -227,24 +229,24 @@ def _ids(connection: Connection, statement: Select[tuple[int]]) -> list[int]:
 
 
 def _delete(connection: Connection, table: Table, ids: Sequence[int], project_id: int) -> int:
-    own = delete(table).where(*_of_project(table, project_id))
-    return sum(connection.execute(own.where(table.c.id.in_(some))).rowcount for some in pieces(ids))
+    of_project = delete(table).where(*_of_project(table, project_id))
+    return sum(connection.execute(of_project.where(table.c.id.in_(piece))).rowcount for piece in pieces(ids))
 
 
 def mark_prompt(connection: Connection, *, project_id: int, prompt_id: int, now: datetime) -> bool:
     """Empty and hide the prompt, archived or not; False if there is none."""
     c = prompts.c
-    found = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
+    statement = update(prompts).where(c.id == prompt_id, c.project_id == project_id, c.erased_at.is_(None))
     empty = {"name": "", "value": "", "assertion_value": "", "config": {}, "placeholders": [], "labels": {}}
     gone = {"newest_version_id": None, "committed": False, "changed_by": None}
     times = {"archived_at": now, "erased_at": now, "updated_at": now}
-    return changes_row(connection, found.values(revision=c.revision + 1, **empty, **gone, **times))
+    return changes_row(connection, statement.values(revision=c.revision + 1, **empty, **gone, **times))
 
 
 def mark_project(connection: Connection, *, project_id: int, now: datetime) -> list[int]:
     """Hide the project and empty its prompts; returns their ids, none if there is no such project."""
-    found = update(projects).where(projects.c.id == project_id, projects.c.erased_at.is_(None))
-    if not changes_row(connection, found.values(name="", erased_at=now)):
+    statement = update(projects).where(projects.c.id == project_id, projects.c.erased_at.is_(None))
+    if not changes_row(connection, statement.values(name="", erased_at=now)):
         return []
     ids = list(connection.scalars(select(prompts.c.id).where(prompts.c.project_id == project_id)))
     for prompt_id in ids:

@@ -177,21 +177,21 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
     """List replays in order of id, without replays of an older calibration with the same id, which SQLite can reuse."""
     c = replays.c
-    own = _ROW.where(beside(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
-    return list_rows(connection, ReplayRow, own.where(c.created_at >= calibration.created_at).order_by(c.id))
+    of_calibration = _ROW.where(beside(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
+    return list_rows(connection, ReplayRow, of_calibration.where(c.created_at >= calibration.created_at).order_by(c.id))
 
 
 def result_of(connection: Connection, *, replay_id: int) -> dict[str, Any] | None:
     """Return the JSON of the replay's `app.replay.findings.ReplayResult`; None until it has one."""
     statement = select(replays.c.result).where(replays.c.id == replay_id)
-    found: dict[str, Any] | None = connection.execute(statement).scalar_one()
-    return found
+    result: dict[str, Any] | None = connection.execute(statement).scalar_one()
+    return result
 
 
 def results_of(connection: Connection, *, project_id: int, ids: Collection[int]) -> dict[int, dict[str, Any]]:
     """Return the results of those of a project's replays that have one, by id."""
-    own = replays.c.id.in_(sorted(ids)), replays.c.project_id == project_id, replays.c.result.is_not(None)
-    rows = connection.execute(select(replays.c.id, replays.c.result).where(*own))
+    of_project = replays.c.id.in_(sorted(ids)), replays.c.project_id == project_id, replays.c.result.is_not(None)
+    rows = connection.execute(select(replays.c.id, replays.c.result).where(*of_project))
     return {row.id: row.result for row in rows}
 
 
@@ -241,8 +241,8 @@ def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = 
 def complete_cancelled(connection: Connection, *, replay_id: int, token: str, values: dict[str, Any]) -> bool:
     """Add what a worker found before it noticed that its replay was cancelled; the status does not change."""
     c = replays.c
-    own = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
-    return changes_row(connection, own.values(values))
+    statement = update(replays).where(c.id == replay_id, c.claim == token, c.status == "cancelled")
+    return changes_row(connection, statement.values(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,8 @@ def texts_of(
     """Return the question and the answer of each of these runs, the first `most` characters of each."""
     c = runs.c
     texts = select(c.id, excerpt(c.question, most), excerpt(c.answer, most))
-    found = connection.execute(texts.where(beside(c.project_id) == project_id, c.id.in_(run_ids)))
-    return {run_id: (question, answer or "") for run_id, question, answer in found}
+    rows = connection.execute(texts.where(beside(c.project_id) == project_id, c.id.in_(run_ids)))
+    return {run_id: (question, answer or "") for run_id, question, answer in rows}
 
 
 def nth_created_at(
@@ -125,8 +125,8 @@ def nth_created_at(
 
 def count_runs(connection: Connection, *, prompt_id: int, filters: RunFilter, most: int) -> int:
     """Count the prompt's runs between the times of `filters`, `most` at most; its other conditions are ignored."""
-    found = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None, False)).limit(most)
-    return count_rows(connection, found)
+    statement = select(runs.c.id).where(runs.c.prompt_id == prompt_id, *_within(filters, None, False)).limit(most)
+    return count_rows(connection, statement)
 
 
 _STATUS: dict[str, ColumnElement[bool]] = {

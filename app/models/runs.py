@@ -211,11 +211,11 @@ def find_run(connection: Connection, *, project_id: int, run_id: int) -> RunRow 
 
 def prompts_of(connection: Connection, *, project_id: int, run_ids: Collection[int]) -> dict[int, int]:
     """Return the prompts of the project's runs among these, by the runs' ids."""
-    found: dict[int, int] = {}
-    for some in pieces(sorted(run_ids)):
-        ran = select(runs.c.id, runs.c.prompt_id).where(beside(runs.c.project_id) == project_id, runs.c.id.in_(some))
-        found.update((run_id, prompt_id) for run_id, prompt_id in connection.execute(ran))
-    return found
+    prompt_ids: dict[int, int] = {}
+    for piece in pieces(sorted(run_ids)):
+        ran = select(runs.c.id, runs.c.prompt_id).where(beside(runs.c.project_id) == project_id, runs.c.id.in_(piece))
+        prompt_ids.update((run_id, prompt_id) for run_id, prompt_id in connection.execute(ran))
+    return prompt_ids
 
 
 def find_runs(connection: Connection, *, run_ids: Collection[int]) -> list[RunRow]:

@@ -89,12 +89,12 @@ class ScoreRange:
 
     def _any(self, project_id: int, scored: ColumnElement[bool]) -> ColumnElement[bool]:
         """Return the condition that there is a score. Its limit keeps MariaDB from reading all scores for one page."""
-        found = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
+        statement = select(literal(1)).where(scored, _C.project_id == project_id, _C.name == self.name)
         if self.least is not None:
-            found = found.where(_C.value >= self.least)
+            statement = statement.where(_C.value >= self.least)
         if self.most is not None:
-            found = found.where(_C.value <= self.most)
-        return found.limit(1).scalar_subquery() == 1
+            statement = statement.where(_C.value <= self.most)
+        return statement.limit(1).scalar_subquery() == 1
 
 
 # Without foreign keys, like spans. `prompt_id` and `waiting_since` as in log records.
@@ -160,17 +160,17 @@ def put(
 
 def find(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> ScoreRow | None:
     """Return the project's score with the first digest of the list that a score has."""
-    found = find_all(connection, project_id=project_id, digests=digests)
-    return next((found[digest] for digest in digests if digest in found), None)
+    rows = find_all(connection, project_id=project_id, digests=digests)
+    return next((rows[digest] for digest in digests if digest in rows), None)
 
 
 def find_all(connection: Connection, *, project_id: int, digests: Sequence[bytes]) -> dict[bytes, ScoreRow]:
     """Return the project's scores with one of these digests, by their digests."""
-    found: dict[bytes, ScoreRow] = {}
-    for some in queries.pieces(digests):
-        statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(some))
-        found |= {row.digest: row for row in queries.list_rows(connection, ScoreRow, statement)}
-    return found
+    rows: dict[bytes, ScoreRow] = {}
+    for piece in queries.pieces(digests):
+        statement = _SELECT.where(_C.project_id == project_id, _C.digest.in_(piece))
+        rows |= {row.digest: row for row in queries.list_rows(connection, ScoreRow, statement)}
+    return rows
 
 
 def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:
@@ -187,8 +187,8 @@ def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Seque
     """Delete the scores of whole turns, but not if the trace still has spans: another prompt may have a turn of it."""
     stored = exists().where(spans.c.project_id == project_id, spans.c.trace_id == _C.trace_id)
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
-    for some in queries.pieces(trace_ids):
-        ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(some))))
+    for piece in queries.pieces(trace_ids):
+        ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(piece))))
         connection.execute(delete(scores).where(beside(_C.project_id) == project_id, _C.id.in_(ids)))
 
 
@@ -207,12 +207,12 @@ def scores_of(
     connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], session_key: bytes
 ) -> list[ScoreRow]:
     """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX."""
-    found = _some(connection, beside(_C.project_id) == project_id, _C.session_key == session_key)
-    for some in queries.pieces(trace_ids):
-        found += _some(connection, _C.project_id == project_id, _C.trace_id.in_(some))
-    return sorted(found, key=attrgetter("time_ns"))[:SESSION_MAX]
+    rows = _some(connection, beside(_C.project_id) == project_id, _C.session_key == session_key)
+    for piece in queries.pieces(trace_ids):
+        rows += _some(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
+    return sorted(rows, key=attrgetter("time_ns"))[:SESSION_MAX]
 
 
 def _some(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreRow]:
-    found = _SELECT.where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
-    return queries.list_rows(connection, ScoreRow, found)
+    statement = _SELECT.where(*conditions).order_by(_C.time_ns, _C.id).limit(SESSION_MAX)
+    return queries.list_rows(connection, ScoreRow, statement)

@@ -149,12 +149,12 @@ def _signed(turns: int) -> int:
 
 def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> None:
     """Note the blocks of these turns if they are stored."""
-    found: list[int] = []
+    turn_ids: list[int] = []
     for prompt_id, of_prompt_keys in groupby(sorted(keys), key=itemgetter(0)):
-        for some in queries.pieces([trace_id for _, trace_id in of_prompt_keys]):
-            of_prompt = (beside(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(some))
-            found += connection.scalars(select(_T.id).where(*of_prompt))
-    note_turns(connection, project_id=project_id, turn_ids=found)
+        for piece in queries.pieces([trace_id for _, trace_id in of_prompt_keys]):
+            of_prompt = (beside(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(piece))
+            turn_ids += connection.scalars(select(_T.id).where(*of_prompt))
+    note_turns(connection, project_id=project_id, turn_ids=turn_ids)
 
 
 def waiting_projects(connection: Connection) -> list[int]:
@@ -266,24 +266,24 @@ def buckets_in(
     The blocks are the given `blocks`, which must fit one statement, or at most `limit` blocks under `below`. The words
     are None if they are damaged.
     """
-    found = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
+    statement = select(_W.block, _RAW).where(_W.project_id == project_id, _W.bucket == bucket)
     if blocks is not None:
-        found = found.where(_W.block.in_(blocks))
+        statement = statement.where(_W.block.in_(blocks))
     if below is not None:
-        found = found.where(_W.block < below)
-    rows = connection.execute(found.order_by(_W.block.desc()).limit(limit))
+        statement = statement.where(_W.block < below)
+    rows = connection.execute(statement.order_by(_W.block.desc()).limit(limit))
     return [(block, _readable(words)) for block, words in rows]
 
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:
-    found: list[IndexedTurn] = []
+    turns: list[IndexedTurn] = []
     of_project = _TURN.where(beside(_T.project_id) == project_id)
-    for some in queries.pieces(ids):
-        found += queries.list_rows(connection, IndexedTurn, of_project.where(_T.id.in_(some)))
-    return found
+    for piece in queries.pieces(ids):
+        turns += queries.list_rows(connection, IndexedTurn, of_project.where(_T.id.in_(piece)))
+    return turns
 
 
 def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
     """List the turns of sessions, in order within each session."""
-    found = _TURN.where(beside(_T.project_id) == project_id, _T.session_key.in_(session_keys))
-    return queries.list_rows(connection, IndexedTurn, found.order_by(_T.session_key, _T.start_ns, _T.trace_id))
+    statement = _TURN.where(beside(_T.project_id) == project_id, _T.session_key.in_(session_keys))
+    return queries.list_rows(connection, IndexedTurn, statement.order_by(_T.session_key, _T.start_ns, _T.trace_id))

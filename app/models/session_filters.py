@@ -46,5 +46,5 @@ def list_filters(connection: Connection, *, project_id: int) -> list[SavedFilter
 
 
 def find_filter(connection: Connection, *, project_id: int, filter_id: int) -> SavedFilter | None:
-    found = _SELECT.where(_C.id == filter_id, _C.project_id == project_id)
-    return queries.find_row(connection, SavedFilter, found)
+    statement = _SELECT.where(_C.id == filter_id, _C.project_id == project_id)
+    return queries.find_row(connection, SavedFilter, statement)

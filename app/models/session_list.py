@@ -108,13 +108,13 @@ class Conditions:
 
     def other(self, order: Order) -> list[ColumnElement[bool]]:
         """Return the conditions that have to be checked in the rows."""
-        found = [*self._of_names(), *self._of_numbers()]
+        conditions = [*self._of_names(), *self._of_numbers()]
         if order not in _OF_TIME:
-            found += self._equal(_C.prompt_id, self.prompt_id)
-            found += Range(self.from_ns, None if self.to_ns is None else self.to_ns - 1).of(_C.start_ns)
+            conditions += self._equal(_C.prompt_id, self.prompt_id)
+            conditions += Range(self.from_ns, None if self.to_ns is None else self.to_ns - 1).of(_C.start_ns)
         if order not in _OF_TIME or self.prompt_id is not None:
-            found += self._equal(_C.user_id, self.user_id)
-        return [*found, *self.of_score()]
+            conditions += self._equal(_C.user_id, self.user_id)
+        return [*conditions, *self.of_score()]
 
     def of_score(self) -> Iterator[ColumnElement[bool]]:
         """Yield the condition that a session has the score."""
@@ -149,7 +149,7 @@ class Conditions:
         yield from (_has(kind, name) for kind, name in named if name is not None)
         if self.versions is not None:
             of_prompts = (
-                and_(_C.prompt_id == prompt_id, or_(*(_has("version", one) for one in hashes)))
+                and_(_C.prompt_id == prompt_id, or_(*(_has("version", commit_hash) for commit_hash in hashes)))
                 for prompt_id, hashes in self.versions.items()
             )
             yield or_(_C.id < 0, *of_prompts)
@@ -180,15 +180,15 @@ def window(
         beyond, further = (key > after[0], _C.id > after[1]) if ascending else (key < after[0], _C.id < after[1])
         statement = statement.where(or_(beyond, and_(key == after[0], further)))
     in_order = (key, _C.id) if ascending else (key.desc(), _C.id.desc())
-    found = connection.execute(statement.order_by(*in_order).limit(limit))
-    return [(value, id_) for value, id_ in found]
+    rows = connection.execute(statement.order_by(*in_order).limit(limit))
+    return [(value, id_) for value, id_ in rows]
 
 
 def count(connection: Connection, conditions: Conditions, *, most: int) -> int:
     """Count the sessions that meet the indexed conditions in the order of time, up to `most`."""
     of_project = _C.project_id == conditions.project_id
-    some = select(_C.id).where(of_project, *conditions.indexed("time")).limit(most).subquery()
-    return connection.execute(select(func.count()).select_from(some)).scalar_one()
+    first_rows = select(_C.id).where(of_project, *conditions.indexed("time")).limit(most).subquery()
+    return connection.execute(select(func.count()).select_from(first_rows)).scalar_one()
 
 
 def matching(
@@ -197,9 +197,9 @@ def matching(
     """List the sessions at these positions that meet all conditions, in their order."""
     rows: dict[int, SessionRow] = {}
     of_project = _SELECT.where(beside(_C.project_id) == conditions.project_id, *conditions.other(order))
-    for some in queries.pieces([id_ for _, id_ in positions]):
-        found = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(some)))
-        rows.update((row.id, row) for row in found)
+    for piece in queries.pieces([id_ for _, id_ in positions]):
+        sessions = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(piece)))
+        rows.update((row.id, row) for row in sessions)
     return [rows[id_] for _, id_ in positions if id_ in rows]
 
 
@@ -208,10 +208,10 @@ def previews(connection: Connection, *, project_id: int, session_keys: Sequence[
     c = turns.c
     of_sessions = (beside(c.project_id) == project_id, c.session_key.in_(session_keys))
     opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))
-    found: dict[bytes, str] = {}
+    openings: dict[bytes, str] = {}
     for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):
-        found.setdefault(key, opening)
-    return found
+        openings.setdefault(key, opening)
+    return openings
 
 
 def prompt_names(connection: Connection, *, project_id: int, prompt_ids: Sequence[int]) -> dict[int, str]:
@@ -224,5 +224,5 @@ def prompt_names(connection: Connection, *, project_id: int, prompt_ids: Sequenc
 def prompts_with_labels(connection: Connection, *, project_id: int) -> dict[int, Labels]:
     """Return the labels of each prompt of a project, by its id."""
     c = prompts.c
-    found = select(c.id, c.labels).where(c.project_id == project_id, c.erased_at.is_(None))
-    return {row.id: row.labels for row in connection.execute(found)}
+    statement = select(c.id, c.labels).where(c.project_id == project_id, c.erased_at.is_(None))
+    return {row.id: row.labels for row in connection.execute(statement)}

@@ -72,9 +72,9 @@ def list_sessions(
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
-        own = (beside(turns.c.project_id) == _C.project_id, turns.c.session_key == _C.session_key)
-        found = select(literal(1)).where(*own, opened).limit(1).scalar_subquery()
-        statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), found == 1))
+        of_session = (beside(turns.c.project_id) == _C.project_id, turns.c.session_key == _C.session_key)
+        opening = select(literal(1)).where(*of_session, opened).limit(1).scalar_subquery()
+        statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), opening == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))
 
 

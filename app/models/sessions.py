@@ -137,12 +137,12 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
     for keys in queries.pieces(sorted(session_keys)):
         of_project = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
         rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
-        found = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
-        if empty := [row.session_key for row in rows if row.session_key not in found]:
+        extent_by_key = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
+        if empty := [row.session_key for row in rows if row.session_key not in extent_by_key]:
             _remove(connection, project_id, empty)
-        kept = [row for row in rows if row.session_key in found]
-        facts = _facts_of(connection, project_id, found)
-        settled = [_added_up(row, found[row.session_key], facts[row.session_key]) for row in kept]
+        kept = [row for row in rows if row.session_key in extent_by_key]
+        facts = _facts_of(connection, project_id, extent_by_key)
+        settled = [_added_up(row, extent_by_key[row.session_key], facts[row.session_key]) for row in kept]
         _upsert(connection, settled, _PUT)
 
 
@@ -159,11 +159,13 @@ def _remove(connection: Connection, project_id: int, session_keys: Sequence[byte
     insight.add(connection, {key: total(figures) for key, figures in changes.items()})
 
 
-def _facts_of(connection: Connection, project_id: int, found: Mapping[bytes, Extent]) -> dict[bytes, list[TurnFacts]]:
+def _facts_of(
+    connection: Connection, project_id: int, extent_by_key: Mapping[bytes, Extent]
+) -> dict[bytes, list[TurnFacts]]:
     """Return, by session key, the facts of the sessions with the fewest turns, up to `TURNS_PER_QUERY` turns."""
     keys, left = [], TURNS_PER_QUERY
-    for key in sorted(found, key=lambda key: found[key].turns):
-        left -= found[key].turns
+    for key in sorted(extent_by_key, key=lambda key: extent_by_key[key].turns):
+        left -= extent_by_key[key].turns
         if left >= 0:
             keys.append(key)
     facts: dict[bytes, list[TurnFacts]] = defaultdict(list)
@@ -200,14 +202,14 @@ def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> No
     extent = extents(connection, project_id=project_id, session_keys=[session_key]).get(session_key)
     if row and extent:
         listed = turns_in_pieces(connection, project_id=project_id, session_key=session_key)
-        facts = (load(turn.facts) for some in listed for turn in some)
+        facts = (load(turn.facts) for piece in listed for turn in piece)
         _upsert(connection, [_added_up(row, extent, facts)], _PUT)
 
 
 def not_added_up(connection: Connection, *, project_id: int, after_id: int, limit: int) -> list[SessionRow]:
     """List a project's sessions that are to be added up and have ids above `after_id`, in the order of ids."""
-    found = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
-    return queries.list_rows(connection, SessionRow, found.order_by(_C.id).limit(limit))
+    statement = _SELECT.where(_C.project_id == project_id, _C.errors.is_(None), _C.id > after_id)
+    return queries.list_rows(connection, SessionRow, statement.order_by(_C.id).limit(limit))
 
 
 def find_session(connection: Connection, *, project_id: int, session_key: bytes) -> SessionRow | None:
@@ -232,11 +234,11 @@ def list_lone_after(connection: Connection, row: SessionRow, *, limit: int) -> l
 
 def find_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> list[SessionRow]:
     """List the project's sessions among these, in no order."""
-    found: list[SessionRow] = []
-    for some in queries.pieces(sorted(session_keys)):
-        statement = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(some))
-        found += queries.list_rows(connection, SessionRow, statement)
-    return found
+    rows: list[SessionRow] = []
+    for piece in queries.pieces(sorted(session_keys)):
+        statement = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(piece))
+        rows += queries.list_rows(connection, SessionRow, statement)
+    return rows
 
 
 _PUT_COUNTED = (
@@ -248,8 +250,8 @@ _PUT_COUNTED = (
 
 def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
     """List a project's sessions that are added up and to be counted, the longest waiting first."""
-    found = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
-    return queries.list_rows(connection, SessionRow, found.order_by(_C.uncounted).limit(limit))
+    statement = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
+    return queries.list_rows(connection, SessionRow, statement.order_by(_C.uncounted).limit(limit))
 
 
 def put_counted(
@@ -257,8 +259,8 @@ def put_counted(
 ) -> dict[bytes, Counted | None]:
     """Store the figures of the sessions that still have the `uncounted` in `marks`; returns their earlier figures."""
     marked = (beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
-    found = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
-    locked = connection.execute(found.order_by(_C.session_key).with_for_update()).all()
+    statement = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
+    locked = connection.execute(statement.order_by(_C.session_key).with_for_update()).all()
     same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]
     before = {key: load_counted(text) if text else None for key, text in same}
     if before:

@@ -83,9 +83,9 @@ def by_turn(spans: Sequence[SentSpan]) -> dict[SpanKey, bytes]:
         turns[span.trace_id, span.prompt_id].append(span)
     groups = [group for of_turn in turns.values() for group in by_size(of_turn, _size, TOGETHER_BYTES)]
     stored: dict[SpanKey, bytes] = {}
-    for some in by_size(groups, lambda group: sum(map(_size, group)), AT_ONCE_BYTES):
-        joined = compress_all([_join(group) for group in some])
-        for group, form in zip(some, joined, strict=True):
+    for piece in by_size(groups, lambda group: sum(map(_size, group)), AT_ONCE_BYTES):
+        joined = compress_all([_join(group) for group in piece])
+        for group, form in zip(piece, joined, strict=True):
             stored.update(zip(map(_key, group), _forms(group, form), strict=True))
     return stored
 
@@ -204,10 +204,10 @@ def read_whole(stored: Mapping[SpanKey, bytes]) -> dict[SpanKey, bytes]:
     """
     bodies = dict(read(stored, {}))
     holders = {key: holder_of(key, form) for key, form in stored.items() if key in bodies}
-    found: dict[SpanKey, int] = defaultdict(int)
+    sizes: dict[SpanKey, int] = defaultdict(int)
     for key, holder in holders.items():
-        found[holder] += len(bodies[key])
-    whole = {key for key, size in found.items() if _held(stored[key]) in (None, size)}
+        sizes[holder] += len(bodies[key])
+    whole = {key for key, size in sizes.items() if _held(stored[key]) in (None, size)}
     return {key: bodies[key] for key, holder in holders.items() if holder in whole}
 
 

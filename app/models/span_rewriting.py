@@ -56,9 +56,9 @@ def turns_apart(connection: Connection, *, after_id: int, until_id: int) -> list
 
 
 def _are_apart(rows: Sequence[_Listed]) -> bool:
-    own = [row for row in rows if not row.head.startswith(ELSEWHERE)]
-    two_smallest = sorted(row.size for row in own)[:2]
-    return (len(own) > 1 and sum(two_smallest) <= TOGETHER_BYTES) or any(is_plain(row.head) for row in own)
+    holders = [row for row in rows if not row.head.startswith(ELSEWHERE)]
+    two_smallest = sorted(row.size for row in holders)[:2]
+    return (len(holders) > 1 and sum(two_smallest) <= TOGETHER_BYTES) or any(is_plain(row.head) for row in holders)
 
 
 def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
@@ -69,8 +69,8 @@ def join_rows(connection: Connection, *, ids: Sequence[int]) -> int:
     """
     columns = select(*(_C[name] for name in spans.SPAN_COLUMNS))
     rows: list[spans.NewSpan] = []
-    for some in pieces(sorted(ids)):
-        locked = columns.where(_C.id.in_(some)).order_by(_C.id).with_for_update()
+    for piece in pieces(sorted(ids)):
+        locked = columns.where(_C.id.in_(piece)).order_by(_C.id).with_for_update()
         rows += [tuple(row) for row in connection.execute(locked)]
     changed = [row for _, of_turn in groupby(sorted(rows, key=_turn), _turn) for row in _joined(list(of_turn))]
     spans.replace_bodies(connection, sorted(changed))

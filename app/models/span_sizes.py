@@ -18,8 +18,8 @@ SPAN_BYTES = 1024
 def turn_bytes(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> dict[TurnKey, int]:
     """Return the bytes that the spans of turns need in memory, 0 for a turn without spans."""
     sizes = dict.fromkeys(keys, 0)
-    for some in queries.pieces(sorted({trace_id for _, trace_id in keys})):
-        for _, key, size in _sizes(connection, project_id, spans.c.trace_id.in_(some)):
+    for piece in queries.pieces(sorted({trace_id for _, trace_id in keys})):
+        for _, key, size in _sizes(connection, project_id, spans.c.trace_id.in_(piece)):
             sizes[key] = sizes.get(key, 0) + size
     return sizes
 
@@ -33,7 +33,7 @@ def sizes_of(connection: Connection, *, project_id: int, key: TurnKey) -> list[t
 
 def sizes_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]) -> dict[int, int]:
     """Return the bytes that spans need in memory if each is read without the others of its turn, by their rows."""
-    of_rows = (_sizes(connection, project_id, spans.c.id.in_(some)) for some in queries.pieces(ids))
+    of_rows = (_sizes(connection, project_id, spans.c.id.in_(piece)) for piece in queries.pieces(ids))
     # A body in another span's row needs that row.
     return {id_: size if size > SPAN_BYTES else size + TOGETHER_BYTES for id_, _, size in chain.from_iterable(of_rows)}
 

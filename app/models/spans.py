@@ -93,10 +93,10 @@ def stored_keys(
     c = spans.c
     in_project = select(c.trace_id, c.span_id).where(c.project_id == project_id)
     statement = in_project if batch_id is None else in_project.where(c.batch_id == batch_id)
-    found: set[SpanKey] = set()
-    for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
-        found.update((row[0], row[1]) for row in connection.execute(statement.where(c.trace_id.in_(some))))
-    return found.intersection(keys)
+    known: set[SpanKey] = set()
+    for piece in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
+        known.update((row[0], row[1]) for row in connection.execute(statement.where(c.trace_id.in_(piece))))
+    return known.intersection(keys)
 
 
 def rows_by_key(
@@ -107,12 +107,14 @@ def rows_by_key(
     `table` has spans or things that name spans. Only its index is read.
     """
     c, requested = table.c, set(keys)
-    found: dict[int, SpanKey] = {}
+    keys_by_id: dict[int, SpanKey] = {}
     of_project = select(c.id, c.trace_id, c.span_id).where(c.project_id == project_id)
-    for some in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
-        rows = connection.execute(of_project.where(c.trace_id.in_(some)))
-        found.update((id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in requested)
-    return found
+    for piece in queries.pieces(sorted({trace_id for trace_id, _ in keys})):
+        rows = connection.execute(of_project.where(c.trace_id.in_(piece)))
+        keys_by_id.update(
+            (id_, (trace_id, span_id)) for id_, trace_id, span_id in rows if (trace_id, span_id) in requested
+        )
+    return keys_by_id
 
 
 def spans_by_key(
@@ -128,15 +130,15 @@ def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]
     c = spans.c
     # In one statement with the holder: between two statements another span might become the holder.
     columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
-    found: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
-    for some in queries.pieces(ids):
-        rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(some))).all()
+    by_turn: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
+    for piece in queries.pieces(ids):
+        rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(piece))).all()
         holders = {
             span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None
         }
         for prompt_id, span in _read([row[:-2] for row in rows], holders):
-            found[prompt_id, span.trace_id].append(span)
-    return found
+            by_turn[prompt_id, span.trace_id].append(span)
+    return by_turn
 
 
 def spans_of(
@@ -158,11 +160,11 @@ def spans_of(
         of_prompt = of_prompt.where(c.id <= last_id)
     if limit is not None:
         of_prompt = of_prompt.order_by(c.id).limit(limit)
-    found: list[StoredSpanRow] = []
-    for some in queries.pieces(trace_ids):
-        rows = connection.execute(of_prompt.where(c.trace_id.in_(some))).all()
-        found += [span for _, span in _read(rows, {})]
-    return found
+    stored_spans: list[StoredSpanRow] = []
+    for piece in queries.pieces(trace_ids):
+        rows = connection.execute(of_prompt.where(c.trace_id.in_(piece))).all()
+        stored_spans += [span for _, span in _read(rows, {})]
+    return stored_spans
 
 
 _WITH_BODIES = select(spans.c.trace_id, spans.c.span_id, spans.c.prompt_id, spans.c.scope, spans.c.body)
@@ -200,7 +202,7 @@ def traces_with(
     statement = select(c.trace_id).where(
         c.project_id == project_id, c.prompt_id == prompt_id, c.span_id == bytes.fromhex(span_id)
     )
-    found: set[bytes] = set()
-    for some in queries.pieces(trace_ids):
-        found.update(connection.scalars(statement.where(c.trace_id.in_(some))))
-    return found
+    matching: set[bytes] = set()
+    for piece in queries.pieces(trace_ids):
+        matching.update(connection.scalars(statement.where(c.trace_id.in_(piece))))
+    return matching

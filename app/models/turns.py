@@ -85,27 +85,27 @@ def lock_existing(
 ) -> list[TurnRow]:
     """Lock the stored turns among `keys` until the commit; returns them in key order."""
     c = turns.c
-    found: list[TurnRow] = []
+    turn_rows: list[TurnRow] = []
     for statement in _of_keys(project_id, keys):
         others = statement.where(c.batch_id != batch_id)
-        found += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
-    return found
+        turn_rows += queries.list_rows(connection, TurnRow, others.order_by(c.trace_id).with_for_update())
+    return turn_rows
 
 
 def list_existing(connection: Connection, *, project_id: int, keys: Sequence[TurnKey]) -> list[TurnRow]:
     """List the stored turns among `keys`, in no order."""
-    found: list[TurnRow] = []
+    turn_rows: list[TurnRow] = []
     for statement in _of_keys(project_id, keys):
-        found += queries.list_rows(connection, TurnRow, statement)
-    return found
+        turn_rows += queries.list_rows(connection, TurnRow, statement)
+    return turn_rows
 
 
 def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
     """Yield a statement for each prompt: not every server uses the index for a list of pairs."""
     c = turns.c
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
-        for some in queries.pieces([trace_id for _, trace_id in group]):
-            yield _SELECT.where(beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(some))
+        for piece in queries.pieces([trace_id for _, trace_id in group]):
+            yield _SELECT.where(beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(piece))
 
 
 def response_key(response_id: str) -> bytes:
@@ -115,11 +115,11 @@ def response_key(response_id: str) -> bytes:
 def with_responses(connection: Connection, *, project_id: int, response_ids: Collection[str]) -> list[TurnRow]:
     """List the turns of a project with one of these response ids, at most `ANSWERED_MAX`, the first stored first."""
     c = turns.c
-    found: list[TurnRow] = []
+    turn_rows: list[TurnRow] = []
     for keys in queries.pieces(sorted(map(response_key, response_ids))):
         of_keys = _SELECT.where(beside(c.project_id) == project_id, c.response_key.in_(keys))
-        found += queries.list_rows(connection, TurnRow, of_keys.order_by(c.id).limit(ANSWERED_MAX))
-    return found
+        turn_rows += queries.list_rows(connection, TurnRow, of_keys.order_by(c.id).limit(ANSWERED_MAX))
+    return turn_rows
 
 
 def lock_of_session(connection: Connection, *, project_id: int, session_key: bytes, limit: int) -> list[TurnRow]:
@@ -146,10 +146,12 @@ def first_traces(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield (session key, trace id) of the earliest turn of each session that has one."""
     c = turns.c
-    for some in queries.pieces(sorted(session_keys)):
-        found = select(c.session_key, c.trace_id).where(beside(c.project_id) == project_id, c.session_key.in_(some))
+    for piece in queries.pieces(sorted(session_keys)):
+        statement = select(c.session_key, c.trace_id).where(
+            beside(c.project_id) == project_id, c.session_key.in_(piece)
+        )
         earliest: dict[bytes, bytes] = {}
-        for key, trace_id in connection.execute(found.order_by(c.start_ns, c.trace_id)):
+        for key, trace_id in connection.execute(statement.order_by(c.start_ns, c.trace_id)):
             earliest.setdefault(key, trace_id)
         yield from earliest.items()
 
@@ -162,8 +164,8 @@ def turns_in_pieces(
     of_session = select(c.id).where(beside(c.project_id) == project_id, c.session_key == session_key)
     ids = list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id)))
     for start in range(0, len(ids), size):
-        some = _SELECT.where(beside(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
-        yield queries.list_rows(connection, TurnRow, some.order_by(c.start_ns, c.trace_id))
+        statement = _SELECT.where(beside(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
+        yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))
 
 
 class Extent(NamedTuple):

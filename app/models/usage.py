@@ -243,10 +243,12 @@ def count_replayed_cases(connection: Connection, *, prompt_ids: Collection[int])
 
 def first_steps(connection: Connection, *, project_id: int, demo: str) -> tuple[bool, bool, bool]:
     """Return whether a project has a finished run, a session (not the conversation `demo`), and a passed replay."""
-    own = select(prompts.c.id).where(prompts.c.project_id == project_id)
+    of_project = select(prompts.c.id).where(prompts.c.project_id == project_id)
     has_run = exists().where(runs.c.project_id == project_id, runs.c.status == "done")
     conversation = sessions.c.conversation_id
-    has_session = exists().where(sessions.c.prompt_id.in_(own), or_(conversation.is_(None), conversation != demo))
+    has_session = exists().where(
+        sessions.c.prompt_id.in_(of_project), or_(conversation.is_(None), conversation != demo)
+    )
     has_passed = exists().where(replays.c.project_id == project_id, replays.c.status == "passed")
     row = connection.execute(select(has_run, has_session, has_passed)).one()
     return bool(row[0]), bool(row[1]), bool(row[2])

@@ -95,10 +95,10 @@ _known = known_origins.c
 def known_digests(connection: Connection, *, email: str, digests: Collection[bytes], since: datetime) -> set[bytes]:
     """Return the digests that the user of that e-mail has signed in from since then; none for an unknown e-mail."""
     statement = select(_known.digest).join(users, users.c.id == _known.user_id)
-    found = connection.scalars(
+    stored = connection.scalars(
         statement.where(users.c.email == email, _known.digest.in_(digests), _known.used_at > since)
     )
-    return {bytes(digest) for digest in found}
+    return {bytes(digest) for digest in stored}
 
 
 def remember_origins(

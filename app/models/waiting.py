@@ -27,10 +27,10 @@ def settle_waiting(connection: Connection, table: Table, *, project_id: int, bef
     waiting = select(c.id).where(c.project_id == project_id, c.waiting_since < queries.first_batch_id(before))
     ids = sorted(connection.scalars(waiting.order_by(c.waiting_since).limit(limit)))
     of_project = beside(c.project_id) == project_id
-    for some in queries.pieces(ids):
-        joined = sorted(connection.scalars(select(c.id).where(of_project, c.id.in_(some), _stored(table))))
+    for piece in queries.pieces(ids):
+        joined = sorted(connection.scalars(select(c.id).where(of_project, c.id.in_(piece), _stored(table))))
         connection.execute(update(table).where(of_project, c.id.in_(joined)).values(waiting_since=None))
-        connection.execute(delete(table).where(of_project, c.id.in_(sorted({*some} - {*joined}))))
+        connection.execute(delete(table).where(of_project, c.id.in_(sorted({*piece} - {*joined}))))
     return len(ids)
 
 

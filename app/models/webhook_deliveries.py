@@ -71,7 +71,7 @@ def add_event(
     The prompt's id and name are added to the data of an event of a prompt.
     """
     known = webhooks.list_webhooks(connection, project_id=project_id)
-    webhook_ids = [one.id for one in known if one.enabled and event in one.events]
+    webhook_ids = [webhook.id for webhook in known if webhook.enabled and event in webhook.events]
     if webhook_ids:
         complete = {**_about(connection, prompt_id), **data}
         add_deliveries(
@@ -156,17 +156,17 @@ def deliver_again(connection: Connection, delivery: DeliveryRow, *, now: datetim
 
 
 def find_delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> DeliveryRow | None:
-    own = _SELECT.where(_C.id == delivery_id, _C.webhook_id == webhook_id, _C.project_id == project_id)
-    return queries.find_row(connection, DeliveryRow, own)
+    statement = _SELECT.where(_C.id == delivery_id, _C.webhook_id == webhook_id, _C.project_id == project_id)
+    return queries.find_row(connection, DeliveryRow, statement)
 
 
 def list_deliveries(
     connection: Connection, *, project_id: int, webhook_id: int, before_id: int | None, limit: int
 ) -> list[DeliveryRow]:
     """List a webhook's deliveries, newest first."""
-    own = _SELECT.where(_C.webhook_id == webhook_id, _C.project_id == project_id)
+    of_webhook = _SELECT.where(_C.webhook_id == webhook_id, _C.project_id == project_id)
     return queries.list_rows(
-        connection, DeliveryRow, queries.newest_first(own, _C.id, before_id=before_id, limit=limit)
+        connection, DeliveryRow, queries.newest_first(of_webhook, _C.id, before_id=before_id, limit=limit)
     )
 
 

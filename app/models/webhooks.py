@@ -93,8 +93,8 @@ def find_secrets(connection: Connection, *, project_id: int, webhook_id: int) ->
 
 def change_webhook(connection: Connection, *, project_id: int, webhook_id: int, values: Mapping[str, Any]) -> bool:
     """Set columns of a webhook; return False if the project has no such webhook."""
-    own = update(webhooks).where(_C.id == webhook_id, _C.project_id == project_id)
-    return queries.changes_row(connection, own.values(**values))
+    statement = update(webhooks).where(_C.id == webhook_id, _C.project_id == project_id)
+    return queries.changes_row(connection, statement.values(**values))
 
 
 def reserve(connection: Connection, *, webhook_id: int, now: datetime, until: datetime) -> bool:

@@ -184,10 +184,10 @@ class OpenIdProvider:
         if "userinfo_endpoint" not in described:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}
-        found = self._json("GET", described["userinfo_endpoint"], headers=headers)
-        if found.get("sub") != claims["sub"]:
+        user_info = self._json("GET", described["userinfo_endpoint"], headers=headers)
+        if user_info.get("sub") != claims["sub"]:
             raise Unauthorized("The provider describes another person than its token.")
-        return found
+        return user_info
 
     def _json(self, method: str, url: str, **options: Any) -> Json:
         if not self._places.acquire(blocking=False):
@@ -204,14 +204,14 @@ class OpenIdProvider:
                 answer = client.request(
                     method, url, headers={"Accept": "application/json"} | options.pop("headers", {}), **options
                 )
-            found = answer.json()
+            content = answer.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise Unavailable(f"The provider does not answer as it should: {error or type(error).__name__}") from error
         if answer.status_code in (400, 401, 403):
-            raise Unauthorized(f"The provider refused: {_reason(found)}")
-        if answer.status_code != 200 or not isinstance(found, dict):
+            raise Unauthorized(f"The provider refused: {_reason(content)}")
+        if answer.status_code != 200 or not isinstance(content, dict):
             raise Unavailable(f"The provider answered {url} with status {answer.status_code}.")
-        return found
+        return content
 
 
 @cache
@@ -222,5 +222,5 @@ def _tls_context() -> ssl.SSLContext:
 
 def _reason(answer: Any) -> str:
     """Return the reason in an error of the provider (RFC 6749, section 5.2)."""
-    said: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
-    return str(said.get("error_description") or said.get("error") or "no reason was given")[:200]
+    fields: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
+    return str(fields.get("error_description") or fields.get("error") or "no reason was given")[:200]

@@ -40,10 +40,10 @@ class PriceList:
         keys = keys_of(called.model)
         if _HOSTS & places:
             return None
-        found = next((self.by_key[key] for key in keys if key in self.by_key), None)
-        if found is None and _AZURE & places and keys and (key := deployed(keys[0], self._of_openai)):
-            found = self.by_key[key]
-        return found[1] if found and _sells(found[0], places) else None
+        priced = next((self.by_key[key] for key in keys if key in self.by_key), None)
+        if priced is None and _AZURE & places and keys and (key := deployed(keys[0], self._of_openai)):
+            priced = self.by_key[key]
+        return priced[1] if priced and _sells(priced[0], places) else None
 
     @property
     def _of_openai(self) -> Iterable[str]:

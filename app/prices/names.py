@@ -60,14 +60,14 @@ def keys_of(name: str) -> tuple[str, ...]:
 
     They are remembered with the name, which is one of at most `LONGEST` characters.
     """
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     key: str | None = key_of(name)
     for _ in range(_SNAPSHOTS):
         if not key:
             break
-        found |= dict.fromkeys((key, *_turned(key)))
+        keys |= dict.fromkeys((key, *_turned(key)))
         key = shorter if (shorter := _SNAPSHOT.sub("", key)) != key else None
-    return tuple(found)
+    return tuple(keys)
 
 
 def _turned(key: str) -> Iterator[str]:
@@ -86,8 +86,8 @@ _OTHER_MODELS = words_of(
 def deployed(key: str, known: Iterable[str]) -> str | None:
     """Return the longest of the `known` keys in a deployment's key; None without one, or if it may be another model."""
     named = f"-{key}-"
-    found = max((one for one in known if f"-{one}-" in named), key=len, default=None)
-    if found is None:
+    longest = max((known_key for known_key in known if f"-{known_key}-" in named), key=len, default=None)
+    if longest is None:
         return None
-    rest = named.replace(f"-{found}-", "-", 1).split("-")
-    return None if _OTHER_MODELS.intersection(rest) else found
+    rest = named.replace(f"-{longest}-", "-", 1).split("-")
+    return None if _OTHER_MODELS.intersection(rest) else longest

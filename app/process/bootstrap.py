@@ -263,7 +263,7 @@ def _providers(
             request.model.label,
             request.organization_id,
             request.timeout_s,
-            own=bool(request.model.base_url),
+            is_own=bool(request.model.base_url),
             background=request.background,
         ),
         slots_held=slots.held_until_end,

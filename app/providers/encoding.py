@@ -154,8 +154,8 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 def own_state(vendor: Vendor, state: VendorState | None) -> dict[str, Any]:
     """Return the vendor's state of a message or tool call, which is sent back to this vendor only."""
     key = VENDORS[vendor].state_key
-    own = (state or {}).get(key) if key else None
-    return own if isinstance(own, dict) else {}
+    of_vendor = (state or {}).get(key) if key else None
+    return of_vendor if isinstance(of_vendor, dict) else {}
 
 
 def media_type_of(vendor: Vendor, file: File) -> str:

@@ -181,8 +181,8 @@ def _signature(state: dict[str, Any] | None) -> dict[str, Any]:
 
 def _own_id(state: dict[str, Any] | None) -> str | None:
     """Return the id that Google itself gave a call; others are ours, or another vendor's."""
-    own = encoding.own_state("GOOGLE", state).get("id")
-    return own if isinstance(own, str) else None
+    call_id = encoding.own_state("GOOGLE", state).get("id")
+    return call_id if isinstance(call_id, str) else None
 
 
 def _result(message: Message, name: str, own_id: str | None) -> dict[str, Any]:

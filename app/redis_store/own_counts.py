@@ -88,15 +88,15 @@ class OwnCounts:
 
     def caller(self, key: int | str, now: float) -> Caller:
         """Return what a caller was let through within the window."""
-        found = self._callers.get(key)
-        if found is None:
+        known = self._callers.get(key)
+        if known is None:
             self._forget(now)
-            found = self._callers[key] = Caller(RequestLog(), RequestLog())
+            known = self._callers[key] = Caller(RequestLog(), RequestLog())
         else:
             self._callers.move_to_end(key)
-        for log in found:
+        for log in known:
             log.leave(now - WINDOW_S)
-        return found
+        return known
 
     def _forget(self, now: float) -> None:
         """Forget up to two callers: those without requests in the window and, at `CALLERS_MAX`, the least recent."""

@@ -257,14 +257,14 @@ class TryLimiter:
 
     def hit(self, key: str) -> Allowance:
         """Count an attempt of the key, unless it is refused."""
-        own = self._own.hit(key)
-        if not own.allowed:
-            return own
+        own_allowance = self._own.hit(key)
+        if not own_allowance.allowed:
+            return own_allowance
         try:
             allowance = self._shared.hit(key)
         except (redis.RedisError, Unavailable):
             log.warning("rate_limit_counted_in_this_process_alone")
-            return replace(own, counted=False)
+            return replace(own_allowance, counted=False)
         if not allowance.allowed:
             self._own.give_back(key)
         return allowance

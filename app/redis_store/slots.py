@@ -113,14 +113,14 @@ class ModelSlots:
 
     @contextmanager
     def of(
-        self, model: str, organization_id: int, timeout_s: float, *, own: bool = False, background: bool = False
+        self, model: str, organization_id: int, timeout_s: float, *, is_own: bool = False, background: bool = False
     ) -> Iterator[None]:
         """Hold one of the model's slots during the block; `ProviderTimeout` when none becomes free within `timeout_s`.
 
-        `model` identifies the model. `own` is for a model that the organization has added: it shares no slots with
+        `model` identifies the model. `is_own` is for a model that the organization has added: it shares no slots with
         another organization's model of the same name and address.
         """
-        name = f"{organization_id} {model}" if own else model
+        name = f"{organization_id} {model}" if is_own else model
         lease_ms = round((timeout_s + GRACE_S) * 1000)
         quota = self._background if background else self._quota
         slot = _Slot(keys.model_slots(name), keys.model_slots_of(name, organization_id), uuid4().hex, lease_ms, quota)

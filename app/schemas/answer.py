@@ -68,15 +68,15 @@ class CamelCaseMeta(SchemaMeta):
         inherited_fields: list[tuple[str, Field]],
         dict_cls: type[dict[str, Field]] = dict,
     ) -> dict[str, Field]:
-        own = [
+        own_fields = [
             pair
             for name, field in cls_fields
             for pair in (field.expand() if isinstance(field, FieldGroup) else [(name, field)])
         ]
-        for name, field in own:
+        for name, field in own_fields:
             if field.data_key is None and klass.camel_case:
                 field.data_key = camel_case(name)
-        return super().get_declared_fields(klass, own, inherited_fields, dict_cls)
+        return super().get_declared_fields(klass, own_fields, inherited_fields, dict_cls)
 
 
 def camel_case(name: str) -> str:
@@ -267,10 +267,12 @@ def _described(kind: Any, **options: Any) -> Field:
         return many(_described(get_args(kind)[0]), **options)
     if get_origin(kind) is dict:
         return mapping(_described(get_args(kind)[1]), **options)
-    alternatives = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
+    alternatives = [alternative for alternative in get_args(kind) if alternative not in (NoneType, UnsetType)]
     if len(alternatives) == 1:
         return _described(alternatives[0], **options)
-    if alternatives and all(isinstance(each, type) and issubclass(each, msgspec.Struct) for each in alternatives):
+    if alternatives and all(
+        isinstance(alternative, type) and issubclass(alternative, msgspec.Struct) for alternative in alternatives
+    ):
         return either(*map(answer_of, alternatives), **options)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return choice(*kind, **options)

@@ -45,7 +45,7 @@ class CalibrationSchema(AcceptedCalibration):
     usable = boolean(attribute="outcome.usable")
     can_fail = boolean(attribute="outcome.can_fail")
     problems = many(fields.String(), attribute="outcome.problems")
-    replay_ids = many(fields.Integer(), get=lambda view: [each.id for each in view.replays])
+    replay_ids = many(fields.Integer(), get=lambda view: [replay.id for replay in view.replays])
     tokens = one(Tokens, get=lambda view: _tokens(view))
     cost = one(Cost, get=lambda view: _cost(view))
     error = text(allow_none=True)
@@ -53,12 +53,12 @@ class CalibrationSchema(AcceptedCalibration):
 
 
 def _tokens(view: CalibrationView) -> dict[str, Any]:
-    sums = (sum(getattr(each, name) for each in view.replays) for name in ("prompt_tokens", "completion_tokens"))
+    sums = (sum(getattr(replay, name) for replay in view.replays) for name in ("prompt_tokens", "completion_tokens"))
     tokens: dict[str, Any] = msgspec.to_builtins(chat.Tokens(*sums))
     return tokens
 
 
 def _cost(view: CalibrationView) -> dict[str, float]:
-    prompt = sum(each.prompt_cost_usd for each in view.replays)
-    completion = sum(each.completion_cost_usd for each in view.replays)
+    prompt = sum(replay.prompt_cost_usd for replay in view.replays)
+    completion = sum(replay.completion_cost_usd for replay in view.replays)
     return {"prompt": prompt, "completion": completion, "total": prompt + completion}

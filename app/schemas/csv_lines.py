@@ -21,13 +21,13 @@ def csv_lines(records: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterat
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record with nested objects flattened. The names in a list are joined by semicolons."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
-            found |= {f"{name}.{part}": each for part, each in value.items()}
+            columns |= {f"{name}.{part}": inner for part, inner in value.items()}
         else:
-            found[name] = "; ".join(value) if isinstance(value, list | tuple) else value
-    return found
+            columns[name] = "; ".join(value) if isinstance(value, list | tuple) else value
+    return columns
 
 
 def _taken(out: io.StringIO) -> str:

@@ -110,7 +110,7 @@ class StartExperimentSchema(StartSchema):
 
     @validates_schema(pass_original=True)
     def _one_form(self, data: dict[str, Any], original: Any, **_kwargs: Any) -> None:
-        names = [each.name for each in data.get("candidates") or ()]
+        names = [candidate.name for candidate in data.get("candidates") or ()]
         if len(set(names)) < len(names):
             raise ValidationError("Must have different names.", "candidates")
         if names and "candidate" in original:
@@ -189,8 +189,8 @@ def _candidate(shown: Shown) -> dict[str, Any]:
 
 def _candidates(shown: Shown) -> list[dict[str, Any]]:
     """Return the candidates with their test cases, which lists leave out."""
-    tested = {found["name"]: found["testCases"] for found in shown.findings.get("candidates", ())}
-    return [{**found, "testCases": tested.get(found["name"], [])} for found in shown.summary["candidates"]]
+    tested = {candidate["name"]: candidate["testCases"] for candidate in shown.findings.get("candidates", ())}
+    return [{**candidate, "testCases": tested.get(candidate["name"], [])} for candidate in shown.summary["candidates"]]
 
 
 def _baseline(row: ExperimentRow) -> dict[str, Any] | None:

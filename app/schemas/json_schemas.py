@@ -56,16 +56,16 @@ def check_size(value: Any, maximum: int) -> None:
         count += len(inside)
         if count > maximum:
             raise ValidationError(f"Must not have more than {maximum} values and keys.")
-        to_do += [each for each in inside if isinstance(each, dict | list)]
+        to_do += [part for part in inside if isinstance(part, dict | list)]
 
 
 def check_values(value: Any) -> None:
     """Raise `ValidationError` for a NUL in a text, and for more levels than all readers of the value can handle."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        if any(isinstance(each, str) and "\0" in each for each in level):
+        if any(isinstance(part, str) and "\0" in part for part in level):
             raise ValidationError("Must not contain a NUL character.")
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for part in level for inner in _inside(part)]
         if not level:
             return
     raise ValidationError(f"Must not be nested deeper than {MAX_DEPTH} levels.")

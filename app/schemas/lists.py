@@ -20,5 +20,5 @@ def with_ranges(data: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the loaded fields. A `Range` replaces `min_` and `max_` of each name, and of the score."""
     bounds = {name: (data.pop(f"min_{name}", None), data.pop(f"max_{name}", None)) for name in ("score", *names)}
     of_score, score = bounds.pop("score"), data.pop("score", None)
-    ranges = {name: Range(*each) for name, each in bounds.items()}
+    ranges = {name: Range(*pair) for name, pair in bounds.items()}
     return data | ranges | {"score": ScoreRange(score, *of_score) if score else None}

@@ -174,14 +174,16 @@ class SessionsSchema(AnswerSchema):
     sorted = one(SortedEntries, required=False)
 
 
-def session_lines(found: Iterable[ListedSession]) -> Iterator[bytes]:
+def session_lines(listed: Iterable[ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as JSON lines."""
-    return (orjson.dumps(dump(ListedSessionSchema, one), option=orjson.OPT_APPEND_NEWLINE) for one in found)
+    return (orjson.dumps(dump(ListedSessionSchema, session), option=orjson.OPT_APPEND_NEWLINE) for session in listed)
 
 
-def session_csv(found: Iterable[ListedSession]) -> Iterator[bytes]:
+def session_csv(listed: Iterable[ListedSession]) -> Iterator[bytes]:
     """Yield the sessions as CSV."""
-    return (line.encode() for line in csv_lines((dump(ListedSessionSchema, one) for one in found), CSV_COLUMNS))
+    return (
+        line.encode() for line in csv_lines((dump(ListedSessionSchema, session) for session in listed), CSV_COLUMNS)
+    )
 
 
 CSV_COLUMNS = [

@@ -127,14 +127,14 @@ def needed(query: Query) -> dict[int, list[Term]]:
 
     An excluded phrase is only looked for in texts, because its words may occur separately.
     """
-    found: dict[int, list[Term]] = defaultdict(list)
+    terms_by_bucket: dict[int, list[Term]] = defaultdict(list)
     for term in sorted(query.terms, key=lambda term: term.excluded):
         if term.excluded and len(term.words) > 1:
             continue
         for word in term.words:
             single = Term((word,), term.prefix and word is term.words[-1], term.excluded)
-            found[bucket_of(word)].append(single)
-    return found
+            terms_by_bucket[bucket_of(word)].append(single)
+    return terms_by_bucket
 
 
 def turns_with(term: Term, bucket: bytes) -> int:

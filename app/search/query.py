@@ -76,14 +76,14 @@ class Query:
             parts, reach = parts[near:], reach + len(parts[near].words)
         words = list(islice((word for part in parts for word in part.placed_words()), reach))
         lines, starts = _lines(word.text for word in words), _line_starts(words)
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         for start, end in sorted(place for line in wanted for place in _places(line, lines, starts, words)):
-            if found and start <= found[-1][1]:
-                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            if places and start <= places[-1][1]:
+                places[-1] = (places[-1][0], max(end, places[-1][1]))
             else:
-                found.append((start, end))
+                places.append((start, end))
         # Characters that become letters may join words: then the first ones are near.
-        return found or [(parts[0].start, parts[0].start)]
+        return places or [(parts[0].start, parts[0].start)]
 
 
 def _lines(words: Iterable[str]) -> str:

@@ -144,10 +144,10 @@ def json_or_text(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in _FIRST:
         return value
     try:
-        found = parse_exact_json(value)
+        parsed = parse_exact_json(value)
     except ValueError:
         return value
-    return value if may_be_deep(value) and too_deep(found) else found
+    return value if may_be_deep(value) and too_deep(parsed) else parsed
 
 
 def may_be_deep(text: str) -> bool:
@@ -179,8 +179,8 @@ def json_container(value: Any) -> Any:
 
 def unwrapped_json(value: Any) -> Any:
     """Do as `json_or_text`, but also decode a list or object that was encoded several times."""
-    found = json_container(value)
-    return json_or_text(value) if found is None else found
+    container = json_container(value)
+    return json_or_text(value) if container is None else container
 
 
 def too_deep(value: Any) -> bool:

@@ -28,8 +28,8 @@ _ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 
 def recorded_container(value: Any) -> Any:
     """Return a list or object, given as such, as JSON text or as Python's text; None for everything else."""
-    found = json_container(value)
-    return python_container(value) if found is None else found
+    container = json_container(value)
+    return python_container(value) if container is None else container
 
 
 def python_container(text: Any) -> Any:
@@ -37,10 +37,10 @@ def python_container(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > CHARACTERS_MAX or not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        found = parse_exact_json("".join(_as_json(text.rstrip())))
+        container = parse_exact_json("".join(_as_json(text.rstrip())))
     except ValueError:
         return None
-    return None if too_deep(found) else found
+    return None if too_deep(container) else container
 
 
 def python_string(literal: str) -> str:

@@ -214,8 +214,8 @@ def _played(connection: Connection, work: AuditWork) -> Iterator[tuple[int, Play
     for name, snapshot_id in work.snapshots.items():
         if left < 0:
             return
-        found = case_snapshots.played_case(connection, snapshot_id=snapshot_id)
-        played = require(found, "A test case was deleted before the audit.")
+        stored = case_snapshots.played_case(connection, snapshot_id=snapshot_id)
+        played = require(stored, "A test case was deleted before the audit.")
         yield int(name), played
         text = orjson.dumps(played.document)
         left -= len(text) + ELEMENT_BYTES * count_marks(text)

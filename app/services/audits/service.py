@@ -139,8 +139,8 @@ class JudgeAuditService:
     def get(self, *, project_id: int, audit_id: int) -> JudgeAuditView:
         """Return an audit with its probes."""
         with self.database.read() as connection:
-            found = judge_audits.find_audit(connection, project_id=project_id, audit_id=audit_id)
-            row = require(found, "There is no such audit.")
+            stored = judge_audits.find_audit(connection, project_id=project_id, audit_id=audit_id)
+            row = require(stored, "There is no such audit.")
             head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
             work = judge_audits.work_of(connection, audit_id=row.id)
             return self._view(connection, row, _fingerprints(connection, head), _outcomes(work))

@@ -55,8 +55,8 @@ def with_sentences(connection: Connection, project_id: int, rows: Sequence[Exper
     An experiment that does not wait for its audit ends without the sentence.
     """
     unknown = {audit["id"] for row in rows if (audit := _without_sentence(row))}
-    found = judge_audits.list_by_ids(connection, project_id=project_id, audit_ids=unknown) if unknown else []
-    sentences = dict.fromkeys(unknown, REMOVED) | {audit.id: sentence_of(audit) for audit in found}
+    audits = judge_audits.list_by_ids(connection, project_id=project_id, audit_ids=unknown) if unknown else []
+    sentences = dict.fromkeys(unknown, REMOVED) | {audit.id: sentence_of(audit) for audit in audits}
     return [_with_sentence(row, sentences) for row in rows]
 
 

@@ -81,16 +81,16 @@ class Forecaster:
             for entry in entries
             for faults in played_faults(entry)
         ]
-        sides = {each.fingerprint for each in (*contents, *others, *([baseline] if baseline else []))}
-        snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=sides)
+        fingerprints = {content.fingerprint for content in (*contents, *others, *([baseline] if baseline else []))}
+        snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=fingerprints)
         cases = case_snapshots.find_snapshots(connection, snapshot_fingerprints(entries, head))
 
-        def reusable(content: str) -> dict[PlayedEntry, int]:
-            if not new.reuse or content not in snapshots:
+        def reusable(fingerprint: str) -> dict[PlayedEntry, int]:
+            if not new.reuse or fingerprint not in snapshots:
                 return {}
             replays = experiment_replays.reusable_replays(
                 connection,
-                draft_snapshot_id=snapshots[content],
+                draft_snapshot_id=snapshots[fingerprint],
                 case_snapshot_ids=cases.values(),
                 judge_model_id=judge_model_id,
                 since=now - REUSED_FOR,
@@ -102,7 +102,7 @@ class Forecaster:
             }
 
         costs = experiment_replays.mean_costs(connection, test_case_ids=[entry.id for entry in entries])
-        return cls(played, [reusable(content) for content in sorted(sides)], costs, baseline is not None)
+        return cls(played, [reusable(fingerprint) for fingerprint in sorted(fingerprints)], costs, baseline is not None)
 
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
@@ -132,6 +132,7 @@ class Forecaster:
             return None
         mean = fmean(self.costs.values())
         least, most = (
-            sum(count * self.costs.get(entry.test_case_id, mean) for entry, count in each.items()) for each in replays
+            sum(count * self.costs.get(entry.test_case_id, mean) for entry, count in counts.items())
+            for counts in replays
         )
         return Bounds(least, most)

@@ -55,7 +55,7 @@ class NewExperiment:
     @property
     def compared(self) -> list[tuple[str, Candidate]]:
         """The candidates that the verdict is about, with their fields in the request."""
-        named = [(f"candidates.{index}", each.candidate) for index, each in enumerate(self.candidates)]
+        named = [(f"candidates.{index}", candidate.candidate) for index, candidate in enumerate(self.candidates)]
         return named or [("candidate", self.candidate)]
 
 

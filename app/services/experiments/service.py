@@ -184,11 +184,11 @@ class ExperimentService:
             raise Invalid("testCaseIds: The prompt has no test cases.")
         numbers = numbers_of(new, has_baseline=baseline is not None)
         require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), numbers)
-        named = tuple(
+        planned = tuple(
             PlannedCandidate(
-                each.name, content.kind, content.commit_hash, freeze_content(connection, content), content.fingerprint
+                named.name, content.kind, content.commit_hash, freeze_content(connection, content), content.fingerprint
             )
-            for each, content in zip(new.candidates, contents, strict=False)
+            for named, content in zip(new.candidates, contents, strict=False)
         )
         judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         audit_id = self.audits.ensure(connection, candidate, cases, judge, max_cost=new.max_cost)
@@ -203,7 +203,7 @@ class ExperimentService:
             baseline_commit=baseline and baseline.commit_hash,
             baseline_snapshot_id=baseline and freeze_content(connection, baseline),
             judge_model_id=judge and judge.id,
-            design=to_builtins(structs.replace(numbers, candidates=named, audit_id=audit_id)),
+            design=to_builtins(structs.replace(numbers, candidates=planned, audit_id=audit_id)),
             cases=cases,
             models=[
                 PlannedModel(content.content.model.name, freeze_content(connection, content)) for content in others

@@ -159,8 +159,8 @@ class Standing:
         """
         targets: defaultdict[Series, int] = defaultdict(int)
         for arm, decision in decisions.items():
-            for case, (own, baseline) in zip(self.plan.cases, decision.targets, strict=True):
-                for arm_, target in ((arm, own), (BASELINE, baseline)):
+            for case, (candidate, baseline) in zip(self.plan.cases, decision.targets, strict=True):
+                for arm_, target in ((arm, candidate), (BASELINE, baseline)):
                     if decision.verdict is None and arm_ in self.plan.played_arms:
                         series = self.plan.series(arm_, case)
                         targets[series] = max(targets[series], target)

@@ -124,6 +124,6 @@ def observed_rows(project_id: int, batch_id: int, parts: Iterable[TurnPart]) -> 
     slot = slot_of(batch_id)
     return [
         ObservedRow(project_id, day, prompt_id, *calls.key, slot, calls.calls, *structs.astuple(calls.usage))
-        for (day, prompt_id), some in sorted(calls_by_day.items())
-        for calls in summed(some)
+        for (day, prompt_id), calls_of_day in sorted(calls_by_day.items())
+        for calls in summed(calls_of_day)
     ]

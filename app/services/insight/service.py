@@ -149,8 +149,8 @@ def _grouped(
                 figures[key].append(part)
             else:
                 _add(group, part)
-    for key, some in figures.items():
-        groups[key].sessions = total(some)
+    for key, parts_of_key in figures.items():
+        groups[key].sessions = total(parts_of_key)
     return list(groups.values())
 
 

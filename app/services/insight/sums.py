@@ -68,7 +68,7 @@ class InsightCounter:
             listed = _with_facts(connection, project_id, rows)
             figures_by_key = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
         if figures_by_key:
-            store = partial(_store, project_id=project_id, found=figures_by_key)
+            store = partial(_store, project_id=project_id, figures_by_key=figures_by_key)
             self._note(project_id, self.database.background.retrying(store))
         return len(rows)
 
@@ -107,17 +107,19 @@ def _facts(connection: Connection, project_id: int, session_key: bytes) -> Itera
         yield from (load(turn.facts) for turn in piece)
 
 
-def _store(connection: Connection, *, project_id: int, found: Mapping[bytes, tuple[SessionRow, Counted]]) -> Figures:
+def _store(
+    connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
+) -> Figures:
     """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
-    marks = {key: row.uncounted for key, (row, _) in found.items()}
-    counted = {key: one for key, (_, one) in found.items()}
+    marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
+    counted = {key: session_figures for key, (_, session_figures) in figures_by_key.items()}
     before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for key, earlier in before.items():
-        row, now = found[key]
+        row, now = figures_by_key[key]
         changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
         if earlier:
             changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
-    added = {key: total(some) for key, some in changes.items()}
+    added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}
     insight.add(connection, added)
     return total(added.values())

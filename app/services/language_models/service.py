@@ -198,8 +198,8 @@ class OwnModelService:
             put = language_models.put_own_model(
                 connection, organization_id=organization_id, vendor=CUSTOM, name=name, values=values, now=now
             )
-            own = language_models.count_own_models(connection, organization_id=organization_id) if put[1] else 0
-            if own > OWN_MODELS_MAX:
+            count = language_models.count_own_models(connection, organization_id=organization_id) if put[1] else 0
+            if count > OWN_MODELS_MAX:
                 raise Invalid(f"name: An organization has at most {OWN_MODELS_MAX:,} models, with the removed ones.")
             audit_log.note(connection, now, actor, action, name, organization_id=organization_id, details=details)
         return put

@@ -111,7 +111,7 @@ class OverviewService:
         by_version: dict[str, list[Figures]] = defaultdict(list)
         for key, figures in rows:
             by_version[key.version].append(figures)
-        return {version: total(some) for version, some in by_version.items()}
+        return {version: total(figures_of_version) for version, figures_of_version in by_version.items()}
 
     def progress(self, *, project_id: int) -> ProjectProgress:
         with self.database.read() as connection:

@@ -116,7 +116,7 @@ class ReplayHistory:
     def trends(self, *, test_case_ids: Collection[int]) -> dict[int, list[Outcome]]:
         """Return the last `TREND` own replays of each test case, the oldest first; the caller checks access."""
         with self.database.read() as connection:
-            outcomes = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, each=TREND)
+            outcomes = own_replays.newest_of_cases(connection, test_case_ids=test_case_ids, replays_max=TREND)
         trends: dict[int, list[Outcome]] = {test_case_id: [] for test_case_id in test_case_ids}
         for outcome in outcomes:
             trends[outcome.test_case_id].append(outcome)

@@ -130,14 +130,14 @@ class ReplayService:
 
     def results(self, *, project_id: int, replay_ids: Sequence[int], bytes_max: int) -> dict[int, dict[str, Any]]:
         """Return the results of the project's replays by id, `AT_ONCE` at a time, until they have `bytes_max` bytes."""
-        found: dict[int, dict[str, Any]] = {}
+        results: dict[int, dict[str, Any]] = {}
         with self.database.read() as connection:
             for start in range(0, len(replay_ids), AT_ONCE):
                 ids = replay_ids[start : start + AT_ONCE]
-                found |= replays.results_of(connection, project_id=project_id, ids=ids)
-                if sum(map(json_size, found.values())) >= bytes_max:
+                results |= replays.results_of(connection, project_id=project_id, ids=ids)
+                if sum(map(json_size, results.values())) >= bytes_max:
                     break
-        return found
+        return results
 
     def list(
         self,

@@ -69,15 +69,17 @@ class AnswerFollower:
         """
         deadline = time.monotonic() + self.wait_s
         row = self.read_run(project_id, run_id)
-        own = api_key_id is not None and api_key_id == row.api_key_id
+        is_own = api_key_id is not None and api_key_id == row.api_key_id
         while True:
-            pieces = self._read(run_id, after, 0.0 if row.finished else min(shortened(self.look_s), self.wait_s), own)
+            pieces = self._read(
+                run_id, after, 0.0 if row.finished else min(shortened(self.look_s), self.wait_s), is_own
+            )
             written = [piece for piece in pieces if piece.kind != END]
             yield from (piece if piece.data else None for piece in written)
             after = written[-1].id if written else after
             if len(written) < len(pieces) or not pieces:
                 if row.finished:
-                    yield self.masking.as_said(row) if own else row
+                    yield self.masking.as_said(row) if is_own else row
                     return
                 row = self.read_run(project_id, run_id)
             if not row.finished and time.monotonic() >= deadline:
@@ -85,20 +87,20 @@ class AnswerFollower:
             if not pieces and not row.finished:
                 yield None
 
-    def _read(self, run_id: int, after: str, wait_s: float, own: bool) -> list[AnswerPiece]:
+    def _read(self, run_id: int, after: str, wait_s: float, is_own: bool) -> list[AnswerPiece]:
         """Return the pieces after `after`; waits at most `wait_s` for the first one."""
         key = keys.run_events(run_id)
         try:
-            found = self.client.xread({key: after}, count=PIECES_PER_READ, block=max(1, round(wait_s * 1000)))
+            reply = self.client.xread({key: after}, count=PIECES_PER_READ, block=max(1, round(wait_s * 1000)))
         except redis.RedisError as error:
             log.debug("live_run_unreadable", run_id=run_id, error=str(error))
             time.sleep(min(self.pause_s, wait_s))
             return []
-        streams: list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]] = found  # type: ignore[assignment]
-        return [self._piece(number, fields, own) for _, entries in streams for number, fields in entries]
+        streams: list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]] = reply  # type: ignore[assignment]
+        return [self._piece(number, fields, is_own) for _, entries in streams for number, fields in entries]
 
-    def _piece(self, number: bytes, fields: dict[bytes, bytes], own: bool) -> AnswerPiece:
+    def _piece(self, number: bytes, fields: dict[bytes, bytes], is_own: bool) -> AnswerPiece:
         data, sealed = fields.get(DATA.encode(), b""), fields.get(SEALED.encode())
-        if sealed and own:
+        if sealed and is_own:
             data = self.masking.rules.cipher.decrypt(sealed)
         return AnswerPiece(number.decode(), fields[KIND.encode()].decode(), data)

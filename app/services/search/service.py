@@ -208,9 +208,9 @@ def _read(
     connection: Connection, project_id: int, turns: Iterator[FoundTurn]
 ) -> Iterator[tuple[FoundTurn, list[TurnText]]]:
     """Yield turns with their words; as many are in memory at once as `in_groups` allows."""
-    while some := list(islice(turns, TURNS_AT_ONCE)):
-        by_id = {found.turn.id: found for found in some}
-        for group in in_groups(connection, project_id, [found.turn for found in some]):
+    while piece := list(islice(turns, TURNS_AT_ONCE)):
+        by_id = {candidate.turn.id: candidate for candidate in piece}
+        for group in in_groups(connection, project_id, [candidate.turn for candidate in piece]):
             built = built_turns(connection, project_id=project_id, listed=group)
             for turn in group:
                 yield by_id[turn.id], _texts(built.pop(turn.key, None))

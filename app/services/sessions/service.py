@@ -105,9 +105,9 @@ class SessionService:
     def _get(self, project_id: int, session_id: str, most: int | None, book: PriceBook | None = None) -> Session:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
             book = book or self.prices.book(connection, project_id=project_id)
-            return built_session(connection, row, found, [load(turn.facts) for turn in found], book, most=most)
+            return built_session(connection, row, turn_rows, [load(turn.facts) for turn in turn_rows], book, most=most)
 
     @contextmanager
     def opened(self, *, project_id: int, session_id: str, book: PriceBook | None = None) -> Iterator[Session]:
@@ -144,31 +144,31 @@ class SessionService:
     ) -> tuple[Session, int]:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
-            facts = [load(turn.facts) for turn in found]
+            turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            facts = [load(turn.facts) for turn in turn_rows]
             book = self.prices.book(connection, project_id=project_id)
             sizes = accumulate(turn.span_count for turn in facts[:turns_max])
             count = sum(1 for size in sizes if size <= spans_max)
-            first = turns_within(connection, row, found[:count], reading.RECORD_BYTES)
-            return built_session(connection, row, first, facts, book, most=most), len(found)
+            first = turns_within(connection, row, turn_rows[:count], reading.RECORD_BYTES)
+            return built_session(connection, row, first, facts, book, most=most), len(turn_rows)
 
 
 def built_session(
     connection: Connection,
     row: SessionRow,
-    found: Sequence[TurnRow],
+    turn_rows: Sequence[TurnRow],
     facts: Iterable[TurnFacts],
     prices: PriceBook,
     *,
     most: int | None,
     least_of: Collection[bytes] = (),
 ) -> Session:
-    """Return a session with the turns `found` and their scores; `facts` are the facts of all its turns.
+    """Return a session with the turns of `turn_rows` and their scores; `facts` are the facts of all its turns.
 
     For `most` and `least_of` see `read_spans`.
     """
-    read = read_spans(connection, row, found, most=most, least_of=least_of)
-    return session_of(connection, row, [turn.trace_id for turn in found], read, facts, prices)
+    read = read_spans(connection, row, turn_rows, most=most, least_of=least_of)
+    return session_of(connection, row, [turn.trace_id for turn in turn_rows], read, facts, prices)
 
 
 def session_of(
@@ -185,7 +185,7 @@ def session_of(
     traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
     for span in read.spans:
         traces[span.trace_id].append(span)
-    named = frozenset[str]().union(*(each.prompt_versions for each in facts))
+    named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))
     built = build_session(traces.values(), named, events_of(read.records), prices)
     known_spans = {(span.trace_id, span.span_id) for span in read.spans}
     shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
@@ -212,8 +212,8 @@ def session_key_of(session_id: str) -> bytes | None:
 def require_session(connection: Connection, *, project_id: int, session_id: str) -> SessionRow:
     """Return the row of a session; `NotFound` if the project does not have it."""
     key = session_key_of(session_id)
-    found = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
-    return require(found, NO_SESSION)
+    row = sessions.find_session(connection, project_id=project_id, session_key=key) if key else None
+    return require(row, NO_SESSION)
 
 
 def summarise(
@@ -238,10 +238,10 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -
         start_ns=row.start_ns,
         last_ns=row.last_ns,
         turns=len(facts),
-        preview=next((one.preview for one in facts if one.preview), None),
-        models=tuple(sorted(frozenset().union(*(one.models for one in facts)))),
-        prompt_versions=tuple(sorted(frozenset().union(*(one.prompt_versions for one in facts)))),
-        usage=sum((one.usage for one in facts), Usage()),
-        errors=sum(one.errors for one in facts),
-        bill=total(one.bill(prices) for one in facts),
+        preview=next((turn_facts.preview for turn_facts in facts if turn_facts.preview), None),
+        models=tuple(sorted(frozenset().union(*(turn_facts.models for turn_facts in facts)))),
+        prompt_versions=tuple(sorted(frozenset().union(*(turn_facts.prompt_versions for turn_facts in facts)))),
+        usage=sum((turn_facts.usage for turn_facts in facts), Usage()),
+        errors=sum(turn_facts.errors for turn_facts in facts),
+        bill=total(turn_facts.bill(prices) for turn_facts in facts),
     )

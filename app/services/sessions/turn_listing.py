@@ -122,8 +122,8 @@ class _Stored:
         """Return the session with only one span, which its turn is too long to be read with."""
         trace_id = self.turns[index].trace_id
         keys = [(trace_id, bytes.fromhex(span_id))]
-        found = spans.spans_by_key(connection, project_id=self.row.project_id, keys=keys)
-        read = ReadSpans(spans=[span for of_turn in found.values() for span in of_turn])
+        by_turn = spans.spans_by_key(connection, project_id=self.row.project_id, keys=keys)
+        read = ReadSpans(spans=[span for of_turn in by_turn.values() for span in of_turn])
         return session_of(connection, self.row, [trace_id], read, self.facts, self.prices)
 
 
@@ -171,14 +171,14 @@ class SessionPartService:
 
         def read(connection: Connection, stored: _Stored) -> ShownSpan:
             places = {turn.trace_id: index for index, turn in enumerate(stored.turns)}
-            found = spans.traces_with(
+            trace_ids = spans.traces_with(
                 connection,
                 project_id=project_id,
                 prompt_id=stored.row.prompt_id,
                 trace_ids=list(places),
                 span_id=span_id,
             )
-            index = require(min(map(places.__getitem__, found), default=None), NO_SPAN)
+            index = require(min(map(places.__getitem__, trace_ids), default=None), NO_SPAN)
             session = _with_span(connection, stored, index, span_id)
             shown = _shown(session, span_id) or _shown(stored.lone(connection, index, span_id), span_id)
             return require(shown, NO_SPAN)
@@ -198,9 +198,9 @@ class SessionPartService:
     ) -> T:
         with self.database.read() as connection:
             row = require_session(connection, project_id=project_id, session_id=session_id)
-            found = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
             prices = self.prices.book(connection, project_id=project_id)
-            stored = _Stored(row, found, tuple(load(turn.facts) for turn in found), prices, most)
+            stored = _Stored(row, turn_rows, tuple(load(turn.facts) for turn in turn_rows), prices, most)
             return read(connection, stored)
 
 
@@ -221,12 +221,12 @@ def _shown(session: Session, span_id: str) -> ShownSpan | None:
 def _bounds(facts: Sequence[TurnFacts], turn: int) -> tuple[int, int]:
     """Return the indices of the part with turn number `turn`, the last one exclusive; (0, 0) without any turns."""
     start = count = 0
-    for index, each in enumerate(facts):
-        if index > start and (index - start == TURNS or count + each.span_count > SPANS):
+    for index, turn_facts in enumerate(facts):
+        if index > start and (index - start == TURNS or count + turn_facts.span_count > SPANS):
             if index >= turn:
                 return start, index
             start, count = index, 0
-        count += each.span_count
+        count += turn_facts.span_count
     require(turn <= max(1, len(facts)) or None, "The session has no such turn.")
     return start, len(facts)
 

@@ -245,8 +245,8 @@ def test_calls_of_one_organization_that_hang_leave_others_a_share_of_a_models_pl
 def test_models_of_two_organizations_at_one_address_share_nothing(client):
     slots = impatient(client, Quota.of(4, 25))
     with ExitStack() as places:
-        assert taken(places, slots, ORGANIZATION, own=True) == 4
-        assert taken(places, slots, OTHER, own=True) == 4
+        assert taken(places, slots, ORGANIZATION, is_own=True) == 4
+        assert taken(places, slots, OTHER, is_own=True) == 4
         assert taken(places, slots, OTHER) == 4
 
 

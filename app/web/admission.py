@@ -113,8 +113,8 @@ def _chosen(projects: list[Project], project_id: int | None) -> Project | None:
     """Return the viewer's project with this id, or the first without an id. Raises `NotFound` for others' projects."""
     if project_id is None:
         return projects[0] if projects else None
-    found = next((project for project in projects if project.id == project_id), None)
-    return require(found, "There is no such project, or you are no member of its organization.")
+    chosen = next((project for project in projects if project.id == project_id), None)
+    return require(chosen, "There is no such project, or you are no member of its organization.")
 
 
 def sign_in_path(req: falcon.Request) -> str:

@@ -54,7 +54,7 @@ def intervals(
     known: Sequence[tuple[float | None, float | None, float | None]], *, width: float = 160
 ) -> list[Interval]:
     """Draw each (value, low, high) on one scale. Return nothing unless all are known."""
-    bounds = [bound for each in known for bound in each if bound is not None]
+    bounds = [bound for interval in known for bound in interval if bound is not None]
     if len(bounds) < 3 * len(known):
         return []
     least, extent = min(bounds), (max(bounds) - min(bounds)) or 1

@@ -120,4 +120,4 @@ def detail(value: Any) -> str:
 
 _NUMBERS = (duration, number, percent, plural, size, usd)
 _ALL = (*_NUMBERS, cost, detail, exact, failing, from_ns, host, iso, model, pretty, short, tool_name, zone_name)
-FILTERS: dict[str, Callable[..., Any]] = {each.__name__: each for each in _ALL}
+FILTERS: dict[str, Callable[..., Any]] = {function.__name__: function for function in _ALL}

@@ -49,7 +49,7 @@ def chosen_of(query: Query, names: Collection[str]) -> dict[str, str]:
 def pages_of(query: Query, next_cursor: object) -> Pages:
     """Return the links below a list. `query` is the list's query; `next_cursor` is None on the last page."""
     filters, cursor = filters_of(query), query.get("cursor")
-    before = [each for each in query.get("back", "").split(_BETWEEN_CURSORS) if each]
+    before = list(filter(None, query.get("back", "").split(_BETWEEN_CURSORS)))
     first = "?" + urlencode(filters) if cursor else None
     previous = _page(filters, before[-1], before[:-1]) if before and cursor else first
     visited = [*before, cursor] if cursor else []

@@ -103,7 +103,9 @@ def confirm(
     `text` describes what is lost; `back` is the address of the previous page. Without `danger` nothing is lost, and
     the button is not red.
     """
-    hidden = [(name, one) for name, value in fields.items() for one in (value if isinstance(value, list) else [value])]
+    hidden = [
+        (name, item) for name, value in fields.items() for item in (value if isinstance(value, list) else [value])
+    ]
     texts = {"title": title, "text": text, "button": button, "kind": "danger" if danger else "primary"}
     return show("confirm.html", **texts, action=visit.path, back=back, fields=hidden)
 

@@ -54,21 +54,31 @@ def _operation(operation: dict[str, Any], *, method: str, path: str, parameters:
         "path": path,
         "parameters": [_parameter(parameter) for parameter in parameters],
         "body": _content_type(operation.get("requestBody", {})),
-        "answers": [(code, one["description"], _content_type(one)) for code, one in responses.items() if code < "400"],
+        "answers": [
+            (code, response["description"], _content_type(response))
+            for code, response in responses.items()
+            if code < "400"
+        ],
         "errors": ", ".join(code for code in responses if code >= "400"),
     }
     return SimpleNamespace(**operation | shown)
 
 
-def _parameter(one: Json) -> Field:
-    return Field(one["name"], _type(one["schema"]), one.get("required", False), one["in"], one.get("description", ""))
+def _parameter(parameter: Json) -> Field:
+    return Field(
+        parameter["name"],
+        _type(parameter["schema"]),
+        parameter.get("required", False),
+        parameter["in"],
+        parameter.get("description", ""),
+    )
 
 
 def _content_type(described: Json) -> Type:
     """Return the type of a body or an answer. Its text is "" without content."""
     content = described.get("content", {})
-    types = [_type(one["schema"]) for one in content.values() if "$ref" in one["schema"]]
-    others = [media_type for media_type, one in content.items() if "$ref" not in one["schema"]]
+    types = [_type(body["schema"]) for body in content.values() if "$ref" in body["schema"]]
+    others = [media_type for media_type, body in content.items() if "$ref" not in body["schema"]]
     if types:
         return Type(" or ".join([types[0].text, *others]), types[0].shape)
     return Type(" or ".join(others))
@@ -76,7 +86,7 @@ def _content_type(described: Json) -> Type:
 
 def _members(schema: Json) -> list[Field]:
     required = schema.get("required", ())
-    return [Field(name, _type(one), name in required) for name, one in schema.get("properties", {}).items()]
+    return [Field(name, _type(member), name in required) for name, member in schema.get("properties", {}).items()]
 
 
 def _type(schema: Json) -> Type:
@@ -84,8 +94,11 @@ def _type(schema: Json) -> Type:
         name = str(reference).removeprefix(_REFERENCE)
         return Type(name, name)
     if alternatives := schema.get("anyOf"):
-        types = [_type(one) for one in alternatives]
-        return Type(" or ".join(one.text for one in types), next((one.shape for one in types if one.shape), ""))
+        types = [_type(alternative) for alternative in alternatives]
+        return Type(
+            " or ".join(alternative.text for alternative in types),
+            next((alternative.shape for alternative in types if alternative.shape), ""),
+        )
     if "items" in schema:
         inner = _type(schema["items"])
         null = " or null" if "null" in schema.get("type", ()) else ""
@@ -96,7 +109,7 @@ def _type(schema: Json) -> Type:
 
 def _bounds(schema: Json) -> str:
     if "enum" in schema:
-        return ": " + ", ".join("null" if one is None else str(one) for one in schema["enum"])
+        return ": " + ", ".join("null" if value is None else str(value) for value in schema["enum"])
     low = schema.get("minLength", schema.get("minimum"))
     high = schema.get("maxLength", schema.get("maximum"))
     unit = " characters" if "minLength" in schema or "maxLength" in schema else ""

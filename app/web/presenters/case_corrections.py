@@ -25,7 +25,9 @@ def corrections_sent(form: Form, case: TestCase) -> list[dict[str, Any]]:
     """Return the corrections in a sent form, in the order of the steps. Raises `Invalid` for text that is no JSON."""
     fixes, added = _by_place(form, _FIX), _by_place(form, _ADD)
     corrections = [*_changes(fixes, case), *_additions(added)]
-    return sorted(corrections, key=lambda each: (each["turn"], each.get("step", each.get("after"))))
+    return sorted(
+        corrections, key=lambda correction: (correction["turn"], correction.get("step", correction.get("after")))
+    )
 
 
 def demands(case: TestCase) -> list[str]:

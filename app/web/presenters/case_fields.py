@@ -102,7 +102,7 @@ def fields_sent(form: Form, shown: CaseFields) -> CaseFields:
 
     A step without any field in the form keeps all shown values. A tool that the form names twice is returned twice.
     """
-    indices = sorted({int(found[1]) for name in form.fields if (found := _TOOL.fullmatch(name))})
+    indices = sorted({int(match[1]) for name in form.fields if (match := _TOOL.fullmatch(name))})
     sent = [tool for tool in (_tool_sent(form, f"tool.{index}") for index in indices) if tool.name]
     first = {tool.name: tool for tool in reversed(sent)}
     known = {tool.name: tool for tool in shown.tools}

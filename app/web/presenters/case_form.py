@@ -126,7 +126,9 @@ class ToolRow:
             "may be gone from the draft": tool.lost == "allow",
             f"without a recording: {tool.on_missing}": tool.on_missing is not None,
         }
-        matchers = [f"{each.path or 'all arguments'} by {each.match}" for each in self.fields.matchers if each.match]
+        matchers = [
+            f"{matcher.path or 'all arguments'} by {matcher.match}" for matcher in self.fields.matchers if matcher.match
+        ]
         return [*(words for words, holds in rules.items() if holds), *matchers]
 
 
@@ -143,8 +145,8 @@ def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefiniti
     plain = replace(case, tools={name: replace(rules, effect=None) for name, rules in case.tools.items()})
     tools, defaults = tools_of(case, defined), tools_of(plain, defined)
     return [
-        ToolRow(each, tools.get(each.name, OTHER_TOOL.tool), defaults.get(each.name, OTHER_TOOL.tool))
-        for each in sorted(fields.tools, key=lambda each: each == ToolFields(each.name))[:TOOLS_SHOWN]
+        ToolRow(tool, tools.get(tool.name, OTHER_TOOL.tool), defaults.get(tool.name, OTHER_TOOL.tool))
+        for tool in sorted(fields.tools, key=lambda tool: tool == ToolFields(tool.name))[:TOOLS_SHOWN]
     ]
 
 
@@ -179,7 +181,7 @@ def _changed_rules(sent: Sequence[ToolFields], shown: Mapping[str, ToolFields]) 
         if tool.name in rules:
             raise Invalid(f"tools.{tool.name}: Has a row already.")
         rules[tool.name] = _rules(tool, shown.get(tool.name, ToolFields(tool.name)))
-    return {name: each for name, each in rules.items() if each}
+    return {name: of_tool for name, of_tool in rules.items() if of_tool}
 
 
 def _differ(sent: Any, shown: Any, *names: str) -> bool:
@@ -239,15 +241,15 @@ def _or_none(value: str | bool) -> str | bool | None:
 
 def _matchers(rows: Sequence[MatcherFields], shown: Sequence[MatcherFields], where: str) -> dict[str, Any]:
     """Return the matchers by path. A shown row that no longer has a matcher is omitted."""
-    known, found = {row.path for row in shown}, dict[str, Any]()
+    known, matchers = {row.path for row in shown}, dict[str, Any]()
     for row in rows:
         if not row.match and row.path not in known:
             raise Invalid(f"{where}.{row.path}: Choose how it is compared.")
-        if row.path in found:
+        if row.path in matchers:
             raise Invalid(f"{where}.{row.path}: Is there twice.")
         if row.match:
-            found[row.path] = _matcher(row, f"{where}.{row.path}")
-    return found
+            matchers[row.path] = _matcher(row, f"{where}.{row.path}")
+    return matchers
 
 
 def _matcher(row: MatcherFields, where: str) -> str | dict[str, Any]:

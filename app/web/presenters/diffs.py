@@ -146,7 +146,7 @@ def common(left: Sequence[str], right: Sequence[str], budget: WorkBudget) -> lis
     The search of nested stretches has at most `STEPS_AN_ELEMENT` steps per element.
     """
     ids: dict[str, int] = {}
-    numbers = [[ids.setdefault(each, len(ids)) for each in side] for side in (left, right)]
+    numbers = [[ids.setdefault(element, len(ids)) for element in side] for side in (left, right)]
     return sorted(_Comparison(numbers[0], numbers[1], budget).pairs())
 
 
@@ -156,12 +156,12 @@ class _Comparison:
         self._to_do: list[Stretch] = [(0, len(left), 0, len(right))]
 
     def pairs(self) -> Iterator[Pair]:
-        own = WorkBudget(STEPS_AN_ELEMENT * (len(self._left) + len(self._right)))
+        own_budget = WorkBudget(STEPS_AN_ELEMENT * (len(self._left) + len(self._right)))
         try:
             while self._to_do:
                 stretch = yield from self._same_ends(self._to_do.pop())
                 size = stretch[1] - stretch[0] + stretch[3] - stretch[2]
-                own.spend(1 + size)
+                own_budget.spend(1 + size)
                 self._budget.spend(1 + size)
                 yield from self._inside(stretch, size)
         except OverBudget:
@@ -187,17 +187,17 @@ class _Comparison:
         elif 0 < (b - a) * (d - c) <= CELLS_AN_ELEMENT * size:
             self._budget.spend((b - a) * (d - c))
             left, right = self._left[a:b], self._right[c:d]
-            found = longest_common_subsequence(len(left), len(right), lambda i, j: left[i] == right[j])
-            yield from ((a + i, c + j) for i, j in found.items())
+            common_indices = longest_common_subsequence(len(left), len(right), lambda i, j: left[i] == right[j])
+            yield from ((a + i, c + j) for i, j in common_indices.items())
 
     def _anchors(self, stretch: Stretch) -> list[Pair]:
         """Return the longest series of elements that occur once on each side, ascending on both sides."""
         a, b, c, d = stretch
         left, right = self._left[a:b], self._right[c:d]
-        once = {each for each, count in Counter(left).items() if count == 1}
-        once &= {each for each, count in Counter(right).items() if count == 1}
-        indices = {each: c + index for index, each in enumerate(right) if each in once}
-        return _rising([(a + index, indices[each]) for index, each in enumerate(left) if each in once])
+        once = {element for element, count in Counter(left).items() if count == 1}
+        once &= {element for element, count in Counter(right).items() if count == 1}
+        indices = {element: c + index for index, element in enumerate(right) if element in once}
+        return _rising([(a + index, indices[element]) for index, element in enumerate(left) if element in once])
 
 
 def _rising(pairs: Sequence[Pair]) -> list[Pair]:
@@ -210,9 +210,9 @@ def _rising(pairs: Sequence[Pair]) -> list[Pair]:
         before.append(ends[length - 1] if length else -1)
         tails[length : length + 1] = [right]
         ends[length : length + 1] = [index]
-    found: list[Pair] = []
+    rising: list[Pair] = []
     index = ends[-1] if ends else -1
     while index >= 0:
-        found.append(pairs[index])
+        rising.append(pairs[index])
         index = before[index]
-    return found[::-1]
+    return rising[::-1]

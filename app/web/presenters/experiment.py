@@ -30,9 +30,9 @@ MESSAGE_MAX = 60
 """Characters of a version's message in the title of an experiment."""
 
 
-def hashes_of(found: Json) -> set[str]:
+def hashes_of(experiment: Json) -> set[str]:
     """Return the commit hashes of the sides of an experiment."""
-    sides = (found["candidate"], found["baseline"])
+    sides = (experiment["candidate"], experiment["baseline"])
     return {side["commitHash"] for side in sides if side and side["commitHash"]}
 
 

@@ -67,7 +67,7 @@ class ExperimentFields:
         return {
             **self._candidates(),
             "baseline": self._baseline(),
-            **({"testCaseIds": [_integer("testCaseIds", each) for each in self.cases]} if self.cases else {}),
+            **({"testCaseIds": [_integer("testCaseIds", case_id) for case_id in self.cases]} if self.cases else {}),
             **{name: value for name, value in numbers.items() if value is not None},
             "repeats": {name: value for name, value in repeats.items() if value is not None},
             "reuse": not self.fresh,
@@ -79,7 +79,9 @@ class ExperimentFields:
         chosen = list(dict.fromkeys([self.candidate, *self.others]))
         if len(chosen) == 1:
             return {"candidate": DRAFT if self.candidate == DRAFT else {"commitHash": self.candidate}}
-        versions = [{"name": f"version {short(each)}", "commitHash": each} for each in chosen if each != DRAFT]
+        versions = [
+            {"name": f"version {short(version)}", "commitHash": version} for version in chosen if version != DRAFT
+        ]
         return {"candidates": [*([{"name": "the draft"}] if DRAFT in chosen else []), *versions]}
 
     def _baseline(self) -> Any:

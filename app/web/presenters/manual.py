@@ -47,8 +47,8 @@ class ManualDocument:
 @cache
 def names() -> Mapping[str, Path]:
     """Return the pages by their names in addresses, such as `reference-gate`. Pages for beginners come first."""
-    found = {_name(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.md"))}
-    shown = {name: path for name, path in found.items() if not name.startswith(_LEFT_OUT)}
+    paths = {_name(path.relative_to(FOLDER)): path for path in sorted(FOLDER.rglob("*.md"))}
+    shown = {name: path for name, path in paths.items() if not name.startswith(_LEFT_OUT)}
     return MappingProxyType({FIRST: shown[FIRST]} | shown)
 
 
@@ -57,7 +57,7 @@ def contents() -> dict[str, dict[str, str]]:
     of_folders = {
         group: [name for name in names() if name.partition("-")[0] == folder] for group, folder in _FOLDERS.items()
     }
-    return {group: {name: document(name).title for name in found} for group, found in (_GROUPS | of_folders).items()}
+    return {group: {name: document(name).title for name in pages} for group, pages in (_GROUPS | of_folders).items()}
 
 
 @cache
@@ -120,5 +120,5 @@ def _address(href: str, folder: Path) -> str | None:
     if not target or href.startswith(_ELSEWHERE):
         return href
     path = Path(os.path.normpath(folder / target))
-    name = next((name for name, found in names().items() if found in (path, path / "README.md")), None)
+    name = next((name for name, file in names().items() if file in (path, path / "README.md")), None)
     return name and f"/docs/{name}" + (f"#{anchor}" if anchor else "")

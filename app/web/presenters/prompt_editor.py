@@ -77,11 +77,11 @@ class PromptFields:
 
     def with_values(self) -> PromptFields:
         """Return the fields without placeholders that have no value: they can't be stored yet."""
-        return replace(self, placeholders=tuple(each for each in self.placeholders if each.values))
+        return replace(self, placeholders=tuple(placeholder for placeholder in self.placeholders if placeholder.values))
 
     def with_blanks(self) -> PromptFields:
         """Return the fields with an empty row for another value of each placeholder, and for another placeholder."""
-        more = (replace(each, values=(*each.values, ValueFields())) for each in self.placeholders)
+        more = (replace(placeholder, values=(*placeholder.values, ValueFields())) for placeholder in self.placeholders)
         return replace(self, placeholders=(*more, PlaceholderFields(values=(ValueFields(),), default="0")))
 
 
@@ -110,7 +110,7 @@ def fields_of(view: PromptView) -> PromptFields:
 
 def fields_sent(form: Form) -> PromptFields:
     """Return the fields of a sent form without empty rows."""
-    indices = sorted({int(found[1]) for name in form.fields if (found := _PLACEHOLDER.fullmatch(name))})
+    indices = sorted({int(match[1]) for name in form.fields if (match := _PLACEHOLDER.fullmatch(name))})
     placeholders = (_placeholder(form, f"placeholder.{index}") for index in indices)
     return PromptFields(
         name=form.text("name"),
@@ -120,7 +120,9 @@ def fields_sent(form: Form) -> PromptFields:
         config={key: form.text(key) for key in CONFIG},
         assertion_type=form.text("assertion_type", "STRICT"),
         assertion_value=form.text("assertion_value"),
-        placeholders=tuple(each for each in placeholders if each.key.strip() or each.values),
+        placeholders=tuple(
+            placeholder for placeholder in placeholders if placeholder.key.strip() or placeholder.values
+        ),
     )
 
 
@@ -212,17 +214,21 @@ def preview_of(
     prompt: RenderedVersion | None, fields: PromptFields, selections: Mapping[str, str], problem: str = ""
 ) -> RenderedPreview:
     several = [placeholder for placeholder in fields.placeholders if len(placeholder.values) > 1]
-    choices = [(each.key, _options(each), selections.get(each.key, "")) for each in several]
+    choices = [(placeholder.key, _options(placeholder), selections.get(placeholder.key, "")) for placeholder in several]
     if prompt is None:
         return RenderedPreview(choices, problem=problem)
     rendered = prompt.rendered
-    valueless = dict.fromkeys(each.key for each in fields.placeholders if not each.values)
+    valueless = dict.fromkeys(placeholder.key for placeholder in fields.placeholders if not placeholder.values)
     return RenderedPreview(
         choices,
         instruction=rendered.instruction,
         undefined=[key for key in rendered.undefined if key not in valueless],
         valueless=list(valueless),
-        unused=[each.key for each in fields.placeholders if each.values and each.key not in rendered.resolved],
+        unused=[
+            placeholder.key
+            for placeholder in fields.placeholders
+            if placeholder.values and placeholder.key not in rendered.resolved
+        ],
         empty=[key for key, name in rendered.resolved.items() if name is None],
         spaced=list(dict.fromkeys(_SPACED.findall(fields.value))),
     )
@@ -255,7 +261,7 @@ def edited(fields: PromptFields, do: str) -> PromptFields:
     if action == "define":
         return replace(fields, placeholders=(*fields.placeholders, PlaceholderFields(key=name, default="0")))
     if action == "remove":
-        left = tuple(each for index, each in enumerate(fields.placeholders) if str(index) != name)
+        left = tuple(placeholder for index, placeholder in enumerate(fields.placeholders) if str(index) != name)
         return replace(fields, placeholders=left)
     return fields
 

@@ -57,10 +57,10 @@ def refusals(error: ServiceError, fields: PromptFields) -> list[Refusal]:
 
 
 def _refusal(problem: str, placeholders: Sequence[PlaceholderFields]) -> Refusal:
-    found = _PROBLEM.fullmatch(problem)
-    if not found:
+    match = _PROBLEM.fullmatch(problem)
+    if not match:
         return Refusal(problem)
-    (root, *path), message = found[1].split("."), found[2]
+    (root, *path), message = match[1].split("."), match[2]
     if root == "placeholders" and path and path[0].isdecimal() and int(path[0]) < len(placeholders):
         return Refusal(message, *_of_placeholder(int(path[0]), path[1:], placeholders))
     if root == "languageModelConfig" and path and path[0] in CONFIG:
@@ -79,7 +79,7 @@ def _of_placeholder(index: int, path: list[str], placeholders: Sequence[Placehol
     if path[:1] == ["values"] and path[1:]:
         field = path[2] if path[2:] in (["name"], ["content"]) else "name"
         return ", ".join([name, *_numbered(path[1:], "value")]), f"{id_}.values.{path[1]}.{field}"
-    words = [OF_A_PLACEHOLDER.get(each, each) for each in path]
+    words = [OF_A_PLACEHOLDER.get(step, step) for step in path]
     field = "values.0.name" if path == ["values"] else path[0] if path else "key"
     return ", ".join([name, *words]), f"{id_}.{field}"
 

@@ -74,20 +74,20 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
         by_trace[(score.trace_id or b"").hex()].append(score)
-    found = ((turn, conversation(turn)) for turn in session.turns)
+    turns_with_entries = ((turn, conversation(turn)) for turn in session.turns)
     return [
-        ShownTurn(number, turn, said, _by_place(said, by_trace[turn.trace_id]), depths(turn))
-        for number, (turn, said) in enumerate(found, start + 1)
+        ShownTurn(number, turn, entries, _by_place(entries, by_trace[turn.trace_id]), depths(turn))
+        for number, (turn, entries) in enumerate(turns_with_entries, start + 1)
     ]
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
     """Return the scores by the index of their span's last step; at -1 scores of the turn and of other spans."""
     last = {shown.span_id: index for index, (shown, _) in enumerate(entries) if isinstance(shown, Step)}
-    found: dict[int, list[ScoreRow]] = defaultdict(list)
+    scores_by_place: dict[int, list[ScoreRow]] = defaultdict(list)
     for score in scores:
-        found[last.get((score.span_id or b"").hex(), -1)].append(score)
-    return found
+        scores_by_place[last.get((score.span_id or b"").hex(), -1)].append(score)
+    return scores_by_place
 
 
 def low_scores(session: Session) -> list[str]:
@@ -134,13 +134,13 @@ def depths(turn: Turn) -> dict[str, int]:
     """Return the number of each span's ancestors in the turn by span id; at most `DEPTH_MAX`."""
     parents = {span.span_id: span.parent_span_id or "" for span in turn.spans}
 
-    def depth(span_id: str) -> int:
-        found, parent = 0, parents[span_id]
-        while parent in parents and found < DEPTH_MAX:
-            found, parent = found + 1, parents[parent]
-        return found
+    def depth_of(span_id: str) -> int:
+        depth, parent = 0, parents[span_id]
+        while parent in parents and depth < DEPTH_MAX:
+            depth, parent = depth + 1, parents[parent]
+        return depth
 
-    return {span_id: depth(span_id) for span_id in parents}
+    return {span_id: depth_of(span_id) for span_id in parents}
 
 
 def in_tree_order(turn: Turn) -> list[ShownSpan]:

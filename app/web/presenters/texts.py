@@ -54,8 +54,8 @@ class Block:
 
 def block(value: Any, limit: int = AT_ONCE, *, markdown: bool = False, parse: bool = False) -> Block:
     """Truncate a text or JSON value after about `limit` characters. With `parse`, a text that is JSON is parsed."""
-    found = json_container(value) if parse and isinstance(value, str) else None
-    shown = value if found is None else found
+    parsed = json_container(value) if parse and isinstance(value, str) else None
+    shown = value if parsed is None else parsed
     is_text = isinstance(shown, str)
     whole = storable_text(shown if is_text else indented(shown))
     kind: Kind = "json" if not is_text else "markdown" if markdown else "text"

@@ -50,8 +50,8 @@ def origin_of(session: Session, turn: int | None) -> ConversationOrigin:
     """Return the origin of a conversation that continues the session, or asks its `turn`, counted from 1, again."""
     before = session.turns if turn is None else session.turns[: turn - 1]
     chosen = session.turns[turn - 1 : turn] if turn else session.turns[-1:]
-    question = next((each.user or "" for each in chosen), "") if turn else ""
-    selections = next((each.placeholders for each in chosen), None)
+    question = next((candidate.user or "" for candidate in chosen), "") if turn else ""
+    selections = next((candidate.placeholders for candidate in chosen), None)
     return ConversationOrigin(
         session.id, turn, recorded_past(case_from_turns(before, "STRICT").turns), question, selections
     )
@@ -66,7 +66,7 @@ def columns(runs: Sequence[RunRow], origin: ConversationOrigin) -> list[Column]:
 
 def opponents(versions: Sequence[ListedVersion], models: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the opponents to choose from: the newest versions, and the draft with each other model."""
-    of_versions = [(f"version:{each.head.commit_hash}", _version(each)) for each in versions[:VERSIONS_MAX]]
+    of_versions = [(f"version:{version.head.commit_hash}", _version(version)) for version in versions[:VERSIONS_MAX]]
     return [ALONE, *of_versions, *((f"model:{name}", f"The draft with {label}") for name, label in models if name)]
 
 

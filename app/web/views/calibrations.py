@@ -19,7 +19,7 @@ class CalibrateTestCase(PromptPage):
         view = self.services.calibrations.start(
             project_id=visit.project_id, test_case_id=test_case_id, **load(CalibrateSchema(), {})
         )
-        self.container.replay_delivery.send(each.id for each in view.replays)
+        self.container.replay_delivery.send(replay.id for replay in view.replays)
         return Redirect(f"{visit.base}/calibrations/{view.row.id}")
 
 
@@ -33,7 +33,9 @@ class CalibrationPage(PromptPage):
         view = self.services.calibrations.get(project_id=visit.project_id, calibration_id=calibration_id)
         self.container.replay_delivery.send(self.services.calibrations.left_behind(view))
         case, outcome = load_case(view.row.document), view.outcome
-        proposals = {(each.turn, each.step): (index, each) for index, each in enumerate(outcome.proposals)}
+        proposals = {
+            (proposal.turn, proposal.step): (index, proposal) for index, proposal in enumerate(outcome.proposals)
+        }
         return show(
             "calibration.html",
             view=view,
@@ -45,20 +47,20 @@ class CalibrationPage(PromptPage):
                 for rate in outcome.steps
             ],
             used=(
-                sum(each.prompt_tokens + each.completion_tokens for each in view.replays),
-                sum(each.prompt_cost_usd + each.completion_cost_usd for each in view.replays),
+                sum(replay.prompt_tokens + replay.completion_tokens for replay in view.replays),
+                sum(replay.prompt_cost_usd + replay.completion_cost_usd for replay in view.replays),
             ),
         )
 
     def post(self, visit: Visit, calibration_id: int) -> Reply:
         """Accept the ticked proposals."""
         ticked = visit.form.texts("proposal")
-        if not ticked or not all(each.isascii() and each.isdigit() and len(each) < 10 for each in ticked):
+        if not ticked or not all(number.isascii() and number.isdigit() and len(number) < 10 for number in ticked):
             raise Invalid("Tick the checks to accept.")
         row = self.services.calibrations.accept(
             project_id=visit.project_id,
             calibration_id=calibration_id,
-            **load(AcceptSchema(), {"proposals": [int(each) for each in ticked]}),
+            **load(AcceptSchema(), {"proposals": [int(number) for number in ticked]}),
             actor=visit.actor,
         )
         return Redirect(f"{visit.base}/test-cases/{row.id}", "The checks are accepted.")

@@ -117,7 +117,7 @@ def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown
         "choices": CHOICES,
         "judges": JUDGES,
         "new_fault": FaultFields(),
-        "variants": [("", "The recording"), *((each.name, each.name) for each in case.variants or ())],
+        "variants": [("", "The recording"), *((variant.name, variant.name) for variant in case.variants or ())],
         "unfolded": unfolded,
         "chunks": shown_chunks(case, unfolded, opened),
         "editing": "correct" in visit.query or visit.form.flag("correct"),
@@ -136,11 +136,11 @@ class TestCaseView(PromptPage):
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         head = self.head(visit, row.prompt_id)
         case, defined = load_case(row.document), self._defined(visit, row)
-        own = self.services.replay_history.trends(test_case_ids=[row.id])[row.id]
+        outcomes = self.services.replay_history.trends(test_case_ids=[row.id])[row.id]
         replays = self.services.replays.list(
             project_id=visit.project_id,
             prompt_id=row.prompt_id,
-            filters=ReplayFilter(ids=[outcome.id for outcome in own]),
+            filters=ReplayFilter(ids=[outcome.id for outcome in outcomes]),
             limit=REPLAYS_SHOWN,
             cursor=None,
         )

@@ -31,7 +31,7 @@ class TestCasesPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         head = self.head(visit, prompt_id)
         search, order = visit.query.get("search", ""), order_of(visit.query, ("created", "name"), default="-created")
-        found = self.services.test_cases.list(
+        page = self.services.test_cases.list(
             project_id=visit.project_id,
             prompt_id=prompt_id,
             limit=PAGE_SIZE,
@@ -39,18 +39,18 @@ class TestCasesPage(PromptPage):
             search=search or None,
             order=order.value,
         )
-        trends = self.services.replay_history.trends(test_case_ids=[row.id for row in found.entries])
+        trends = self.services.replay_history.trends(test_case_ids=[row.id for row in page.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
         batch = self.services.replay_history.newest_batch(prompt_id=head.id)
         return show(
             "test_cases.html",
             head=head,
-            cases=[(row, _extent(row), trends[row.id]) for row in found.entries],
+            cases=[(row, _extent(row), trends[row.id]) for row in page.entries],
             count=self.services.overview.count_test_cases(prompt_id=prompt_id, search=search or None),
             search=search,
             order=order,
             judges=JUDGES,
-            twins=_twins(found.entries),
+            twins=_twins(page.entries),
             batch=batch_progress(batch),
             batch_id=batch[0].id if batch else None,
             running=not all(outcome.finished for outcome in [*newest, *batch]),
@@ -59,7 +59,7 @@ class TestCasesPage(PromptPage):
             ),
             blind=self.services.experiments.blind_cases(project_id=visit.project_id, prompt_id=prompt_id),
             agreement=self.services.replays.judge_agreement(project_id=visit.project_id, prompt_id=prompt_id),
-            pages=visit.pages(found.next_cursor),
+            pages=visit.pages(page.next_cursor),
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:

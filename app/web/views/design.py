@@ -33,12 +33,12 @@ class DesignPage(Page):
     def get(self, visit: Visit) -> Reply:
         if not self.container.settings.embedded:
             raise NotFound("The components are shown only in the embedded mode.")
-        found = tokens()
+        values = tokens()
         return show(
             "design.html",
-            colors=[name for name, value in found.items() if value.startswith("#")],
-            sizes=[name for name in found if name.startswith("size-")],
-            others={name: value for name, value in found.items() if value[0] != "#" and not name.startswith("size-")},
+            colors=[name for name, value in values.items() if value.startswith("#")],
+            sizes=[name for name in values if name.startswith("size-")],
+            others={name: value for name, value in values.items() if value[0] != "#" and not name.startswith("size-")},
             week=WEEK,
             order=Order("-cost", "-cost", {}),
             pages=Pages(next_href="#pager", first_href="#pager", previous_href="#pager"),

@@ -37,8 +37,8 @@ class Experiments(PromptPage):
         query = load(schemas.ExperimentsQuerySchema(), {"limit": str(PAGE_SIZE), **chosen})
         order = order_of(visit.query, ("when",), default="-when")
         listed: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
-        found = self.services.experiments.list(**listed, **query, newest_first=order.descending)
-        entries = [dump(schemas.ExperimentSummary, schemas.Shown.at("", row)) for row in found.entries]
+        page = self.services.experiments.list(**listed, **query, newest_first=order.descending)
+        entries = [dump(schemas.ExperimentSummary, schemas.Shown.at("", row)) for row in page.entries]
         messages = self.services.versions.messages(
             prompt_id=prompt_id, hashes=set().union(*map(presenter.hashes_of, entries))
         )
@@ -47,11 +47,11 @@ class Experiments(PromptPage):
             "experiments.html",
             head=self.head(visit, prompt_id),
             experiments=shown,
-            running=any(each.running for each in shown),
+            running=any(experiment.running for experiment in shown),
             verdicts=VERDICTS,
             count=self.services.experiments.count(**listed, verdict=query.get("verdict")),
             order=order,
-            pages=visit.pages(found.next_cursor),
+            pages=visit.pages(page.next_cursor),
         )
 
 
@@ -118,10 +118,10 @@ class NewExperimentPage(PromptPage):
 class ExperimentPage(PromptPage):
     def get(self, visit: Visit, experiment_id: int) -> Reply:
         view = self.services.experiments.get(project_id=visit.project_id, experiment_id=experiment_id)
-        found = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))
-        hashes = presenter.hashes_of(found)
+        experiment = dump(schemas.Experiment, schemas.Shown.at(self.base_url, view))
+        hashes = presenter.hashes_of(experiment)
         shown = presenter.ShownExperiment(
-            found, self.services.versions.messages(prompt_id=view.row.prompt_id, hashes=hashes)
+            experiment, self.services.versions.messages(prompt_id=view.row.prompt_id, hashes=hashes)
         )
         results = {} if shown.running else self._results(visit.project_id, replays_to_read(shown.telling))
         return show(

@@ -111,7 +111,7 @@ class GettingStarted(Page):
         if model.vendor != "BUILTIN" or is_fallback(model):
             return model.name, None
         models = self.services.models.list(organization_id=visit.organization_id)
-        has_echo = any(each.usable and is_fallback(each) for each in models)
+        has_echo = any(listed.usable and is_fallback(listed) for listed in models)
         return (FALLBACK, FALLBACK) if has_echo else (model.name, None)
 
     def post(self, visit: Visit) -> Reply:

@@ -46,7 +46,7 @@ class PromptInsightPage(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         query, head = self._query(visit.query), self.head(visit, prompt_id)
         which: dict[str, Any] = {"project_id": visit.project_id, "prompt_id": prompt_id}
-        named = {one.head.commit_hash: one for one in self.services.versions.list(**which)}
+        named = {version.head.commit_hash: version for version in self.services.versions.list(**which)}
         by_version = self.services.insight.read(**which, filters=query.filters)
         groups = by_version
         if query.by != "version":
@@ -108,7 +108,7 @@ def _compared(comparison: VersionComparison) -> tuple[str, list[Compared]]:
 
 def _figure(finding: Finding) -> Compared:
     name, unit = figure(finding.name, score=finding.score)
-    bounds = [(one.value, one.low, one.high) for one in (finding.before, finding.after)]
+    bounds = [(estimate.value, estimate.low, estimate.high) for estimate in (finding.before, finding.after)]
     return Compared(name, unit, finding, intervals(bounds))
 
 
@@ -118,7 +118,7 @@ def _daily(groups: Sequence[Insight], filters: InsightFilter) -> dict[str, list[
     days = [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
     sums = [(day.isoformat(), by_day.get(day)) for day in days]
     return {
-        "sessions": [(day, one.sessions if one else 0) for day, one in sums],
-        "failed": [(day, one.failed if one else 0) for day, one in sums],
-        "cost": [(day, max(0.0, one.cost_usd) if one else 0.0) for day, one in sums],
+        "sessions": [(day, figures.sessions if figures else 0) for day, figures in sums],
+        "failed": [(day, figures.failed if figures else 0) for day, figures in sums],
+        "cost": [(day, max(0.0, figures.cost_usd) if figures else 0.0) for day, figures in sums],
     }

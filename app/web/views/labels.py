@@ -54,7 +54,7 @@ class MoveLabel(PromptPage):
             refines=any(map(filled.text, ("share", "guard", "evidence", "override"))),
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
             version=chosen,
-            versions=version_choices([each.head for each in versions], chosen),
+            versions=version_choices([version.head for version in versions], chosen),
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
             evidence=EVIDENCE,
         )
@@ -109,10 +109,10 @@ def _sides(row: ExperimentRow) -> str:
 
 class DeleteLabel(PromptPage):
     def get(self, visit: Visit, prompt_id: int, label: str) -> Reply:
-        found = self.services.labels.get(project_id=visit.project_id, prompt_id=prompt_id, name=label)
+        stored = self.services.labels.get(project_id=visit.project_id, prompt_id=prompt_id, name=label)
         return confirm(
             visit,
-            title=f"Delete the label {found.name}?",
+            title=f"Delete the label {stored.name}?",
             text="Callers that use it get 404 from then on. The versions stay.",
             button="Delete the label",
             back=f"{visit.base}/prompts/{prompt_id}/versions",

@@ -53,29 +53,27 @@ class PromptLogsPage(PromptPage):
         head = self.head(visit, prompt_id)
         listed = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         versions = [version.head for version in listed]
-        found = self.services.logs.page(**of_prompt, **query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
-        whole = (
-            found.next_cursor is None and not visit.query.get("cursor") and (not found.sorted or found.sorted.complete)
-        )
+        page = self.services.logs.page(**of_prompt, **query, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        whole = page.next_cursor is None and not visit.query.get("cursor") and (not page.sorted or page.sorted.complete)
         return show(
             "prompt_logs.html",
             head=head,
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort", "live"}),
             refined=bool(chosen.keys() & FOLDED),
-            entries=found.entries,
-            count=len(found.entries) if whole else self.services.logs.count(**of_prompt, filters=filters),
+            entries=page.entries,
+            count=len(page.entries) if whole else self.services.logs.count(**of_prompt, filters=filters),
             counted=not filters.sparse or whole,
-            pages=visit.pages(found.next_cursor),
+            pages=visit.pages(page.next_cursor),
             exports=_export_query(filters),
             hashes={version.commit_hash for version in versions},
             versions=_version_choices(versions[:VERSIONS_SHOWN], chosen.get("version", "")),
-            models=sorted({name for entry in found.entries for name in _models(entry)}),
+            models=sorted({name for entry in page.entries for name in _models(entry)}),
             types=TYPES,
             times=TIMES,
             statuses=LOG_STATUSES,
             orders=ORDERS,
-            sorted=found.sorted,
+            sorted=page.sorted,
             ranges=RANGES,
             included=INCLUDED,
             said=SAID,
@@ -119,8 +117,8 @@ class ExportPage(PromptPage):
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int, prompt_id: int, kind: str) -> None:
         times = load(ExportQuerySchema(), req.params)
-        found = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, **times)
-        send_lines(req, resp, found, name=f"{kind}-{prompt_id}")
+        lines = records(self.services.export, kind, project_id=project_id, prompt_id=prompt_id, **times)
+        send_lines(req, resp, lines, name=f"{kind}-{prompt_id}")
 
 
 class RunView(EntryPage):
@@ -144,12 +142,12 @@ class RejectedSpansPage(Page):
         if not code:
             return show("rejected_spans.html", causes=causes)
         cause = next((cause for cause in causes if cause.newest.code == code), None)
-        found = self.services.logs.rejected(
+        page = self.services.logs.rejected(
             project_id=visit.project_id, code=code, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
         )
         return show(
             "rejected_spans_of_cause.html",
             cause=require(cause, "No span was rejected for this cause."),
-            spans=found.entries,
-            pages=visit.pages(found.next_cursor),
+            spans=page.entries,
+            pages=visit.pages(page.next_cursor),
         )

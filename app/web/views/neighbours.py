@@ -55,10 +55,10 @@ class EntryPage(PromptPage):
         query, now = origin.parameters, self.container.now()
         shared: dict[str, Any] = {"project_id": visit.project_id, "limit": PAGE_SIZE, "cursor": query.get("cursor")}
         if origin.of_sessions:
-            found: Any = self.services.session_list.page(**shared, **session_query(query, now, visit.zone))
+            page: Any = self.services.session_list.page(**shared, **session_query(query, now, visit.zone))
         else:
-            found = self.services.logs.page(**shared, prompt_id=prompt_id, **log_query(query, now, visit.zone))
-        return found.entries, pages_of(query, found.next_cursor)
+            page = self.services.logs.page(**shared, prompt_id=prompt_id, **log_query(query, now, visit.zone))
+        return page.entries, pages_of(query, page.next_cursor)
 
 
 def _ids(entries: Sequence[Any]) -> list[int | str]:

@@ -38,7 +38,7 @@ class OnlineChecks(PromptPage):
             kinds=KINDS,
             judges=_judges(models, self.services.credentials.lacking(visit.organization_id, models)),
             given=NEW,
-            names={one.id: one.name for one in models},
+            names={model.id: model.name for model in models},
             today=self.container.now().date().isoformat(),
         )
 
@@ -90,7 +90,7 @@ def _given(check: OnlineCheck, models: Sequence[LanguageModel]) -> dict[str, str
         "name": check.name,
         "kind": check.kind,
         "value": check.value,
-        "judge": next((one.name for one in models if one.id == check.judge_model_id), ""),
+        "judge": next((model.name for model in models if model.id == check.judge_model_id), ""),
         "cost": f"{check.max_cost_per_day:.15g}",
         "percent": f"{check.share * 100:.15g}",
         "version": check.version or "",

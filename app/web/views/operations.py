@@ -29,22 +29,22 @@ class OperationsView(Page):
 
     def get(self, visit: Visit) -> Reply:
         try:
-            found = self.services.metrics.read()
+            activity = self.services.metrics.read()
         except redis.RedisError as error:
             raise Unavailable("Redis, which keeps the metrics, does not answer.") from error
         return show(
             "operations.html",
-            found=found,
-            spans_by_minute=_by_minute([spans for spans, _ in found.history]),
-            runs_by_minute=_by_minute([runs for _, runs in found.history]),
-            queues=[(state, _queue(state)) for state in found.queues],
-            spans=[(label, found.spans.get(name, 0), "") for name, label in SPANS.items()],
-            runs=_runs(found.runs),
-            troubles=troubles(found),
+            activity=activity,
+            spans_by_minute=_by_minute([spans for spans, _ in activity.history]),
+            runs_by_minute=_by_minute([runs for _, runs in activity.history]),
+            queues=[(state, _queue(state)) for state in activity.queues],
+            spans=[(label, activity.spans.get(name, 0), "") for name, label in SPANS.items()],
+            runs=_runs(activity.runs),
+            troubles=troubles(activity),
             latencies=[
-                ("HTTP requests", found.http),
-                ("Batches of spans, stored", found.ingest),
-                ("Calls of models", found.provider),
+                ("HTTP requests", activity.http),
+                ("Batches of spans, stored", activity.ingest),
+                ("Calls of models", activity.provider),
             ],
         )
 
@@ -69,17 +69,17 @@ def _runs(outcomes: dict[str, int]) -> list[Figure]:
     ]
 
 
-def troubles(found: Operations) -> list[Figure]:
+def troubles(activity: Operations) -> list[Figure]:
     """Return the number of requests, and the counts of problems above zero."""
     counted = [
-        ("answered with 5xx", found.server_errors, "bad"),
-        ("refused by the rate limit", found.rate_limited, "warn"),
-        ("let through uncounted, as Redis was away", found.rate_limit_not_counted, "warn"),
-        ("calls of models failed", found.provider_errors, "bad"),
-        ("messages tried again", found.retries, "warn"),
-        ("messages given up", found.dead_letters, "bad"),
-        ("transactions tried again after a lock", found.lock_retries, ""),
-        ("waits for a database connection given up", found.pool_timeouts, "bad"),
-        ("jobs of the clock failed", found.clock_failures, "bad"),
+        ("answered with 5xx", activity.server_errors, "bad"),
+        ("refused by the rate limit", activity.rate_limited, "warn"),
+        ("let through uncounted, as Redis was away", activity.rate_limit_not_counted, "warn"),
+        ("calls of models failed", activity.provider_errors, "bad"),
+        ("messages tried again", activity.retries, "warn"),
+        ("messages given up", activity.dead_letters, "bad"),
+        ("transactions tried again after a lock", activity.lock_retries, ""),
+        ("waits for a database connection given up", activity.pool_timeouts, "bad"),
+        ("jobs of the clock failed", activity.clock_failures, "bad"),
     ]
-    return [("requests", found.requests, ""), *(figure for figure in counted if figure[1])]
+    return [("requests", activity.requests, ""), *(figure for figure in counted if figure[1])]

@@ -53,11 +53,12 @@ class Tries:
         """
         commands = self._commands()
         started = [
-            self.container.services.runs.start(each, project_id=self.visit.project_id, source="ui") for each in commands
+            self.container.services.runs.start(command, project_id=self.visit.project_id, source="ui")
+            for command in commands
         ]
-        for each in started:
-            self.container.run_delivery.send(each)
-        return [each.run_id for each in started]
+        for run in started:
+            self.container.run_delivery.send(run)
+        return [run.run_id for run in started]
 
     def _commands(self) -> list[RunCommand]:
         """Return the runs to start. Without a new question the last one is asked again in the same conversations."""

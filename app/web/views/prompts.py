@@ -27,7 +27,7 @@ from app.web.visit import Visit
 class PromptsPage(PromptPage):
     def get(self, visit: Visit) -> Reply:
         search, order = visit.query.get("search", ""), order_of(visit.query, ("name", "changed"), default="-changed")
-        found = self.services.prompts.list(
+        page = self.services.prompts.list(
             project_id=visit.project_id,
             search=search or None,
             before_id=visit.identifier("cursor"),
@@ -36,18 +36,18 @@ class PromptsPage(PromptPage):
         )
         models = self.services.models.list(organization_id=visit.organization_id)
         activity = self.services.overview.activity(
-            project_id=visit.project_id, prompt_ids=[prompt.id for prompt in found.prompts]
+            project_id=visit.project_id, prompt_ids=[prompt.id for prompt in page.prompts]
         )
         return show(
             "prompts.html",
             search=search,
             order=order,
             count=self.services.overview.count_prompts(project_id=visit.project_id, search=search or None),
-            prompts=found.prompts,
+            prompts=page.prompts,
             activity=activity,
-            failing=any(each.passed < each.replayed for each in activity.values()),
+            failing=any(prompt_activity.passed < prompt_activity.replayed for prompt_activity in activity.values()),
             models={model.id: model.name for model in models},
-            pages=visit.pages(found.next_before_id),
+            pages=visit.pages(page.next_before_id),
         )
 
 
@@ -103,10 +103,10 @@ class Archive(PromptPage):
 
 class ArchivedPrompts(PromptPage):
     def get(self, visit: Visit) -> Reply:
-        found = self.services.prompts.list(
+        page = self.services.prompts.list(
             project_id=visit.project_id, before_id=visit.identifier("cursor"), limit=PAGE_SIZE, archived=True
         )
-        return show("prompts_archived.html", prompts=found.prompts, pages=visit.pages(found.next_before_id))
+        return show("prompts_archived.html", prompts=page.prompts, pages=visit.pages(page.next_before_id))
 
 
 class UnarchivePage(PromptPage):
@@ -158,16 +158,16 @@ def sort_keys(
     """Return the sort key of each column. Versions without a value come lowest."""
 
     def of(get: Callable[[VersionActivity], float | None]) -> Callable[[ListedVersion], float]:
-        known = {name: value for name, each in activity.items() if (value := get(each)) is not None}
+        known = {name: value for name, entry in activity.items() if (value := get(entry)) is not None}
         return lambda version: known.get(version.head.commit_hash, -1)
 
     passed = {name: entry.pass_rate for name, entry in replays.items() if entry.pass_rate is not None}
     return {
         "version": lambda version: version.head.id,
-        "runs": of(lambda each: each.runs),
-        "cost": of(lambda each: each.cost_usd),
-        "time": of(lambda each: each.average_ms),
-        "failed": of(lambda each: each.failed / each.runs),
+        "runs": of(lambda entry: entry.runs),
+        "cost": of(lambda entry: entry.cost_usd),
+        "time": of(lambda entry: entry.average_ms),
+        "failed": of(lambda entry: entry.failed / entry.runs),
         "passed": lambda version: passed.get(version.head.commit_hash, -1),
     }
 

@@ -87,8 +87,8 @@ class RemoveRating(PromptPage):
     """Removes the viewer's rating. Without one nothing happens."""
 
     def post(self, visit: Visit, session_id: str) -> Reply:
-        own: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
-        if thumb := self.services.scores.thumb(**own, user_id=visit.actor.id or 0):
+        of_session: dict[str, Any] = {"project_id": visit.project_id, "session_id": session_id}
+        if thumb := self.services.scores.thumb(**of_session, user_id=visit.actor.id or 0):
             self.services.scores.remove(project_id=visit.project_id, score_id=thumb.id, actor=visit.actor)
         return Redirect(_path(visit, session_id), "Your rating is removed.")
 
@@ -110,13 +110,13 @@ class TurnTextPage(PromptPage):
 
     def get(self, visit: Visit, session_id: str, turn: int, text: str) -> Reply:
         piece = visit.identifier("piece") or 1
-        found = self.services.session_parts.turn(
+        shown = self.services.session_parts.turn(
             project_id=visit.project_id, session_id=session_id, turn=turn, piece=piece
         )
         of_piece = f"&piece={piece}" if piece > 1 else ""
         back = f"{_path(visit, session_id)}?turn={turn}{of_piece}#turn-{turn}"
         title = f"Turn {turn}: {'question' if text == 'user' else text.partition('-')[2]}"
-        return whole_text(visit, title, text_of(found, text), back)
+        return whole_text(visit, title, text_of(shown, text), back)
 
 
 class TurnFile(PromptPage):

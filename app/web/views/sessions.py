@@ -87,25 +87,25 @@ class SessionsPage(Page):
     def get(self, visit: Visit) -> Reply:
         query = session_query(visit.query, self.container.now(), visit.zone)
         listing = self.services.session_list
-        found = listing.page(**query, project_id=visit.project_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        page = listing.page(**query, project_id=visit.project_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
         chosen = chosen_sessions(visit.query, visit.zone)
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts
         return show(
             "sessions.html",
-            entries=found.entries,
+            entries=page.entries,
             saved=self._saved(visit, chosen),
             count=listing.count(project_id=visit.project_id, filters=query["filters"]),
-            pages=visit.pages(found.next_cursor),
+            pages=visit.pages(page.next_cursor),
             chosen=chosen,
             filtered=bool(chosen.keys() - {"sort"}),
             refined=bool(chosen.keys() & FOLDED),
             days=days_of(chosen, visit.zone),
-            listed_prompts={entry.row.prompt_id: entry.prompt_name for entry in found.entries},
-            sorted=found.sorted,
+            listed_prompts={entry.row.prompt_id: entry.prompt_name for entry in page.entries},
+            sorted=page.sorted,
             address=_query_of(chosen),
             exports=_query_of({name: value for name, value in chosen.items() if (name, value) != ("sort", "cost")}),
             prompts=[("", "All prompts"), *((str(prompt.id), prompt.name) for prompt in prompts)],
-            suggested=_suggested(found.entries),
+            suggested=_suggested(page.entries),
             said=SAID,
             pieces=pieces,
             place_of=place_of,
@@ -126,8 +126,8 @@ class SessionsPage(Page):
     def _saved(self, visit: Visit, chosen: Mapping[str, str]) -> list[SavedLink]:
         current = load(FilterQuerySchema(), chosen) if chosen else None
         return [
-            SavedLink(one.id, one.name, _query_of(one.filters), one.filters == current)
-            for one in self.services.saved_filters.list(project_id=visit.project_id)
+            SavedLink(saved.id, saved.name, _query_of(saved.filters), saved.filters == current)
+            for saved in self.services.saved_filters.list(project_id=visit.project_id)
         ]
 
 
@@ -159,7 +159,10 @@ class DeleteSessionFilter(Page):
 def _suggested(entries: list[Any]) -> dict[str, list[str]]:
     """Return names from the listed sessions, which fields of the form suggest."""
     kinds = {"version": "version", "model": "model", "tool": "tool", "failedTool": "failed_tool"}
-    named = {name: sorted({one for entry in entries for one in entry.names(kind)}) for name, kind in kinds.items()}
+    named = {
+        name: sorted({entry_name for entry in entries for entry_name in entry.names(kind)})
+        for name, kind in kinds.items()
+    }
     return named | {"userId": sorted({entry.row.user_id for entry in entries if entry.row.user_id})}
 
 
@@ -172,8 +175,8 @@ class SessionsCsv(Page):
     def on_get(self, req: falcon.Request, resp: falcon.Response, project_id: int) -> None:
         visit: Visit = req.context.visit
         query = session_query(visit.query, self.container.now(), visit.zone, SessionExportSchema)
-        found = self.services.session_list.all(**query, project_id=visit.project_id)
-        send_sessions(req, resp, found, as_csv=self.as_csv)
+        sessions = self.services.session_list.all(**query, project_id=visit.project_id)
+        send_sessions(req, resp, sessions, as_csv=self.as_csv)
 
 
 class SessionsJsonLines(SessionsCsv):

@@ -268,7 +268,7 @@ def _labelled(problem: str) -> str:
 
 class Audit(SettingsPage):
     def get(self, visit: Visit) -> Reply:
-        found = self.services.audit.page(
+        page = self.services.audit.page(
             organization_id=visit.organization_id, limit=PAGE_SIZE, cursor=visit.query.get("cursor")
         )
-        return show("settings_audit.html", entries=found.entries, pages=visit.pages(found.next_cursor))
+        return show("settings_audit.html", entries=page.entries, pages=visit.pages(page.next_cursor))

@@ -69,11 +69,11 @@ class RemoveModel(SettingsPage):
 
     def get(self, visit: Visit, model_id: int) -> Reply:
         models = self.services.models.list(organization_id=visit.organization_id)
-        own = next((model for model in models if model.id == model_id and model.organization_id), None)
-        found = require(own, "The organization has no such custom model.")
+        custom = next((model for model in models if model.id == model_id and model.organization_id), None)
+        stored = require(custom, "The organization has no such custom model.")
         return confirm(
             visit,
-            title=f"Remove {found.name}?",
+            title=f"Remove {stored.name}?",
             text="Prompts that name it can't be run until they name another model. Its answers stay in the logs.",
             button="Remove the model",
             back=f"{visit.base}/settings/models",

@@ -47,7 +47,7 @@ class WebhookView(SettingsPage):
     def get(self, visit: Visit, webhook_id: int) -> Reply:
         key = {"project_id": visit.project_id, "webhook_id": webhook_id}
         webhook = self.services.webhooks.get(**key)
-        found = self.services.webhooks.deliveries(**key, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        page = self.services.webhooks.deliveries(**key, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
         resent = visit.problem is not None and "url" in visit.sent.fields
         return show(
             "settings_webhook.html",
@@ -59,8 +59,8 @@ class WebhookView(SettingsPage):
             format=visit.sent.text("format", webhook.format),
             chosen=visit.sent.texts("events") if resent else webhook.events,
             enabled=visit.sent.flag("enabled") if resent else webhook.enabled,
-            deliveries=found.entries,
-            pages=visit.pages(found.next_cursor),
+            deliveries=page.entries,
+            pages=visit.pages(page.next_cursor),
             labels_of_events=dict(EVENTS),
         )
 

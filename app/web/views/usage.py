@@ -107,11 +107,11 @@ class UsageView(_Usage):
         """Return the model calls of traces on the same days, by the chosen group or else by model."""
         by = query.by if query.by in GROUPS_OF_OBSERVED else "model"
         days = UsageFilter(query.first, query.last)
-        found = self.services.observed.read(project_id=visit.project_id, filters=days, group_by=(by,))
+        observed = self.services.observed.read(project_id=visit.project_id, filters=days, group_by=(by,))
         names = {"prompt": self._prompt_names(visit)} if by == "prompt" else {}
-        groups = sorted(found, key=lambda one: (-_usd(one.sums), -one.sums.calls))[:OBSERVED_SHOWN]
-        rows = [(*_observed_name(one, names, visit.base), one.sums) for one in groups]
-        return Observed(dict(GROUPS)[by], rows, observed_total(found), len(found) - len(rows))
+        groups = sorted(observed, key=lambda group: (-_usd(group.sums), -group.sums.calls))[:OBSERVED_SHOWN]
+        rows = [(*_observed_name(group, names, visit.base), group.sums) for group in groups]
+        return Observed(dict(GROUPS)[by], rows, observed_total(observed), len(observed) - len(rows))
 
     def _prompt_names(self, visit: Visit) -> dict[int, str]:
         prompts = self.services.prompts.list(project_id=visit.project_id, limit=PROMPTS_NAMED).prompts

@@ -135,11 +135,11 @@ class AsyncReprise:
 
     async def aclose(self) -> None:
         """Close the connections of this event loop. Prompts are still served from memory."""
-        own = self._loops.pop(asyncio.get_running_loop(), None)
-        if own is not None:
-            for fetch in own.fetches.values():
+        of_loop = self._loops.pop(asyncio.get_running_loop(), None)
+        if of_loop is not None:
+            for fetch in of_loop.fetches.values():
                 fetch.task.cancel()
-            await own.transport.aclose()
+            await of_loop.transport.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -152,27 +152,27 @@ class AsyncReprise:
     @property
     def _own(self) -> _OfLoop:
         loop = asyncio.get_running_loop()
-        own = self._loops.get(loop)
-        if own is None:
+        of_loop = self._loops.get(loop)
+        if of_loop is None:
             for ended in [other for other in list(self._loops) if other.is_closed()]:
                 self._loops.pop(ended, None)
-            own = self._loops[loop] = _OfLoop(self._new_transport())
-        return own
+            of_loop = self._loops[loop] = _OfLoop(self._new_transport())
+        return of_loop
 
     def _fetching(self, entry: Entry) -> _Fetch | None:
         """Return the request for the prompt, which is begun unless one is under way; None where none can begin."""
-        own = self._own
-        fetch = own.fetches.get(entry.wanted)
-        if fetch is None and (entry.snapshot is None or len(own.fetches) < BACKGROUND_MAX):
+        of_loop = self._own
+        fetch = of_loop.fetches.get(entry.wanted)
+        if fetch is None and (entry.snapshot is None or len(of_loop.fetches) < BACKGROUND_MAX):
             # In an empty context: the request belongs to no trace of the caller.
-            task = contextvars.Context().run(asyncio.create_task, self._fetch(own, entry), name="reprise-fetch")
-            fetch = own.fetches[entry.wanted] = _Fetch(time.monotonic() + self._first_wait_s, task)
-            task.add_done_callback(lambda _: own.fetches.pop(entry.wanted, None))
+            task = contextvars.Context().run(asyncio.create_task, self._fetch(of_loop, entry), name="reprise-fetch")
+            fetch = of_loop.fetches[entry.wanted] = _Fetch(time.monotonic() + self._first_wait_s, task)
+            task.add_done_callback(lambda _: of_loop.fetches.pop(entry.wanted, None))
         return fetch
 
-    async def _fetch(self, own: _OfLoop, entry: Entry) -> None:
+    async def _fetch(self, of_loop: _OfLoop, entry: Entry) -> None:
         try:
-            self._cache.fetched(entry, await self._read(own.transport, entry))
+            self._cache.fetched(entry, await self._read(of_loop.transport, entry))
         except RepriseError as problem:
             self._cache.failed(entry, problem)
         except Exception as problem:  # noqa: BLE001 - whatever it is, callers are served and another try follows
@@ -209,9 +209,9 @@ class AsyncReprise:
             try:
                 async with transport.follow(request, follower) as pieces:
                     async for piece in pieces:
-                        for found in follower.feed(piece):
-                            yield found
-                            if isinstance(found, RunResult):
+                        for update in follower.feed(piece):
+                            yield update
+                            if isinstance(update, RunResult):
                                 return
                             retries.progressed()
                 raise UnreachableError("The stream of the run broke off.")
@@ -219,7 +219,7 @@ class AsyncReprise:
                 await asyncio.sleep(retries.pause_s(problem))
 
     async def _result(self, request: ClientRequest) -> RunResult:
-        async for found in self._follow(request):
-            if isinstance(found, RunResult):
-                return found
+        async for update in self._follow(request):
+            if isinstance(update, RunResult):
+                return update
         raise AssertionError("a stream ends with its result or an error")

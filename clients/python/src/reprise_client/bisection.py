@@ -94,7 +94,7 @@ def posterior(tallies: Sequence[Tally]) -> list[float]:
     logs = [_log_evidence(total)]
     logs += [_log_change(tally, total.minus(tally)) - log(places) for tally in before[:-1]]
     most = max(logs)
-    weights = [exp(each - most) for each in logs]
+    weights = [exp(log_weight - most) for log_weight in logs]
     return [weight / sum(weights) for weight in weights]
 
 
@@ -116,7 +116,7 @@ def _most_telling(tallies: Sequence[Tally], chances: Sequence[float], likeliest:
     changed = sum(chances[1:])
     if chances[likeliest] >= SURE * changed:
         return min(likeliest - 1, likeliest, key=lambda index: tallies[index].runs)
-    return min(_cumulated(chances), key=lambda each: abs(each[1] - changed / 2))[0]
+    return min(_cumulated(chances), key=lambda cumulated: abs(cumulated[1] - changed / 2))[0]
 
 
 def _cumulated(chances: Sequence[float]) -> Iterator[tuple[int, float]]:

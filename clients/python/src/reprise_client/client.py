@@ -219,9 +219,9 @@ class Reprise:
             try:
                 with self._transport.follow(request, follower) as pieces:
                     for piece in pieces:
-                        for found in follower.feed(piece):
-                            yield found
-                            if isinstance(found, RunResult):
+                        for update in follower.feed(piece):
+                            yield update
+                            if isinstance(update, RunResult):
                                 return
                             retries.progressed()
                 raise UnreachableError("The stream of the run broke off.")
@@ -229,9 +229,9 @@ class Reprise:
                 time.sleep(retries.pause_s(problem))
 
     def _result(self, request: ClientRequest) -> RunResult:
-        for found in self._follow(request):
-            if isinstance(found, RunResult):
-                return found
+        for update in self._follow(request):
+            if isinstance(update, RunResult):
+                return update
         raise AssertionError("a stream ends with its result or an error")
 
     def _after_fork(self) -> None:

@@ -22,14 +22,14 @@ def page(text: str, offset: int = 0) -> str:
     return text[offset:end] + note
 
 
-def lines(found: Iterable[str], nothing: str) -> str:
-    return page("\n".join(found) or nothing)
+def lines(texts: Iterable[str], nothing: str) -> str:
+    return page("\n".join(texts) or nothing)
 
 
-def listed(found: Json, name: str, line: Callable[[Json], str]) -> str:
+def listed(answer: Json, name: str, line: Callable[[Json], str]) -> str:
     """Return a line for each entry of an answer's list, and the cursor of the next ones."""
-    text = lines(map(line, found[name]), "There are none.")
-    cursor = found.get("nextCursor")
+    text = lines(map(line, answer[name]), "There are none.")
+    cursor = answer.get("nextCursor")
     return f"{text}\n\n[more: call again with cursor={cursor}]" if cursor else text
 
 
@@ -81,31 +81,31 @@ def replay_line(replay: Json) -> str:
     return f"{text}, {_short(replay['error'])}" if replay["error"] else text
 
 
-def prompt(found: Json, version: str) -> str:
+def prompt(answer: Json, version: str) -> str:
     """Return a prompt or version: a line for each property, then its text."""
-    model = found["languageModel"]
+    model = answer["languageModel"]
     text = {
-        "Prompt": f"{found['id']} {found['name']}" if "name" in found else None,
-        "Version": found.get("commitHash") or version,
+        "Prompt": f"{answer['id']} {answer['name']}" if "name" in answer else None,
+        "Version": answer.get("commitHash") or version,
         "Model": model and model["name"],
-        "Format": found["instructionFormat"],
-        "Placeholders": _json(found["placeholderDefinitions"]),
-        "Configuration": _json(found["languageModelConfig"]),
+        "Format": answer["instructionFormat"],
+        "Placeholders": _json(answer["placeholderDefinitions"]),
+        "Configuration": _json(answer["languageModelConfig"]),
     }
     head = "\n".join(f"{name}: {value}" for name, value in text.items() if value is not None)
-    return f"{head}\n\nText:\n{found['value']}"
+    return f"{head}\n\nText:\n{answer['value']}"
 
 
-def rendered(found: Json) -> str:
-    placeholders = found["placeholders"]
+def rendered(answer: Json) -> str:
+    placeholders = answer["placeholders"]
     text = [f"{name}: {_json(placeholders[name])}" for name in ("resolved", "ignored", "undefinedKeys")]
-    return "\n".join([*text, "", "Instruction:", found["instruction"]])
+    return "\n".join([*text, "", "Instruction:", answer["instruction"]])
 
 
-def session(found: Json) -> str:
-    conversation = visible(str(found["conversationId"]))
-    head = f"Session {found['id']} of prompt {found['promptId']}, conversation {conversation}"
-    return "\n".join([head, *_turns(found["turns"])])
+def session(answer: Json) -> str:
+    conversation = visible(str(answer["conversationId"]))
+    head = f"Session {answer['id']} of prompt {answer['promptId']}, conversation {conversation}"
+    return "\n".join([head, *_turns(answer["turns"])])
 
 
 def _turns(turns: Iterable[Json]) -> Iterator[str]:
@@ -124,18 +124,18 @@ def _step(step: Json) -> str:
     return f"Call: {visible(step['name'])} {_json(step['arguments'])} -> {result if step['answered'] else 'no result'}"
 
 
-def replay(found: Json) -> str:
+def replay(answer: Json) -> str:
     """Return what was expected and what came at each step; what passed in a line."""
-    head = f"Replay {found['id']} of test case {found['testCaseId']} ({_case_name(found)}): {found['status']}"
-    text = [head, *(f"{name}: {_quoted(found[name])}" for name in ("error", "stopReason", "void") if found.get(name))]
+    head = f"Replay {answer['id']} of test case {answer['testCaseId']} ({_case_name(answer)}): {answer['status']}"
+    text = [head, *(f"{name}: {_quoted(answer[name])}" for name in ("error", "stopReason", "void") if answer.get(name))]
     text += [
-        f"Failed on purpose: call {each['call']} of {visible(each['tool'])}, {each['kind']}"
-        for each in found.get("faults", ())
+        f"Failed on purpose: call {fault['call']} of {visible(fault['tool'])}, {fault['kind']}"
+        for fault in answer.get("faults", ())
     ]
     text += [
-        f"Violation, {violation['kind']}: {_quoted(violation['message'])}" for violation in found.get("violations", ())
+        f"Violation, {violation['kind']}: {_quoted(violation['message'])}" for violation in answer.get("violations", ())
     ]
-    for number, turn in enumerate(found["turns"] or (), 1):
+    for number, turn in enumerate(answer["turns"] or (), 1):
         text += [f"\n# Turn {number}\nUser: {_quoted(turn['user'])}", *map(_verdict, turn["steps"])]
         text += [f"Unexpected: {_json(extra)}" for extra in turn["extra"]]
         text += [f"{name}: {_quoted(turn[name])}" for name in ("error", "stopReason") if turn[name]]

@@ -50,8 +50,8 @@ class Tools:
 
     def list_versions(self, prompt_id: int) -> str:
         """List the newest versions of a prompt: commit hash, time, labels, message."""
-        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
-        return texts.lines(map(texts.version_line, found[:100]), "The prompt has no version.")
+        versions = self.instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
+        return texts.lines(map(texts.version_line, versions[:100]), "The prompt has no version.")
 
     def render_prompt(
         self, prompt_id: int, placeholders: dict[str, str] | None = None, version: str = "draft", offset: int = 0
@@ -86,16 +86,16 @@ class Tools:
         filters = _given(promptId=prompt_id, q=search, failedTool=failed_tool, score=score, maxScore=max_score)
         if errors is not None:
             filters["errors"] = str(errors).lower()
-        found = self.instance.get("/api/v1/sessions", limit=PAGE, **filters, **_given(cursor=cursor))
-        return texts.listed(found, "sessions", texts.session_line)
+        page = self.instance.get("/api/v1/sessions", limit=PAGE, **filters, **_given(cursor=cursor))
+        return texts.listed(page, "sessions", texts.session_line)
 
     def read_session(self, session_id: str, offset: int = 0) -> str:
         """Read a recorded conversation: what the user said, the tool calls with their results, the answers.
 
         offset: where the answer before this one ended.
         """
-        found = self.instance.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
-        return texts.page(texts.session(found), offset)
+        session = self.instance.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
+        return texts.page(texts.session(session), offset)
 
     def read_insight(self, prompt_id: int, group_by: str = "version", days: int = 7) -> str:
         """Read how a prompt did in the last days: sessions, errors, cost, runs, replays and scores.
@@ -103,8 +103,8 @@ class Tools:
         group_by: "version", "label", "model" or "day".
         """
         since = (datetime.now(timezone.utc) - timedelta(days=min(max(days, 1), 366) - 1)).date().isoformat()
-        found = self.instance.get(f"/api/v1/prompts/{prompt_id}/insight", groupBy=group_by, **{"from": since})
-        return texts.lines((texts.insight_line(group, group_by) for group in found["groups"]), "There is nothing.")
+        insight = self.instance.get(f"/api/v1/prompts/{prompt_id}/insight", groupBy=group_by, **{"from": since})
+        return texts.lines((texts.insight_line(group, group_by) for group in insight["groups"]), "There is nothing.")
 
     def list_failures(self, prompt_id: int) -> str:
         """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""
@@ -115,8 +115,8 @@ class Tools:
             for status in ("failed", "void", "needs_review", "error")
             for replay in self.instance.get(f"{path}/replays", status=status, limit=PAGE)["replays"]
         ]
-        found = [*map(texts.gate_line, gates), *map(texts.replay_line, replays)]
-        return texts.lines(found, "Nothing failed.")
+        lines = [*map(texts.gate_line, gates), *map(texts.replay_line, replays)]
+        return texts.lines(lines, "Nothing failed.")
 
     def read_replay(self, replay_id: int, offset: int = 0) -> str:
         """Read a replay of a test case: for each step what was expected, what came, and why it passed or failed.
@@ -142,9 +142,9 @@ class Tools:
         body = _given(variant=variant, faults=faults)
         path = f"/api/v1/replays/{self.instance.post(f'/api/v1/test-cases/{test_case_id}/replays', body)['id']}"
         until = time.monotonic() + min(max(wait_s, 0), WAIT_MAX_S)
-        while (found := self.instance.get(path))["status"] in UNFINISHED and time.monotonic() < until:
+        while (replay := self.instance.get(path))["status"] in UNFINISHED and time.monotonic() < until:
             time.sleep(LOOK_S)
-        return texts.page(texts.replay(found))
+        return texts.page(texts.replay(replay))
 
     def run_gate(
         self,
@@ -201,7 +201,7 @@ class Tools:
         if candidates:
             if text:
                 raise CouldNotRun("Send text or candidates, not both.")
-            return {"candidates": [{"name": name, "base": base, "value": each} for name, each in candidates.items()]}
+            return {"candidates": [{"name": name, "base": base, "value": value} for name, value in candidates.items()]}
         if text:
             return {"candidate": {"base": base, "value": text}}
         return {"candidate": base if base == "draft" else {"commitHash": base}}

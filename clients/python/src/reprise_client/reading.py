@@ -68,9 +68,9 @@ def read(wanted: WantedVersion, known: Snapshot | None) -> Reading:
 def _read_label(prompt_id: int, label: str, known: Snapshot | None) -> Reading:
     """Read where a label points to, and then those of its versions that are not known: a version never changes."""
     reply = yield Get(f"{_path(prompt_id)}/labels/{label}")
-    found = parse_answer(reply.checked().body, reply.url)
-    commit_hash, split = found.get("commitHash"), found.get("split")
-    if found.get("label") != label or not isinstance(commit_hash, str) or not isinstance(split, dict | None):
+    answer = parse_answer(reply.checked().body, reply.url)
+    commit_hash, split = answer.get("commitHash"), answer.get("split")
+    if answer.get("label") != label or not isinstance(commit_hash, str) or not isinstance(split, dict | None):
         raise foreign(reply.url)
     record = yield from _read_version(prompt_id, commit_hash, known)
     if split is None:

@@ -34,16 +34,16 @@ class Record:
     @classmethod
     def parse(cls, body: str, prompt_id: int) -> Record:
         """Return the record of this prompt; ValueError for a text that is not one."""
-        found = parse_object(body)
-        if found.get("id") != prompt_id:
+        prompt = parse_object(body)
+        if prompt.get("id") != prompt_id:
             raise ValueError("another prompt's id")
-        value, version, kind = found.get("value"), found.get("commitHash"), found.get("instructionFormat")
-        definitions = found.get("placeholderDefinitions", [])
+        value, version, kind = prompt.get("value"), prompt.get("commitHash"), prompt.get("instructionFormat")
+        definitions = prompt.get("placeholderDefinitions", [])
         if not isinstance(value, str) or not isinstance(version, str | None) or kind not in ("XML", "RAW"):
             raise ValueError("no value, commitHash or instructionFormat")
         if not isinstance(definitions, list) or not all(map(_is_definition, definitions)):
             raise ValueError("placeholderDefinitions that can't be read")
-        return cls(body, prompt_id, str(found.get("name", "")), value, kind, definitions, version)
+        return cls(body, prompt_id, str(prompt.get("name", "")), value, kind, definitions, version)
 
     @classmethod
     def of_fallback(cls, fallback: Fallback, prompt_id: int) -> Record:
@@ -60,11 +60,11 @@ class Record:
     def render(self, selections: Mapping[str, str]) -> Rendering:
         """Return the rendering, remembered, as a version gives the same each time; callers must not change it."""
         key = tuple(selections.items())
-        found = self._renderings.get(key)
-        if found is None:
-            found = render(self.value, self.instruction_format, self.definitions, selections)
-            self._renderings.put(key, found)
-        return found
+        rendering = self._renderings.get(key)
+        if rendering is None:
+            rendering = render(self.value, self.instruction_format, self.definitions, selections)
+            self._renderings.put(key, rendering)
+        return rendering
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +82,19 @@ class Snapshot:
         return self.split if position(label, split_key) < self.share else self.record
 
     def with_hash(self, commit_hash: str) -> Record | None:
-        found = (record for record in (self.record, self.split) if record and record.version == commit_hash)
-        return next(found, None)
+        matching = (record for record in (self.record, self.split) if record and record.version == commit_hash)
+        return next(matching, None)
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
     """Return a JSON object; ValueError for other texts, however deep they nest."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except RecursionError:
         raise ValueError("too deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ValueError("no object")
-    return found
+    return parsed
 
 
 def parse_answer(body: bytes, url: str) -> dict[str, Any]:
@@ -109,12 +109,12 @@ def foreign(url: str) -> UnreachableError:
     return UnreachableError(f"{url} did not answer as Reprise does: is it the base URL of an instance?")
 
 
-def _is_definition(found: Any) -> bool:
-    if not isinstance(found, dict) or not isinstance(found.get("key"), str):
+def _is_definition(item: Any) -> bool:
+    if not isinstance(item, dict) or not isinstance(item.get("key"), str):
         return False
-    values = found.get("values")
+    values = item.get("values")
     return isinstance(values, list) and all(map(_is_value, values))
 
 
-def _is_value(found: Any) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("name"), str) and isinstance(found.get("content"), str)
+def _is_value(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("name"), str) and isinstance(item.get("content"), str)

@@ -20,7 +20,7 @@ def render(
     and `selections` maps a placeholder's key to the name of one of its values. Raises `InvalidRequestError` for XML of
     more lines and blocks than the server converts.
     """
-    filled = fill(text, [_definition(each) for each in definitions], selections)
+    filled = fill(text, [_definition(definition) for definition in definitions], selections)
     return replace(filled, instruction=to_xml(filled.instruction)) if instruction_format == "XML" else filled
 
 

@@ -143,24 +143,24 @@ class RunResult:
 
     @classmethod
     def parse(cls, body: bytes, run_id: int | None, url: str) -> RunResult:
-        found = parse_answer(body, url)
-        placeholders, status = found.get("placeholders") or {}, found.get("status")
-        if not isinstance(found.get("answer"), str) or not isinstance(placeholders, dict):
+        run = parse_answer(body, url)
+        placeholders, status = run.get("placeholders") or {}, run.get("status")
+        if not isinstance(run.get("answer"), str) or not isinstance(placeholders, dict):
             raise foreign(url)
         return cls(
             run_id=run_id,
-            answer=found["answer"],
-            tokens=found.get("tokens") or {},
-            response_time_ms=found.get("response_time_ms") or 0,
+            answer=run["answer"],
+            tokens=run.get("tokens") or {},
+            response_time_ms=run.get("response_time_ms") or 0,
             resolved=placeholders.get("resolved") or {},
             ignored=placeholders.get("ignored") or [],
             nok=status.removeprefix("NOK: ") if isinstance(status, str) else None,
-            model=found.get("model") or {},
-            cost=found.get("cost"),
-            tool_calls=found.get("toolCalls") or [],
-            chain_of_thoughts=found.get("chainOfThoughts"),
-            fallback=found.get("fallback") is True,
-            raw=found,
+            model=run.get("model") or {},
+            cost=run.get("cost"),
+            tool_calls=run.get("toolCalls") or [],
+            chain_of_thoughts=run.get("chainOfThoughts"),
+            fallback=run.get("fallback") is True,
+            raw=run,
         )
 
 

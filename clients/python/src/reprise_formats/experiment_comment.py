@@ -39,7 +39,7 @@ def inert(text: str, most: int = TEXT_MAX) -> str:
 
     An invisible space follows `@`, `#` and `:`, which GitHub and GitLab look for after they have read the Markdown.
     """
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" + "&#8203;" * (found[0] in "@#:"), plain(text, most))
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};" + "&#8203;" * (match[0] in "@#:"), plain(text, most))
 
 
 def markdown(experiment: Json, sentence: str, advice: str) -> str:
@@ -110,8 +110,8 @@ def _models(experiment: Json) -> Iterator[str]:
 
 def _model(name: str, cases: Sequence[Json]) -> str:
     total = total_of(case["candidate"] for case in cases)
-    each = usd(total.cost / total.runs) if total.runs else "–"
-    return f"| {name} | {total.passed} of {total.runs} | {each} |"
+    cost_per_run = usd(total.cost / total.runs) if total.runs else "–"
+    return f"| {name} | {total.passed} of {total.runs} | {cost_per_run} |"
 
 
 def _side(side: Json | None) -> str:
@@ -127,7 +127,7 @@ def _side(side: Json | None) -> str:
 def _failing(experiment: Json, side: Json) -> str:
     replays = failing(side)
     more = [f"and {len(replays) - LINKS_MAX} more"] * (len(replays) > LINKS_MAX)
-    return ", ".join([_replay(experiment, each) for each in replays[:LINKS_MAX]] + more)
+    return ", ".join([_replay(experiment, replay) for replay in replays[:LINKS_MAX]] + more)
 
 
 def _replay(experiment: Json, replay_id: int) -> str:

@@ -58,15 +58,15 @@ def advice(experiment: Json) -> str:
 
 
 def _next(experiment: Json) -> str:
-    told = _ADVICE[experiment["verdict"] or experiment["status"]]
+    advice = _ADVICE[experiment["verdict"] or experiment["status"]]
     if experiment["verdict"] == "inconclusive":
-        return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else told
+        return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else advice
     if experiment["verdict"] != "passed":
-        return told
+        return advice
     classes = classes_of(experiment)
     if compares_nothing(experiment):
-        told = "Change the prompt, and start it again: this says nothing about a change."
-    return told + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
+        advice = "Change the prompt, and start it again: this says nothing about a change."
+    return advice + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 
 def markdown(experiment: Json, replays: Replays | None = None) -> str:
@@ -104,13 +104,13 @@ def _passed(experiment: Json, reason: str) -> str:
         return f"Nothing was compared: {candidate_of(experiment)} is the same as {baseline}"
     if not classes:
         return reason or "The candidate passed"
-    found = f"{_tests(classes.total())} {'passes' if classes.total() == 1 else 'pass'} as often as "
-    found += f"with {baseline}" if baseline else "asked"
+    outcome = f"{_tests(classes.total())} {'passes' if classes.total() == 1 else 'pass'} as often as "
+    outcome += f"with {baseline}" if baseline else "asked"
     if improved := classes["improved"]:
-        found = f"{improved} of {_tests(classes.total())} got better than with {baseline}, and none got worse"
+        outcome = f"{improved} of {_tests(classes.total())} got better than with {baseline}, and none got worse"
     if failing := classes["stable_fail"]:
-        found += f", though {failing} always {'fails' if failing == 1 else 'fail'}"
-    return "; ".join(filter(None, [found, noticed(experiment), blind(experiment)]))
+        outcome += f", though {failing} always {'fails' if failing == 1 else 'fail'}"
+    return "; ".join(filter(None, [outcome, noticed(experiment), blind(experiment)]))
 
 
 def _failed(experiment: Json, reason: str) -> str:
@@ -131,15 +131,15 @@ _FINDINGS: dict[str, Callable[[Json, str], str]] = {
 def _worse(experiment: Json) -> list[str]:
     """Return what speaks against the candidate so far."""
     classes, violations = classes_of(experiment), experiment["violations"]
-    found = []
+    causes = []
     if worse := classes["regressed"]:
         than, p = baseline_of(experiment) or "the baseline", experiment.get("pValue")
         sure = f" ({p_value(p)})" if p is not None and p < experiment["alpha"] else ""
-        found.append(f"{worse} of {_tests(classes.total())} got worse than {than}{sure}")
+        causes.append(f"{worse} of {_tests(classes.total())} got worse than {than}{sure}")
     if violations:
-        places = len({each.get("testCaseId") for each in violations})
-        found.append(f"{plural(len(violations), 'violation')} in {_tests(places)}")
-    return found
+        places = len({violation.get("testCaseId") for violation in violations})
+        causes.append(f"{plural(len(violations), 'violation')} in {_tests(places)}")
+    return causes
 
 
 def _too_rarely(experiment: Json) -> str:

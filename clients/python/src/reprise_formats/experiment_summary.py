@@ -58,7 +58,7 @@ def ranked(experiment: Json) -> list[Json]:
 
 def violations_of(experiment: Json, case: Json) -> list[Json]:
     """Return the violations in replays of a test case, or of the variant of one that `case` is about."""
-    return [each for each in experiment.get("violations") or () if _played(each) == _played(case)]
+    return [violation for violation in experiment.get("violations") or () if _played(violation) == _played(case)]
 
 
 def _played(entry: Json) -> tuple[object, object]:
@@ -75,9 +75,9 @@ def reused(experiment: Json) -> int:
     return sum(side["reused"] for side in sides if side)
 
 
-def cost(found: Json) -> float:
+def cost(summed: Json) -> float:
     """Return the cost in USD of an experiment, or of a side of a test case."""
-    value: Json | float | None = found.get("cost")
+    value: Json | float | None = summed.get("cost")
     return value["total"] if isinstance(value, Mapping) else value or 0.0
 
 
@@ -98,8 +98,8 @@ class Total:
 
 def total_of(sides: Iterable[Json]) -> Total:
     """Return the sums over sides of test cases."""
-    each = [*sides]
-    return Total(sum(side["runs"] for side in each), sum(side["passed"] for side in each), sum(map(cost, each)))
+    listed = [*sides]
+    return Total(sum(side["runs"] for side in listed), sum(side["passed"] for side in listed), sum(map(cost, listed)))
 
 
 def name_of(content: Json) -> str:

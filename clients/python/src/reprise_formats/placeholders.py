@@ -75,7 +75,7 @@ def fill(text: str, definitions: Iterable[Definition], selections: Mapping[str, 
     contents = {key: value.content if value else "" for key, value in chosen.items()}
     resolved = {key: value.name if value else None for key, value in chosen.items()}
     return Rendering(
-        instruction=PLACEHOLDER.sub(lambda found: contents.get(found[1], found[0]), text),
+        instruction=PLACEHOLDER.sub(lambda match: contents.get(match[1], match[0]), text),
         resolved=resolved,
         ignored=[key for key, name in selections.items() if key not in resolved or resolved[key] != name],
         undefined=[key for key in keys if key not in defined],

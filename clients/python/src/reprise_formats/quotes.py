@@ -68,7 +68,7 @@ class QuotedText:
 
 def unescaped(text: str) -> str:
     """Return JSON with its escapes undone, for reading: judges quote the texts in it with and without escapes."""
-    return _ESCAPE.sub(lambda found: _unescaped(found[1]), text)
+    return _ESCAPE.sub(lambda match: _unescaped(match[1]), text)
 
 
 def _unescaped(escape: str) -> str:

@@ -51,14 +51,14 @@ class Bisection:
         """Yield what was found, with the replays that show it."""
         last = len(self.versions) - 1
         if isinstance(self.result, NoChange):
-            told = f"{self._counts(last, last + 1)}, and {self._counts(0, 1)}"
-            yield f"{self.case[1]} fails no more often with the bad version than with the good one: {told}."
+            counts = f"{self._counts(last, last + 1)}, and {self._counts(0, 1)}"
+            yield f"{self.case[1]} fails no more often with the bad version than with the good one: {counts}."
             return
-        found = self.result or best_guess(self.tallies)
-        certain = "began to fail" if self.result else f"is not certain to have begun to fail ({percent(found.chance)})"
-        yield f"{self.case[1]} {certain} with version {self._described(found.index)}."
-        yield f"From it on: {self._counts(found.index, last + 1)}. Before it: {self._counts(0, found.index)}."
-        if (replay_id := self._failing_from(found.index)) is not None:
+        change = self.result or best_guess(self.tallies)
+        certain = "began to fail" if self.result else f"is not certain to have begun to fail ({percent(change.chance)})"
+        yield f"{self.case[1]} {certain} with version {self._described(change.index)}."
+        yield f"From it on: {self._counts(change.index, last + 1)}. Before it: {self._counts(0, change.index)}."
+        if (replay_id := self._failing_from(change.index)) is not None:
             yield f"{self.replay_url}{replay_id}"
 
     def _outcomes(self, step: Play) -> Iterator[ReplayOutcome]:
@@ -82,7 +82,7 @@ class Bisection:
 
     def _failing_from(self, index: int) -> int | None:
         """Return a failing replay of the version, or of the first one after it that has one."""
-        return next((self.failing[each] for each in range(index, len(self.versions)) if each in self.failing), None)
+        return next((self.failing[later] for later in range(index, len(self.versions)) if later in self.failing), None)
 
     def _counts(self, start: int, end: int) -> str:
         total = Tally()

@@ -87,7 +87,7 @@ def exit_code(calibration: dict[str, Any]) -> int:
 def report(name: str, calibration: dict[str, Any]) -> Iterator[str]:
     """Yield the lines about a calibration: the verdict, the unstable steps and what is proposed for them."""
     yield f"{_verdict(calibration):<12} {name} · {calibration['repeats']} replays"
-    checks = {(each["turn"], each["step"]): each["check"] for each in calibration["proposals"]}
+    checks = {(proposal["turn"], proposal["step"]): proposal["check"] for proposal in calibration["proposals"]}
     for rate in calibration["steps"]:
         if rate["passed"] < rate["of"]:
             check = checks.get((rate["turn"], rate["step"]))

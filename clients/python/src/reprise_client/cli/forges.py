@@ -45,17 +45,17 @@ class Forge:
 
 def publish(forge: Forge, text: str) -> str:
     """Write, change or delete the comment, and return what was done."""
-    found = next((each["id"] for each in _comments(forge) if _is_ours(forge, each)), None)
+    comment_id = next((comment["id"] for comment in _comments(forge) if _is_ours(forge, comment)), None)
     if not text.strip():
-        if found is None:
+        if comment_id is None:
             return "There is no comment to delete, and none is written of an empty file."
-        forge.request("DELETE", forge.one_comment.format(found))
+        forge.request("DELETE", forge.one_comment.format(comment_id))
         return "The comment is deleted."
     body = {"body": f"{MARKER}\n{text}"[:MOST]}
-    if found is None:
+    if comment_id is None:
         forge.request("POST", forge.comments, json=body)
         return "The comment is written."
-    forge.request(forge.update, forge.one_comment.format(found), json=body)
+    forge.request(forge.update, forge.one_comment.format(comment_id), json=body)
     return "The comment is changed."
 
 
@@ -65,9 +65,9 @@ def _is_ours(forge: Forge, comment: Mapping[str, Any]) -> bool:
 
 def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:
     for page in range(1, _PAGES_MAX + 1):
-        found = forge.request("GET", forge.comments, params={"per_page": _PAGE, "page": page})
-        yield from found
-        if len(found) < _PAGE:
+        comments = forge.request("GET", forge.comments, params={"per_page": _PAGE, "page": page})
+        yield from comments
+        if len(comments) < _PAGE:
             return
 
 

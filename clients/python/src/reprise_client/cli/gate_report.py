@@ -73,8 +73,8 @@ def markdown(result: Result) -> str:
 
 
 def as_json(result: Result) -> str:
-    told = {"exitCode": exit_code(result), "problem": result.problem, "experiment": result.experiment}
-    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    report = {"exitCode": exit_code(result), "problem": result.problem, "experiment": result.experiment}
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
 def junit(result: Result) -> str:

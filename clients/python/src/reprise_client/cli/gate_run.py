@@ -103,10 +103,10 @@ def run(request: GateRequest, stop: Interruption) -> Result:
     """Return what came of it, also when it could not run."""
     prompt_id = request.prompt_id
     try:
-        own = prompt_sync.read_file(request.file)[1] if request.file else None
-        prompt_id = prompt_sync.named(request.prompt_id, own)
+        file = prompt_sync.read_file(request.file)[1] if request.file else None
+        prompt_id = prompt_sync.named(request.prompt_id, file)
         instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
-        path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, own, instance, prompt_id)
+        path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, file, instance, prompt_id)
         _show_forecast(instance, path, body)
         stop.check()
         started = instance.post(path, body)
@@ -146,12 +146,12 @@ def _without_verdict(experiment: Mapping[str, Any]) -> str | None:
     return f"Experiment {experiment['id']}: {experiment['reason'] or experiment['status']}"
 
 
-def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
+def _body(request: GateRequest, file: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
     options = request.options
     repeats = options["repeats"]
     several = [_named(entry, instance, prompt_id) for entry in options["candidates"]]
     asked = {
-        "candidate": None if several else _candidate(request, own, instance, prompt_id),
+        "candidate": None if several else _candidate(request, file, instance, prompt_id),
         "candidates": several,
         "judgeModelName": options["judge"],
         "judge": options["judging"],
@@ -173,9 +173,9 @@ def _body(request: GateRequest, own: files.PromptFile | None, instance: Remote, 
     return {key: value for key, value in asked.items() if value not in (None, [])} | {"baseline": baseline}
 
 
-def _candidate(request: GateRequest, own: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
-    if own:
-        return files.to_overlay(own)
+def _candidate(request: GateRequest, file: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:
+    if file:
+        return files.to_overlay(file)
     return {"commitHash": full_hash(instance, prompt_id, request.commit)} if request.commit else "draft"
 
 
@@ -210,11 +210,11 @@ def _may_return(error: CouldNotRun) -> bool:
 @contextmanager
 def _shown() -> Iterator[Show]:
     """Give a function that shows on standard error where an experiment can be watched, and how far it is."""
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(experiment: Mapping[str, Any]) -> None:
-        if (url := experiment["url"]) not in told:
-            told.add(url)
+        if (url := experiment["url"]) not in shown:
+            shown.add(url)
             terminal.echo(url, err=True)
         terminal.progress(experiment["progress"]["done"], experiment["progress"]["total"])
 

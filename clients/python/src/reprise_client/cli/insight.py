@@ -53,16 +53,16 @@ def insight(
     if compare or before or after:
         pair = {"before": before, "after": after}
         named = {side: _version(instance, path, query, given) for side, given in pair.items() if given}
-        found = instance.get(f"{path}/comparison", **query, **named)
-        columns, rows = COMPARED, [compared_row(finding) for finding in found.listed("findings")]
+        answer = instance.get(f"{path}/comparison", **query, **named)
+        columns, rows = COMPARED, [compared_row(finding) for finding in answer.listed("findings")]
     else:
-        found = instance.get(path, groupBy=by, **query)
-        columns, rows = (by.capitalize(), *COLUMNS), [row(group, by) for group in found.listed("groups")]
+        answer = instance.get(path, groupBy=by, **query)
+        columns, rows = (by.capitalize(), *COLUMNS), [row(group, by) for group in answer.listed("groups")]
     if as_json:
-        terminal.document(json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+        terminal.document(json.dumps(answer, ensure_ascii=False, indent=2) + "\n")
         return
-    if "summary" in found:
-        terminal.echo(found["summary"])
+    if "summary" in answer:
+        terminal.echo(answer["summary"])
     terminal.table(columns, rows)
 
 
@@ -73,8 +73,8 @@ def _version(instance: Remote, path: str, query: Mapping[str, str], given: str) 
     names = [group["version"] for group in groups if (group["version"] or "").startswith(given)]
     if given in names or len(names) == 1:
         return given if given in names else names[0]
-    some = f"{len(names)} versions" if names else "no version"
-    raise CouldNotRun(f"In this time {some} with figures begin with {given!r}.")
+    count = f"{len(names)} versions" if names else "no version"
+    raise CouldNotRun(f"In this time {count} with figures begin with {given!r}.")
 
 
 def row(group: Mapping[str, Any], by: str) -> tuple[str, ...]:
@@ -90,7 +90,8 @@ def row(group: Mapping[str, Any], by: str) -> tuple[str, ...]:
         usd(sessions["cost"]),
         number(runs["runs"]),
         f"{replays['passed']} of {played}" if played else "–",
-        ", ".join(f"{' '.join(one['name'].split())} {shown(one['mean'], 'score')}" for one in group["scores"]) or "–",
+        ", ".join(f"{' '.join(score['name'].split())} {shown(score['mean'], 'score')}" for score in group["scores"])
+        or "–",
     )
 
 

@@ -31,8 +31,8 @@ def list_labels(url: str, api_key: str, prompt_id: int) -> None:
     """List the labels with their versions."""
     from reprise_client.cli import remote
 
-    found = remote.connect(url, api_key).get(_path(prompt_id))["labels"]
-    terminal.table(COLUMNS, map(row, found))
+    listed = remote.connect(url, api_key).get(_path(prompt_id))["labels"]
+    terminal.table(COLUMNS, map(row, listed))
 
 
 @labels.command()

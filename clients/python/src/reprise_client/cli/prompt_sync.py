@@ -45,10 +45,10 @@ def create(instance: Remote, file: Path, new: New) -> int:
     stored = text_input.read(file)
     if not files.has_front_matter(stored.content):
         stored = TextFile(files.format_file(_of_text(file, stored.text, new)))
-    content, own = stored.content, _parsed(file, stored.content)
-    if own.prompt is not None:
-        raise CouldNotRun(f"{file}: prompt: It is the file of prompt {own.prompt} already.")
-    body = files.to_overlay(own) | {"name": new.name, "fallbackModelName": own.fallback}
+    content, local = stored.content, _parsed(file, stored.content)
+    if local.prompt is not None:
+        raise CouldNotRun(f"{file}: prompt: It is the file of prompt {local.prompt} already.")
+    body = files.to_overlay(local) | {"name": new.name, "fallbackModelName": local.fallback}
     try:
         answer = instance.post("/api/v1/prompts", body)["prompt"]
     except CouldNotRun as error:
@@ -92,14 +92,14 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
     Raises `SyncRefused` when the draft has changes that the file has not seen: it is neither what the file is based on
     nor what the file was in an earlier commit.
     """
-    stored, own = read_file(file)
-    prompt_id = named(prompt_id, own)
+    stored, local = read_file(file)
+    prompt_id = named(prompt_id, local)
     answer, etag = instance.draft(prompt_id)
     current = from_answer(answer)
-    if fingerprint(current) != fingerprint(own):
-        if not force and not _has_seen(file, own, fingerprint(current)):
+    if fingerprint(current) != fingerprint(local):
+        if not force and not _has_seen(file, local, fingerprint(current)):
             raise _unseen(file, prompt_id)
-        answer, etag = _change(instance, prompt_id, file, own, current, etag)
+        answer, etag = _change(instance, prompt_id, file, local, current, etag)
     yield f"{file} is the draft of prompt {prompt_id}."
     based = files.with_base(stored.content, fingerprint(from_answer(answer)))
     write_file(file, TextFile(based, stored.encoding))
@@ -109,10 +109,10 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
 
 def diff(instance: Remote, file: Path, prompt_id: int | None) -> str:
     """Return the unified diff from the draft to the file, "" when they have the same content."""
-    own = read_file(file)[1]
-    prompt_id = named(prompt_id, own)
+    local = read_file(file)[1]
+    prompt_id = named(prompt_id, local)
     current = from_answer(instance.draft(prompt_id)[0])
-    return "".join(files.difference(current, own, f"prompt {prompt_id}", str(file)))
+    return "".join(files.difference(current, local, f"prompt {prompt_id}", str(file)))
 
 
 def read_file(file: Path) -> tuple[TextFile, PromptFile]:
@@ -142,12 +142,12 @@ def write_file(file: Path, stored: TextFile) -> None:
         raise CouldNotRun(f"{file}: {error.strerror}.") from error
 
 
-def named(prompt_id: int | None, own: PromptFile | None) -> int:
+def named(prompt_id: int | None, local: PromptFile | None) -> int:
     """Return the prompt that the command names, else the one that the file names."""
-    found = prompt_id if prompt_id is not None else own.prompt if own else None
-    if found is None:
+    chosen = prompt_id if prompt_id is not None else local.prompt if local else None
+    if chosen is None:
         raise CouldNotRun("Name the prompt with --prompt, or by its id as `prompt` in the file.")
-    return found
+    return chosen
 
 
 def from_answer(answer: dict[str, Any]) -> PromptFile:
@@ -169,8 +169,8 @@ def _local(file: Path, *, force: bool) -> tuple[TextFile, PromptFile] | None:
         raise
 
 
-def _has_seen(file: Path, own: PromptFile, there: str) -> bool:
-    return own.base == there or any(_fingerprint(content) == there for content in git.earlier_contents(file))
+def _has_seen(file: Path, local: PromptFile, there: str) -> bool:
+    return local.base == there or any(_fingerprint(content) == there for content in git.earlier_contents(file))
 
 
 def _fingerprint(content: str) -> str | None:
@@ -181,12 +181,12 @@ def _fingerprint(content: str) -> str | None:
 
 
 def _change(
-    instance: Remote, prompt_id: int, file: Path, own: PromptFile, current: PromptFile, etag: str
+    instance: Remote, prompt_id: int, file: Path, local: PromptFile, current: PromptFile, etag: str
 ) -> tuple[RemoteAnswer, str]:
-    if own.instruction_format != current.instruction_format:
+    if local.instruction_format != current.instruction_format:
         raise CouldNotRun(f"{file}: instructionFormat: Prompt {prompt_id} is {current.instruction_format} for good.")
     try:
-        return instance.change_draft(prompt_id, files.to_change(own), if_match=etag)
+        return instance.change_draft(prompt_id, files.to_change(local), if_match=etag)
     except CouldNotRun as error:
         if error.status == 412:
             raise _unseen(file, prompt_id) from error

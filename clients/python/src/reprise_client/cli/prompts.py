@@ -94,6 +94,6 @@ def diff(file: Path, url: str, api_key: str, prompt_id: int | None) -> None:
     """
     from reprise_client.cli import prompt_sync, remote
 
-    found = prompt_sync.diff(remote.connect(url, api_key), file, prompt_id)
-    terminal.echo(found, nl=False)
-    sys.exit(1 if found else 0)
+    difference = prompt_sync.diff(remote.connect(url, api_key), file, prompt_id)
+    terminal.echo(difference, nl=False)
+    sys.exit(1 if difference else 0)

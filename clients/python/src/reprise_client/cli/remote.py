@@ -38,10 +38,10 @@ class RemoteAnswer(dict[str, Any]):
 
     def listed(self, field: str) -> list[RemoteAnswer]:
         """Return the objects of a list; raises as for a field that is not there."""
-        found = self[field]
-        if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        entries = self[field]
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             return self.__missing__(field)  # type: ignore[no-any-return]
-        return [RemoteAnswer(self.source, entry) for entry in found]
+        return [RemoteAnswer(self.source, entry) for entry in entries]
 
 
 class Remote:

@@ -124,7 +124,7 @@ def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults
             {"variant": variant} if variant else {},
         )
         for case in selected
-        for variant in (None, *(each["name"] for each in case.get("variants", ())))
+        for variant in (None, *(stored["name"] for stored in case.get("variants", ())))
     ]
 
 

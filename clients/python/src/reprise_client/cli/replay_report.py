@@ -30,8 +30,8 @@ def headline(outcome: ReplayOutcome) -> str:
     parts = [visible(outcome.name)]
     if outcome.replay:
         counts = outcome.replay["counts"]
-        if found := len(_violations(outcome)):
-            parts.append(f"{found} violation{'s' if found > 1 else ''}")
+        if violations := len(_violations(outcome)):
+            parts.append(f"{violations} violation{'s' if violations > 1 else ''}")
         parts.append(", ".join(f"{count} {result}" for result, count in counts.items() if count) or "no step")
         parts += [f"{seconds(outcome):.1f} s", f"${outcome.replay['cost']['total']:.6f}"]
     return f"{outcome.status.upper():<12} {' · '.join(parts)}"
@@ -125,12 +125,12 @@ def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
 
 def _violations(outcome: ReplayOutcome) -> list[dict[str, Any]]:
     """Return the replay's violations; an instance of an older release reports none."""
-    found: list[dict[str, Any]] = (outcome.replay or {}).get("violations", [])
-    return found
+    violations: list[dict[str, Any]] = (outcome.replay or {}).get("violations", [])
+    return violations
 
 
 def _extra(step: dict[str, Any]) -> str:
     if step["kind"] == "answer":
         return f"the answer {shown(step['text'])}"
-    told = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
-    return f"{step['name']} {shown(step.get('arguments'))}{told}"
+    details = f" ({step['effect']}, answered by {step['answeredBy']})" if "effect" in step else ""
+    return f"{step['name']} {shown(step.get('arguments'))}{details}"

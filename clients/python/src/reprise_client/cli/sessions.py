@@ -43,9 +43,9 @@ def sessions(url: str, api_key: str, **filters: Any) -> None:
 
     given = {name: str(value).lower() if name == "errors" else value for name, value in filters.items()}
     query = {name: value for name, value in given.items() if filters[name] is not None}
-    found = remote.connect(url, api_key).get("/api/v1/sessions", **query)
-    terminal.table(COLUMNS, map(row, found.listed("sessions")))
-    if found["nextCursor"]:
+    page = remote.connect(url, api_key).get("/api/v1/sessions", **query)
+    terminal.table(COLUMNS, map(row, page.listed("sessions")))
+    if page["nextCursor"]:
         terminal.echo("There are more: give further conditions, or a larger --limit.", err=True)
 
 

@@ -25,5 +25,5 @@ def full_hash(instance: Remote, prompt_id: int, name: str) -> str:
     if len(name) == HASH_LENGTH:
         return name
     versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
-    found: str = versions[0 if versions and name == "latest" else place(versions, name)]["commitHash"]
-    return found
+    commit_hash: str = versions[0 if versions and name == "latest" else place(versions, name)]["commitHash"]
+    return commit_hash

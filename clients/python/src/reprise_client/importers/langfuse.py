@@ -74,5 +74,5 @@ def _text(row: Mapping[str, Any], name: str) -> str | None:
 
 def _get(row: Mapping[str, Any], name: str) -> Any:
     """Return a field by the API's name of it, or by that of a column in blob storage: `traceId`, `trace_id`."""
-    found = row.get(name)
-    return row.get(_UPPER.sub(lambda letter: f"_{letter[0].lower()}", name)) if found is None else found
+    value = row.get(name)
+    return row.get(_UPPER.sub(lambda letter: f"_{letter[0].lower()}", name)) if value is None else value

@@ -63,8 +63,8 @@ def _chat(run: Run) -> dict[str, Any]:
     }
 
 
-def _first(own: Any, usage: Run, *names: str) -> Any:
-    return own or next((usage[name] for name in names if name in usage), None)
+def _first(recorded: Any, usage: Run, *names: str) -> Any:
+    return recorded or next((usage[name] for name in names if name in usage), None)
 
 
 def _messages(inputs: Run) -> Any:
@@ -82,10 +82,10 @@ def _usage(run: Run) -> Run:
 
 def _generation(outputs: Run) -> Run:
     """Return the first answer that LangChain records, in `{"generations": [[{"text": …, "message": …}]]}`."""
-    found = outputs.get("generations")
+    generations = outputs.get("generations")
     for _ in range(2):
-        found = found[0] if isinstance(found, list) and found else found
-    return object_in(found)
+        generations = generations[0] if isinstance(generations, list) and generations else generations
+    return object_in(generations)
 
 
 def _message(outputs: Run) -> Run:

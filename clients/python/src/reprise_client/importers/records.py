@@ -127,9 +127,9 @@ def _checked(place: str, value: Any) -> ImportedRecord:
 def _unpacked(record: ImportedRecord) -> Iterator[ImportedRecord]:
     """Yield the objects of the list that an answer of an API holds, and every other record unchanged."""
     for name in _LISTS:
-        found = record.value.get(name)
-        if isinstance(found, list):
-            yield from (_checked(f"{record.place}, {name}[{place}]", item) for place, item in enumerate(found))
+        items = record.value.get(name)
+        if isinstance(items, list):
+            yield from (_checked(f"{record.place}, {name}[{place}]", item) for place, item in enumerate(items))
             return
     yield record
 

@@ -35,8 +35,8 @@ class ImportedSpan:
     @property
     def conversation(self) -> str | None:
         """The name of its conversation, where the span has it."""
-        found = self.attributes.get("gen_ai.conversation.id") or self.attributes.get("session.id")
-        return str(found) if found else None
+        conversation_id = self.attributes.get("gen_ai.conversation.id") or self.attributes.get("session.id")
+        return str(conversation_id) if conversation_id else None
 
 
 def to_otlp(span: ImportedSpan, scope: str) -> bytes:
@@ -46,7 +46,7 @@ def to_otlp(span: ImportedSpan, scope: str) -> bytes:
     Half of a surrogate pair becomes a question mark. Raises `Unreadable` for numbers that JSON does not have.
     """
     trace = f"{scope}/{span.trace_id}"
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "traceId": _hash(trace, 32),
         "spanId": _hash(f"{trace}/{span.span_id}", 16),
         "name": span.name,
@@ -57,10 +57,10 @@ def to_otlp(span: ImportedSpan, scope: str) -> bytes:
         ],
     }
     if span.parent_id:
-        found["parentSpanId"] = _hash(f"{trace}/{span.parent_id}", 16)
+        fields["parentSpanId"] = _hash(f"{trace}/{span.parent_id}", 16)
     if span.error is not None:
-        found["status"] = {"code": _ERROR, "message": span.error}
-    return json_text(found).encode("utf-8", "replace")
+        fields["status"] = {"code": _ERROR, "message": span.error}
+    return json_text(fields).encode("utf-8", "replace")
 
 
 def _hash(text: str, digits: int) -> str:
@@ -102,8 +102,8 @@ def in_json(value: Any) -> Any:
 
 def object_in(value: Any) -> Mapping[str, Any]:
     """Return an object, also one in JSON text; an empty one for all else."""
-    found = in_json(value)
-    return found if isinstance(found, dict) else {}
+    parsed = in_json(value)
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def text(value: Any) -> str | None:
@@ -116,6 +116,6 @@ def text(value: Any) -> str | None:
 def required(record: Mapping[str, Any], *names: str) -> str:
     """Return the first of these fields that has a text. Raises `Unreadable` without one."""
     for name in names:
-        if found := text(record.get(name)):
-            return found
+        if value := text(record.get(name)):
+            return value
     raise Unreadable(f"has no {names[0]}")

@@ -17,8 +17,8 @@ _LAST = 2**63 - 1
 
 def nanoseconds(value: Any) -> int | None:
     """Return a time in Unix nanoseconds, None for what is no time after 1970. Without a zone it is UTC."""
-    if isinstance(value, str) and (found := _ISO.fullmatch(value.strip())):
-        return _within(_of_text(*found.groups()))
+    if isinstance(value, str) and (match := _ISO.fullmatch(value.strip())):
+        return _within(_of_text(*match.groups()))
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LAST:
         return _within(int(value * next(unit for least, unit in _UNITS if value >= least)))
     return None

@@ -238,7 +238,7 @@ def _call_if_alive(method: weakref.WeakMethod[Any]) -> Callable[[], None]:
     """Return a function that keeps nothing alive."""
 
     def call() -> None:
-        if found := method():
-            found()
+        if bound_method := method():
+            bound_method()
 
     return call

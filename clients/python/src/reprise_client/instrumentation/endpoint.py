@@ -102,10 +102,10 @@ def _words(response: httpx.Response) -> str:
 
 def _json(response: httpx.Response) -> dict[str, Any]:
     try:
-        found = response.json()
+        content = response.json()
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _short(text: Any) -> str:

@@ -49,8 +49,8 @@ class RepriseSpanProcessor(BatchSpanProcessor):
         self._delivery, self._defaults = delivery, dict(defaults)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        own = span.attributes or {}
-        missing = {key: value for key, value in self._defaults.items() if key not in own}
+        attributes = span.attributes or {}
+        missing = {key: value for key, value in self._defaults.items() if key not in attributes}
         span.set_attributes({**missing, **attributes_within(parent_context)})
 
     def on_end(self, span: ReadableSpan) -> None:

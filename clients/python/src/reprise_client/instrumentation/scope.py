@@ -22,8 +22,8 @@ _silent_turns: set[int] = set()
 
 def attributes_within(within: Context | None) -> Mapping[str, Any]:
     """Return the attributes that spans of this context, or of the current one, have."""
-    found = context.get_value(_ATTRIBUTES, within)
-    return found if isinstance(found, dict) else {}
+    attributes = context.get_value(_ATTRIBUTES, within)
+    return attributes if isinstance(attributes, dict) else {}
 
 
 @contextmanager

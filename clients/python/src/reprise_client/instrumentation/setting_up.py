@@ -92,14 +92,14 @@ def instrument(
 
 
 def _endpoint(prompt: int, base_url: str | None, api_key: str | None, timeout_s: float) -> TraceEndpoint | None:
-    found = {
+    settings = {
         "REPRISE_URL": base_url or os.environ.get("REPRISE_URL"),
         "REPRISE_API_KEY": api_key or os.environ.get("REPRISE_API_KEY"),
     }
-    url, key = found.values()
+    url, key = settings.values()
     if url and key:
         return TraceEndpoint(url.rstrip("/") + _path(prompt), key, timeout_s)
-    missing = " and ".join(name for name, value in found.items() if not value)
+    missing = " and ".join(name for name, value in settings.items() if not value)
     logger.warning("No spans are sent to Reprise: %s missing in the environment", missing)
     return None
 
@@ -133,15 +133,15 @@ def _is_usable(endpoint: TraceEndpoint) -> bool:
 
 
 def _provider() -> _Provider | None:
-    found: Any = trace.get_tracer_provider()
-    if isinstance(found, trace.ProxyTracerProvider):
-        found = TracerProvider(span_limits=SpanLimits(max_span_attributes=_MAX_ATTRIBUTES))
-        trace.set_tracer_provider(found)
-        found = trace.get_tracer_provider()
-    if hasattr(found, "add_span_processor"):
-        provider: _Provider = found
+    installed: Any = trace.get_tracer_provider()
+    if isinstance(installed, trace.ProxyTracerProvider):
+        installed = TracerProvider(span_limits=SpanLimits(max_span_attributes=_MAX_ATTRIBUTES))
+        trace.set_tracer_provider(installed)
+        installed = trace.get_tracer_provider()
+    if hasattr(installed, "add_span_processor"):
+        provider: _Provider = installed
         return provider
-    logger.warning("No spans are sent to Reprise: %s accepts no span processor", type(found).__qualname__)
+    logger.warning("No spans are sent to Reprise: %s accepts no span processor", type(installed).__qualname__)
     return None
 
 

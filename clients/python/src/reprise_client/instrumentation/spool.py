@@ -120,5 +120,5 @@ class Spool:
 
 def spans_of(name: str) -> int:
     """Return the number of spans in the batch of this name."""
-    found = _NAME.fullmatch(name)
-    return int(found[2]) if found else 0
+    match = _NAME.fullmatch(name)
+    return int(match[2]) if match else 0

@@ -104,8 +104,8 @@ class _Scanner:
     def _next_quote(self, index: int) -> int:
         """Return the first open quote from this container on: an empty line continues lists, and no quote."""
         quotes = self._open_quotes
-        found = bisect_left(quotes, index)
-        return quotes[found] if found < len(quotes) else len(self._open)
+        place = bisect_left(quotes, index)
+        return quotes[place] if place < len(quotes) else len(self._open)
 
     def _close_all_but(self, count: int) -> None:
         while len(self._open) > count:

@@ -49,8 +49,8 @@ def _without_underline(line: str) -> str:
     A line of marks underlines nothing: it is text, an item of a list or a thematic break, whatever the rest is.
     """
     line = line.replace("\r", "x")
-    found = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None
-    return _rewritten(*found.groups()) if found else line
+    match = _MARKS_ALONE.fullmatch(line) if line[-1:] in _LAST_MARKS else None
+    return _rewritten(*match.groups()) if match else line
 
 
 def _rewritten(indent: str, marks: str, blanks: str) -> str:

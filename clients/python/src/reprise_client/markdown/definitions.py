@@ -22,8 +22,8 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 def labels_in(paragraph: str) -> Iterator[str]:
     """Yield the labels that a paragraph defines, in linear time. No line of it is blank or begins with a blank."""
     at = 0
-    while found := _definition(paragraph, at):
-        label, at = found
+    while definition := _definition(paragraph, at):
+        label, at = definition
         yield label
 
 
@@ -45,15 +45,15 @@ def _definition(text: str, at: int) -> tuple[str, int] | None:
 def _label_end(text: str, start: int) -> int:
     """Return where the bracket is that closes a label; -1 if none does, or if the label is too long or empty."""
     at, escapes = start, 0
-    while found := _IN_LABEL.search(text, at):
-        if found[0] == "\\":
-            escaped = is_escape(text, found.start())
-            at = found.end() + escaped
+    while match := _IN_LABEL.search(text, at):
+        if match[0] == "\\":
+            escaped = is_escape(text, match.start())
+            at = match.end() + escaped
             escapes += escaped
             continue
-        label = text[start : found.start()]
+        label = text[start : match.start()]
         return (
-            found.start() if found[0] == "]" and label.strip(" \t\n") and _cost(label, escapes) < _LONGEST_LABEL else -1
+            match.start() if match[0] == "]" and label.strip(" \t\n") and _cost(label, escapes) < _LONGEST_LABEL else -1
         )
     return -1
 
@@ -65,16 +65,16 @@ def _cost(label: str, escapes: int) -> int:
 
 def _after_space(text: str, at: int) -> int:
     """Return where the text goes on after blanks with at most one line's end; -1 if it ends there."""
-    found = _SPACE.match(text, at)
-    return found.end() if found and found.end() < len(text) else -1
+    match = _SPACE.match(text, at)
+    return match.end() if match and match.end() < len(text) else -1
 
 
 def _destination_end(text: str, start: int) -> int:
     """-1 if no destination is there; `start` if it is an empty one."""
     if text[start] == "<":
         return _angles_end(text, start + 1)
-    found = _DESTINATION_END.search(text, start)
-    end, depth = found.start() if found else len(text), 0
+    match = _DESTINATION_END.search(text, start)
+    end, depth = match.start() if match else len(text), 0
     for mark in _IN_DESTINATION.finditer(text, start, end):
         if mark[0] == "(":
             depth += 1
@@ -88,10 +88,10 @@ def _destination_end(text: str, start: int) -> int:
 
 
 def _angles_end(text: str, at: int) -> int:
-    while found := _IN_ANGLES.search(text, at):
-        if found[0] != "\\":
-            return found.end() if found[0] == ">" else -1
-        at = found.end() + is_escape(text, found.start())
+    while match := _IN_ANGLES.search(text, at):
+        if match[0] != "\\":
+            return match.end() if match[0] == ">" else -1
+        at = match.end() + is_escape(text, match.start())
     return -1
 
 
@@ -113,10 +113,10 @@ def _quoted_end(text: str, at: int) -> int:
     """Return where a title ends that is in quotes or parentheses; -1 if none does."""
     in_title = _IN_TITLE.get(text[at])
     at += 1
-    while in_title and (found := in_title.search(text, at)):
-        if found[0] == "(":
+    while in_title and (match := in_title.search(text, at)):
+        if match[0] == "(":
             return -1
-        if found[0] != "\\":
-            return found.end()
-        at = found.end() + (text[found.end() : found.end() + 1] != "\n")
+        if match[0] != "\\":
+            return match.end()
+        at = match.end() + (text[match.end() : match.end() + 1] != "\n")
     return -1

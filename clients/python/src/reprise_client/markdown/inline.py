@@ -74,10 +74,10 @@ class _Title:
             return self._image(silent)
         if char in "*_":
             return not silent and self._emphasis(char)
-        found = self._simple(char)
-        if not found:
+        piece = self._simple(char)
+        if not piece:
             return False
-        text, self._at = found
+        text, self._at = piece
         if not silent:
             self._pieces.append(text)
         return True
@@ -92,8 +92,8 @@ class _Title:
             return self._address() or self._tag()
         if char == "&":
             return entity_at(self._title, self._at) if self._at + 1 < self._end else None
-        found = _TEXT_END.search(self._title, self._at)
-        end = found.start() if found else self._end
+        match = _TEXT_END.search(self._title, self._at)
+        end = match.start() if match else self._end
         return (self._title[self._at : end], end) if end > self._at else None
 
     def _escape(self) -> tuple[str, int] | None:
@@ -122,8 +122,8 @@ class _Title:
         return None if text is None else (text, end + 1)
 
     def _tag(self) -> tuple[str, int] | None:
-        found = _TAG.match(self._title, self._at) if self._at + 2 < self._end else None
-        return ("", found.end()) if found else None
+        match = _TAG.match(self._title, self._at) if self._at + 2 < self._end else None
+        return ("", match.end()) if match else None
 
     def _emphasis(self, mark: str) -> bool:
         start, end = self._at, self._at
@@ -200,12 +200,12 @@ class _Title:
         """Return where the bracket is closed that opens here; -1 if nowhere, or before a link if none may be nested."""
         before, level = self._at, 1
         self._at = bracket + 1
-        found = -1
+        end = -1
         while self._at < self._end:
             here = self._at
             level -= self._title[here] == "]"
             if level == 0:
-                found = here
+                end = here
                 break
             self._skip()
             if self._title[here] == "[":
@@ -214,7 +214,7 @@ class _Title:
                 elif not nested:
                     break
         self._at = before
-        return found
+        return end
 
     def _skip(self) -> None:
         """Move past one markup or text, or one character."""

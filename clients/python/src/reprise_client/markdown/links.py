@@ -102,23 +102,23 @@ def address_text(address: str) -> str | None:
     return _PERCENT_ENCODED.sub(_decoded, address)
 
 
-def _decoded(found: re.Match[str]) -> str:
-    text = bytes.fromhex(found[0].replace("%", "")).decode(errors="replace")
+def _decoded(match: re.Match[str]) -> str:
+    text = bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
     return _STAYS_ENCODED.sub(lambda char: f"%{ord(char[0]):X}", text)
 
 
 def unescaped(text: str) -> str:
     """Return the text with characters in place of backslash escapes and entities."""
-    return _ESCAPE_OR_ENTITY.sub(lambda found: found[1] or _character(*found.group(2, 3, 4)) or found[0], text)
+    return _ESCAPE_OR_ENTITY.sub(lambda match: match[1] or _character(*match.group(2, 3, 4)) or match[0], text)
 
 
 def entity_at(text: str, at: int) -> tuple[str, int] | None:
     """Return the characters that an entity means, and where it ends; None if none is there."""
-    found = _ENTITY.match(text, at)
-    if not found or len(found[1] or "") > 6 or len(found[2] or "") > 7:
+    match = _ENTITY.match(text, at)
+    if not match or len(match[1] or "") > 6 or len(match[2] or "") > 7:
         return None
-    character = _character(*found.group(1, 2, 3)) or ("" if found[3] else "\N{REPLACEMENT CHARACTER}")
-    return (character, found.end()) if character else None
+    character = _character(*match.group(1, 2, 3)) or ("" if match[3] else "\N{REPLACEMENT CHARACTER}")
+    return (character, match.end()) if character else None
 
 
 def _character(hexadecimal: str | None, decimal: str | None, name: str | None) -> str:

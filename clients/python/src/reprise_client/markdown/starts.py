@@ -37,14 +37,14 @@ _HTML_TAG = re.compile(rf"<(?:[a-z][a-z0-9-]*(?:[ \t]+{_ATTRIBUTE})*[ \t]*/?|/[a
 
 def heading_level(text: str) -> int:
     """1 to 6 for an ATX heading, else 0."""
-    found = _ATX.match(text)
-    return len(found[1]) if found else 0
+    match = _ATX.match(text)
+    return len(match[1]) if match else 0
 
 
 def fence(text: str) -> str:
     """Return the marks of the code fence that the text opens; none if it opens none."""
-    found = _FENCE.match(text)
-    return found[0] if found else ""
+    match = _FENCE.match(text)
+    return match[0] if match else ""
 
 
 def is_closing_fence(text: str, opening: str) -> bool:
@@ -74,8 +74,8 @@ class ThematicBreaks:
 
 def item_mark(line: str, at: int) -> str:
     """Return the mark of a list's item that is at this place; none if there is none."""
-    found = _ITEM.match(line, at)
-    return found[0] if found else ""
+    match = _ITEM.match(line, at)
+    return match[0] if match else ""
 
 
 def html_end(text: str) -> str:

@@ -172,8 +172,8 @@ def with_base(content: str, base: str) -> str:
     begin, end = _fences(content)
     front = content[begin : end.start()]
     line = write({"base": base}).rstrip("\n")
-    changed, found = _BASE_LINE.subn(line, front, count=1)
-    return content[:begin] + (changed if found else front + line + _line_end(content)) + content[end.start() :]
+    changed, count = _BASE_LINE.subn(line, front, count=1)
+    return content[:begin] + (changed if count else front + line + _line_end(content)) + content[end.start() :]
 
 
 def difference(old: PromptFile, new: PromptFile, old_name: str, new_name: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Application(threading.Thread):
 
 def line(name: str, times_ms: Sequence[float]) -> str:
     ordered = sorted(times_ms)
-    slow = sum(each > GOAL_MS for each in ordered)
+    slow = sum(time_ms > GOAL_MS for time_ms in ordered)
     return (
         f"{name:10} p50 {statistics.median(ordered):6.3f} ms   p99 {ordered[len(ordered) * 99 // 100]:6.3f} ms   "
         f"worst {ordered[-1]:6.3f} ms   over {GOAL_MS:g} ms: {slow} of {len(ordered)}"

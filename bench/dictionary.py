@@ -58,14 +58,14 @@ Recorded = dict[Source, list[bytes]]
 
 def recordings() -> list[tuple[Source, str]]:
     """List the recorded batches as compact JSON, in the order in which `dictionaries/1.zstd` was trained on them."""
-    found = []
+    batches = []
     for path in [*sorted(EXPORTS.glob("*.json")), *sorted(CONVERSATIONS.glob("*.json"), key=_by_sdk)]:
         first, second, *_ = path.name.split(".")
         source = Source(second, first) if path.parent == CONVERSATIONS else Source(_SDK_OF.get(first, first), TOY)
         batch = json.loads(path.read_bytes())
         if "resourceSpans" in batch:
-            found.append((source, json.dumps(batch, separators=(",", ":"), ensure_ascii=False)))
-    return found
+            batches.append((source, json.dumps(batch, separators=(",", ":"), ensure_ascii=False)))
+    return batches
 
 
 def _by_sdk(path: Path) -> list[str]:
@@ -73,10 +73,10 @@ def _by_sdk(path: Path) -> list[str]:
 
 
 def recorded_spans() -> Recorded:
-    found: Recorded = defaultdict(list)
+    bodies: Recorded = defaultdict(list)
     for source, batch in recordings():
-        found[source] += bodies_of(batch.encode())
-    return found
+        bodies[source] += bodies_of(batch.encode())
+    return bodies
 
 
 def bodies_of(batch: bytes) -> list[bytes]:
@@ -108,10 +108,10 @@ def blocks(bodies: Sequence[bytes]) -> list[bytes]:
 
 def by_turn(bodies: Sequence[bytes]) -> list[bytes]:
     """Return the bodies of each trace together."""
-    found: dict[str, bytes] = defaultdict(bytes)
+    joined: dict[str, bytes] = defaultdict(bytes)
     for body in bodies:
-        found[json.loads(body)["traceId"]] += body
-    return list(found.values())
+        joined[json.loads(body)["traceId"]] += body
+    return list(joined.values())
 
 
 def main(target: Path | None) -> None:
@@ -119,13 +119,13 @@ def main(target: Path | None) -> None:
     bodies = [body for _, batch in recordings() for body in bodies_of(batch.encode())]
     total = sum(map(len, bodies))
     made = bodies_of(benchmark_batch(1, 512, start_ns=10**18))
-    known = len({one.sdk for one in recorded})
+    known = len({source.sdk for source in recorded})
     print(f"{len(bodies)} spans of {known} SDKs, {total // len(bodies)} bytes each; what is left of them:")
     print(f"{'':40}" + "".join(f"{name:>11}" for name in HOW))
     _print("without a dictionary", lambda how: left(bodies, how=how) / total)
     for size in (DICTIONARY_BYTES // 4, DICTIONARY_BYTES, 4 * DICTIONARY_BYTES):
         trained = train(bodies, size)
-        others = {one: train(held_out(recorded, one), size) for one in recorded}
+        others = {source: train(held_out(recorded, source), size) for source in recorded}
         if target and size == DICTIONARY_BYTES:
             target.write_bytes(trained)
         print(f"by a dictionary of {size} bytes")
@@ -134,7 +134,8 @@ def main(target: Path | None) -> None:
         _print("  the same, by the turn", lambda how: _sum(recorded, others, how, by_turn) / total)  # noqa: B023
         _print("  spans of bench/spans.py", lambda how: left(made, trained, how) / sum(map(len, made)))  # noqa: B023
     sdks = {
-        one.sdk: [body for other in recorded if other.sdk == one.sdk for body in recorded[other]] for one in recorded
+        source.sdk: [body for other in recorded if other.sdk == source.sdk for body in recorded[other]]
+        for source in recorded
     }
     _print(
         f"blocks of {BLOCK_SPANS}, no dictionary", lambda how: left(chain(*map(blocks, sdks.values())), how=how) / total

@@ -89,16 +89,16 @@ def deployed(folder: Path, mysql_url: str, redis_url: str) -> Deployment:
 
 def show(rounds: int, waiting: GaleraInstance, others: Mapping[str, GaleraInstance], batches: int) -> None:
     """Print what each instance reached, and the ratio of the one that waits to each of the others."""
-    found: dict[str, list[list[float]]] = defaultdict(list)
+    measured: dict[str, list[list[float]]] = defaultdict(list)
     for _ in range(rounds):
         sides = [instance.measures(batches) for instance in (waiting, *others.values())]
         for name in sides[0]:
-            found[name].append([measures[name]() for measures in sides])
+            measured[name].append([measures[name]() for measures in sides])
     print(f"{rounds} rounds; {'with wsrep_sync_wait':>53}{''.join(f'{name:>14}    ratio' for name in others)}")
-    for name, reached in found.items():
+    for name, reached in measured.items():
         ours, *theirs = (statistics.median(side) for side in zip(*reached, strict=True))
-        ratios = [statistics.median(each[0] / each[n + 1] for each in reached) for n in range(len(others))]
-        compared = "".join(f"{one:14.1f}    {ratio:5.2f}" for one, ratio in zip(theirs, ratios, strict=True))
+        ratios = [statistics.median(medians[0] / medians[n + 1] for medians in reached) for n in range(len(others))]
+        compared = "".join(f"{value:14.1f}    {ratio:5.2f}" for value, ratio in zip(theirs, ratios, strict=True))
         print(f"  {name:40} {ours:20.1f}{compared}")
 
 

@@ -149,11 +149,11 @@ def window(app: App, cookies: dict[str, str]) -> Iterator[Visit]:
 
 def shown(visited: Visit, path: str, repeats: int) -> str:
     """Return the medians for a page in a browser; after the first time its cache has the scripts and style sheets."""
-    found = []
+    measured = []
     for _ in range(repeats):
         visited.open(path)
-        found.append(visited.page.evaluate(USABLE))
-    usable, size = map(statistics.median, zip(*found, strict=True))
+        measured.append(visited.page.evaluate(USABLE))
+    usable, size = map(statistics.median, zip(*measured, strict=True))
     return f"; usable after {usable:5.0f} ms, {size / 1000:4.0f} kB compressed"
 
 

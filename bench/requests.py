@@ -64,10 +64,10 @@ def _by_wrk(wrk: str, url: str, request: Request, *, connections: int, seconds: 
         file.write(script)
         file.flush()
         argv = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "-s", file.name, url + request.path]
-        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    if "Non-2xx" in said or "Socket errors" in said:
-        raise SystemExit(said)
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])  # type: ignore[index]
+        output = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in output or "Socket errors" in output:
+        raise SystemExit(output)
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])  # type: ignore[index]
 
 
 def new_prompt(client: Client) -> int:

@@ -113,13 +113,13 @@ def _statements(url: str, groups: list[int]) -> list[RunPart]:
         with database.single() as connection:
             connection.execute(_END, {"row": row_id, "token": "claim", "said": "Sunny."})
 
-    found = [
+    parts = [
         _here("its row, and the claim with the credential", begun, groups),
         _here("its end and usage", ended, groups),
     ]
     _TABLES.drop_all(database.engine)
     database.dispose()
-    return found
+    return parts
 
 
 def _slot(url: str, groups: list[int]) -> RunPart:
@@ -160,7 +160,7 @@ def _client(base_url: str, bare: Request) -> RunPart:
     request = ModelRequest(
         model=ModelRef("OPENAI", asked["model"]),
         config=ModelConfig(),
-        messages=tuple(Message(said["role"], said["content"]) for said in asked["messages"]),
+        messages=tuple(Message(message["role"], message["content"]) for message in asked["messages"]),
         credential=Credential(bare.api_key, base_url),
         timeout_s=30,
     )

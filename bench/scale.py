@@ -153,8 +153,8 @@ class Bench:
     def count(self) -> None:
         """Count the sessions, as the clock does."""
         started, counter, counted = time.perf_counter(), self.container.services.insight_counter, 0
-        while found := counter.count(self.maker.project_id):
-            counted += found
+        while count := counter.count(self.maker.project_id):
+            counted += count
         print(f"\nsessions counted at {counted / (time.perf_counter() - started):,.0f} a second")
 
     def ingest(self, repeats: int) -> float:
@@ -182,17 +182,17 @@ class Bench:
 
     def recorded(self, page: Callable[[], object]) -> list[tuple[str, Any]]:
         """The statements that a page executes."""
-        found: list[tuple[str, Any]] = []
+        statements: list[tuple[str, Any]] = []
 
         def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-            found.append((statement, parameters))
+            statements.append((statement, parameters))
 
         event.listen(Engine, "before_cursor_execute", note)
         page()
         event.remove(Engine, "before_cursor_execute", note)
-        if not found:
+        if not statements:
             raise SystemExit("The page executed nothing that could be explained.")
-        return found
+        return statements
 
     def explain(self) -> None:
         print("\nHow the server finds the rows (table: index, rows it expects to read)")

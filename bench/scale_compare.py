@@ -34,7 +34,7 @@ def compare(small: Instance, large: Instance, repeats: int) -> None:
 
 def _compare(name: str, there: Callable[[], float], here: Callable[[], float], repeats: int) -> None:
     taken = [(there(), here()) for _ in range(repeats)]
-    small, large = (statistics.median(one) * 1000 for one in zip(*taken, strict=True))
+    small, large = (statistics.median(times) * 1000 for times in zip(*taken, strict=True))
     print(f"  {name:48} {small:9.1f} ms {large:9.1f} ms {large / small:7.2f}", flush=True)
 
 

@@ -142,9 +142,9 @@ class Maker:
 def _score(row: TurnRow) -> scores.NewScore:
     """Return a score of a turn, as a model call's."""
     value = secrets.randbelow(100) / 100
-    told = ("helpful", value, None, "It answers the question.", "otlp", None)
+    given = ("helpful", value, None, "It answers the question.", "otlp", None)
     digest, span_id = secrets.token_bytes(16), secrets.token_bytes(8)
-    return (row.project_id, digest, row.prompt_id, row.trace_id, span_id, row.start_ns, *told)
+    return (row.project_id, digest, row.prompt_id, row.trace_id, span_id, row.start_ns, *given)
 
 
 _FACTS: dict[int, TurnFacts] = {}

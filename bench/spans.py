@@ -32,25 +32,29 @@ def _turn(prompt_id: int, start_ns: int, asked: str) -> Iterator[dict[str, Any]]
         "service.prompt.placeholders": '{"tone": "friendly"}',
         "gen_ai.conversation.id": f"conversation-{conversation}",
     }
-    said = [{"role": "user", "parts": [{"type": "text", "content": asked + _filler()}]}]
+    messages = [{"role": "user", "parts": [{"type": "text", "content": asked + _filler()}]}]
     for place in range(SPANS_PER_TURN):
-        own = _chat(said, place) if place % 2 else _tool(place)
+        attributes = _chat(messages, place) if place % 2 else _tool(place)
         if place == 0:
-            own = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper", "app.note": _filler() * 2}
+            attributes = {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": "helper",
+                "app.note": _filler() * 2,
+            }
         yield {
             "traceId": trace_id,
             "spanId": root if place == 0 else secrets.token_hex(8),
             "parentSpanId": "" if place == 0 else root,
-            "name": own["gen_ai.operation.name"],
+            "name": attributes["gen_ai.operation.name"],
             "kind": 1,
             "startTimeUnixNano": str(start_ns + place * 1000),
             "endTimeUnixNano": str(start_ns + place * 1000 + 900),
-            "attributes": [{"key": key, "value": _value(value)} for key, value in (common | own).items()],
+            "attributes": [{"key": key, "value": _value(value)} for key, value in (common | attributes).items()],
             "status": {"code": 0},
         }
 
 
-def _chat(said: list[dict[str, Any]], place: int) -> dict[str, Any]:
+def _chat(messages: list[dict[str, Any]], place: int) -> dict[str, Any]:
     answer = [{"role": "assistant", "parts": [{"type": "text", "content": f"Answer {place}"}]}]
     return {
         "gen_ai.operation.name": "chat",
@@ -58,7 +62,7 @@ def _chat(said: list[dict[str, Any]], place: int) -> dict[str, Any]:
         "gen_ai.request.model": "gpt-4o-mini",
         "gen_ai.usage.input_tokens": 412,
         "gen_ai.usage.output_tokens": 38,
-        "gen_ai.input.messages": json.dumps(said),
+        "gen_ai.input.messages": json.dumps(messages),
         "gen_ai.output.messages": json.dumps(answer),
     }
 

@@ -51,8 +51,8 @@ def measure_all(home: Path, mysql_url: str, redis_url: str, rounds: int) -> None
     expected = sum(int(command[command.index("--processes") + 1]) for command in map(worker_command, WORKERS))
 
     def works() -> bool:
-        said = log.read_bytes()
-        return b"Reprise is ready." in said and said.count(AT_WORK) >= expected
+        text = log.read_bytes()
+        return b"Reprise is ready." in text and text.count(AT_WORK) >= expected
 
     taken, sizes = [], []
     with child:
@@ -65,7 +65,7 @@ def measure_all(home: Path, mysql_url: str, redis_url: str, rounds: int) -> None
 
 def family(pid: int) -> list[int]:
     """Return a process and what it has started, and so on."""
-    return [pid, *(each for child in children_of(pid) for each in family(child))]
+    return [pid, *(descendant for child in children_of(pid) for descendant in family(child))]
 
 
 def shared_mb(pid: int) -> float:

@@ -44,10 +44,10 @@ def store(world: World, spans: int, *, longer: float, spread: int = 1) -> tuple[
     while count < spans:
         whole = merged(islice(made, BATCH))
         for batch in dealt(whole, spread) if spread > 1 else [whole]:
-            found = bodies_of(batch)
+            bodies = bodies_of(batch)
             receipt = ingest.store(world.project_id, batch)
-            assert receipt.stored == len(found), receipt
-            count, size = count + len(found), size + sum(map(len, found))
+            assert receipt.stored == len(bodies), receipt
+            count, size = count + len(bodies), size + sum(map(len, bodies))
     while world.container.services.insight_counter.count(world.project_id):
         pass
     return count, size
@@ -55,8 +55,8 @@ def store(world: World, spans: int, *, longer: float, spread: int = 1) -> tuple[
 
 def merged(batches: Iterable[bytes]) -> bytes:
     """Return one batch of what several have."""
-    found = chain.from_iterable(json.loads(batch)["resourceSpans"] for batch in batches)
-    return json.dumps({"resourceSpans": list(found)}, separators=(",", ":"), ensure_ascii=False).encode()
+    groups = chain.from_iterable(json.loads(batch)["resourceSpans"] for batch in batches)
+    return json.dumps({"resourceSpans": list(groups)}, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def dealt(batch: bytes, count: int) -> Iterator[bytes]:
@@ -109,12 +109,12 @@ def sqlite_size(container: Container) -> Sizes:
 def mysql_sizes(mariadb: MariaDB, container: Container) -> Sizes:
     """As `sqlite_sizes`: the pages that are in use, which all are in memory; small tables reserve many more."""
     of_database = f"name LIKE '{container.database.engine.url.database}/%'"
-    found = mariadb.execute(
+    rows = mariadb.execute(
         "SELECT name, COUNT(*) * 16384 FROM information_schema.innodb_buffer_page"
         " JOIN information_schema.innodb_sys_tablespaces USING (space)"
         f" WHERE page_type IN ('INDEX', 'BLOB') AND {of_database} GROUP BY name"
     )
-    sizes = {name.split("/")[1]: size for name, size in found}
+    sizes = {name.split("/")[1]: size for name, size in rows}
     return {**sizes, "": sum(sizes.values())}
 
 
@@ -139,22 +139,20 @@ def costs(
     count, json_bytes = store(world, spans, longer=longer, spread=spread)
     unread = sizes(container)
     index(container)
-    each = {table: (after - before.get(table, 0)) / count for table, after in sizes(container).items()}
-    found = Costs(count, json_bytes / count, each.pop(""), (unread[""] - before[""]) / count, each)
+    by_table = {table: (after - before.get(table, 0)) / count for table, after in sizes(container).items()}
+    sums = Costs(count, json_bytes / count, by_table.pop(""), (unread[""] - before[""]) / count, by_table)
     if spread == 1:
-        return found
+        return sums
     rewrite(container)
-    return replace(found, rewritten=(sizes(container)[""] - before[""]) / count)
+    return replace(sums, rewritten=(sizes(container)[""] - before[""]) / count)
 
 
-def show(name: str, found: Costs) -> None:
-    print(
-        f"{name}: {found.whole:.0f} bytes a span, goal at most {GOAL:,}; {found.without_search:.0f} without the search"
-    )
-    print(f"  {found.spans:,} spans of {found.json_bytes:,.0f} bytes")
-    if found.rewritten is not None:
-        print(f"  {found.rewritten:.0f} bytes a span after reprise compress")
-    for table, size in sorted(found.tables.items(), key=lambda row: -row[1]):
+def show(name: str, sums: Costs) -> None:
+    print(f"{name}: {sums.whole:.0f} bytes a span, goal at most {GOAL:,}; {sums.without_search:.0f} without the search")
+    print(f"  {sums.spans:,} spans of {sums.json_bytes:,.0f} bytes")
+    if sums.rewritten is not None:
+        print(f"  {sums.rewritten:.0f} bytes a span after reprise compress")
+    for table, size in sorted(sums.tables.items(), key=lambda row: -row[1]):
         if size >= 1:
             print(f"  {size:6.0f} {table}")
 

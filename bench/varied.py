@@ -36,18 +36,18 @@ _ID_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 @cache
 def sentences() -> list[str]:
     """Return the sentences of the dialogues, one of each group with the same meaning, and of the documents."""
-    found = []
+    texts = []
     for path in CONVERSATIONS.parent.glob("*_pairs*.txt"):
         for line in path.read_text().splitlines():
             if line.startswith(("user:", "instruction:")):
-                found.append(line.partition(": ")[2])
+                texts.append(line.partition(": ")[2])
             elif "|" in line and not line.startswith("#"):
-                found.append(line.split("|")[1].strip())
+                texts.append(line.split("|")[1].strip())
     for path in Path("docs").rglob("*.md"):
         for paragraph in re.split(r"\n\s*\n", re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)):
             if not paragraph.lstrip().startswith(("#", "|", "<", "!")):
-                found += _SENTENCE.findall(" ".join(paragraph.split()))
-    return sorted(set(found))
+                texts += _SENTENCE.findall(" ".join(paragraph.split()))
+    return sorted(set(texts))
 
 
 @cache
@@ -66,7 +66,7 @@ def conversations(prompt_id: int, *, seed: int, start_ns: int, longer: float) ->
     tried = {shape: bodies_of(_Writer(random, prompt_id, longer).write(shape, start_ns)) for shape in shapes}
     sizes = {shape: (len(bodies), sum(map(len, bodies))) for shape, bodies in tried.items()}
     shapes.sort(key=lambda shape: sizes[shape][1] / sizes[shape][0])
-    sums = accumulate((sizes[shape] for shape in shapes), lambda one, other: (one[0] + other[0], one[1] + other[1]))
+    sums = accumulate((sizes[shape] for shape in shapes), lambda left, other: (left[0] + other[0], left[1] + other[1]))
     fitting = [shape for shape, (count, size) in zip(shapes, sums, strict=True) if size <= SPAN_BYTES * count]
     while True:
         for shape in random.sample(fitting, len(fitting)):
@@ -83,21 +83,21 @@ class _Writer:
 
     def write(self, shape: str, start_ns: int) -> bytes:
         first = min(map(int, _TIME.findall(shape)))
-        text = _TIME.sub(lambda found: str(start_ns + int(found[0]) - first + self._random.randrange(1000)), shape)
+        text = _TIME.sub(lambda match: str(start_ns + int(match[0]) - first + self._random.randrange(1000)), shape)
         text = text.replace(_VERSION, f"{Random(self._prompt_id).getrandbits(64):016x}")
         text = _HEX.sub(self._by(lambda old: f"{self._random.getrandbits(4 * len(old)):0{len(old)}x}"), text)
         text = _ID.sub(self._by(lambda _: "".join(self._random.choices(_ID_CHARACTERS, k=24))), text)
         text = _TOOL.sub(self._by(lambda _: "_".join(self._random.sample(words(), 2))), text)
         batch = json.loads(text)
-        found = sorted(set(_texts(batch)), key=len, reverse=True)
-        self._said = re.compile("|".join(map(re.escape, found)) or "$.")
+        texts = sorted(set(_texts(batch)), key=len, reverse=True)
+        self._said = re.compile("|".join(map(re.escape, texts)) or "$.")
         return json.dumps(self._rewritten(batch), separators=(",", ":"), ensure_ascii=False).encode()
 
     def _by(self, make: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
-        def replacement(found: re.Match[str]) -> str:
-            if found[0] not in self._new:
-                self._new[found[0]] = make(found[0])
-            return self._new[found[0]]
+        def replacement(match: re.Match[str]) -> str:
+            if match[0] not in self._new:
+                self._new[match[0]] = make(match[0])
+            return self._new[match[0]]
 
         return replacement
 
@@ -110,18 +110,18 @@ class _Writer:
 
     def _rewritten(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._rewritten(one) for one in value]
+            return [self._rewritten(item) for item in value]
         if isinstance(value, dict):
             key: Any = value.get("key")
-            told: Any = value.get("value") or {}
+            stored: Any = value.get("value") or {}
             if key == "service.prompt.id":
                 return {"key": key, "value": {"intValue": self._prompt_id}}
             if isinstance(key, str) and key.endswith(("conversation.id", "session.id")):
                 new = self._by(lambda _: f"conv-{self._random.getrandbits(64):016x}")
-                return {"key": key, "value": {"stringValue": re.sub("(?s)^.*$", new, told["stringValue"])}}
-            if isinstance(key, str) and "token" in key and "intValue" in told:
+                return {"key": key, "value": {"stringValue": re.sub("(?s)^.*$", new, stored["stringValue"])}}
+            if isinstance(key, str) and "token" in key and "intValue" in stored:
                 return {"key": key, "value": {"intValue": str(self._random.randrange(5000))}}
-            return {key: self._rewritten(one) for key, one in value.items()}
+            return {key: self._rewritten(item) for key, item in value.items()}
         if not isinstance(value, str):
             return value
         inner = _inner(value)
@@ -142,11 +142,11 @@ def _inner(text: str) -> Any:
 def _texts(value: Any) -> Iterator[str]:
     """Yield the texts of a batch between its other signs."""
     if isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
+        for item in value.values():
+            yield from _texts(item)
     elif isinstance(value, str):
         inner = _inner(value)
         if inner is not None:

@@ -24,14 +24,14 @@ _ADDRESS = re.compile(r"(?P<base>/api/public/(?:prompts/(?P<prompt>[^/]+)/)?otel
 
 def base_address(path: str) -> str | None:
     """Return the address that exporters append a signal's path to, if the path belongs to one."""
-    found = _ADDRESS.fullmatch(path)
-    return found["base"] if found else None
+    match = _ADDRESS.fullmatch(path)
+    return match["base"] if match else None
 
 
 def is_of_prompt(path: str) -> bool:
     """Return whether the path is below the address of one prompt, which also accepts protobuf."""
-    found = _ADDRESS.fullmatch(path)
-    return bool(found and found["prompt"])
+    match = _ADDRESS.fullmatch(path)
+    return bool(match and match["prompt"])
 
 
 def is_of_exporter(path: str) -> bool:
@@ -41,8 +41,8 @@ def is_of_exporter(path: str) -> bool:
 
 def named_prompt(path: str) -> int | None:
     """Return the number of the prompt in a path, None without one."""
-    found = _ADDRESS.fullmatch(path)
-    number = integer_of(found["prompt"]) if found else None
+    match = _ADDRESS.fullmatch(path)
+    number = integer_of(match["prompt"]) if match else None
     return number if number and 0 < number <= MAX_INT64 else None
 
 

@@ -256,22 +256,22 @@ def _wire_span(raw: Raw) -> WireSpan:
 
 
 def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
-    found = values.get(PROMPT_ID)
-    value = integer_of(found)
+    recorded = values.get(PROMPT_ID)
+    value = integer_of(recorded)
     if value is not None and 0 < value <= MAX_INT64:
         return value
     if value is not None:
         raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
     if PROMPT_ID not in values:
         raise _missing_prompt_id(wire, resource)
-    reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(found))}"
+    reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(recorded))}"
     raise bad_span(wire, "bad_prompt_id", reason)
 
 
 def _named_prompt_id(wire: WireSpan) -> int | None:
     """Return the id of the prompt that a span names. The span is rejected for another reason."""
-    found = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
-    value = next(found, None)
+    prompt_ids = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
+    value = next(prompt_ids, None)
     return value if value is not None and 0 < value <= MAX_INT64 else None
 
 

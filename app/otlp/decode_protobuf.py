@@ -46,17 +46,17 @@ def items(body: Body) -> Iterator[tuple[str, memoryview]]:
     walk = WireWalk()
     for group in walk.messages(memoryview(body), _GROUPS):
         for scoped in walk.messages(group, _SCOPES):
-            found = list(walk.fields(scoped))
-            scope = _scope_name(walk, (content for number, content in found if number == _SCOPE))
-            yield from ((scope, content) for number, content in found if number == _ITEMS)
+            fields = list(walk.fields(scoped))
+            scope = _scope_name(walk, (content for number, content in fields if number == _SCOPE))
+            yield from ((scope, content) for number, content in fields if number == _ITEMS)
 
 
 def _scope_name(walk: WireWalk, scopes: Iterable[memoryview]) -> str:
     """Return the last name that is given: parsers merge a message that occurs twice."""
     name = b""
     for scope in scopes:
-        for found in walk.messages(scope, _SCOPE_NAME):
-            name = bytes(found[: 4 * MAX_SCOPE])
+        for encoded in walk.messages(scope, _SCOPE_NAME):
+            name = bytes(encoded[: 4 * MAX_SCOPE])
     return name.decode(errors="replace")[:MAX_SCOPE]
 
 

@@ -63,7 +63,7 @@ def evaluations_in(raw: bytes) -> Iterator[tuple[int, Evaluation]]:
     except ValueError:
         return
     events = listed if isinstance(listed, list) else []
-    found = [event for event in events if isinstance(event, dict) and event.get("name") == EVALUATION]
-    for event in found[:SPAN_MAX]:
+    evaluations = [event for event in events if isinstance(event, dict) and event.get("name") == EVALUATION]
+    for event in evaluations[:SPAN_MAX]:
         if evaluation := evaluation_of(attributes(event.get("attributes"))):
             yield time_ns(event.get("timeUnixNano")), evaluation

@@ -30,7 +30,7 @@ def _keyed_class() -> Any:
     value_type = f".{value_descriptor.full_name}"
     optional = field.LABEL_OPTIONAL
     entry.field.add(name="value", number=2, type=field.TYPE_MESSAGE, label=optional, type_name=value_type)
-    next(one for one in span.field if one.name == "attributes").type_name = ".reprise.KeyedSpan.AttributesEntry"
+    next(field for field in span.field if field.name == "attributes").type_name = ".reprise.KeyedSpan.AttributesEntry"
     pool = Default()
     pool.AddSerializedFile(file.SerializeToString())
     return GetMessageClass(pool.FindMessageTypeByName("reprise.KeyedSpan"))

@@ -100,7 +100,7 @@ def stored_fields(raw: bytes) -> Any:
 def span_fields(message: Any, elements: Elements) -> dict[str, Any]:
     """Return a span's message as JSON has it."""
     elements.take(len(message.events) + len(message.links))
-    found = {
+    fields = {
         "traceId": message.trace_id.hex(),
         "spanId": message.span_id.hex(),
         "traceState": message.trace_state,
@@ -118,7 +118,7 @@ def span_fields(message: Any, elements: Elements) -> dict[str, Any]:
         "droppedLinksCount": message.dropped_links_count,
     }
     status = {"code": message.status.code, "message": message.status.message}
-    return {name: value for name, value in found.items() if value} | {"status": status}
+    return {name: value for name, value in fields.items() if value} | {"status": status}
 
 
 def _event(event: Any, elements: Elements) -> dict[str, Any]:

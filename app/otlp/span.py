@@ -64,10 +64,10 @@ decode_span = decoder(WireSpan)
 def scope_name(scope: Raw) -> str:
     """Return the instrumentation scope's name, "" where there is none."""
     try:
-        found = parse_json(bytes(scope))
+        fields = parse_json(bytes(scope))
     except ValueError:
         return ""
-    name = found.get("name") if isinstance(found, dict) else None
+    name = fields.get("name") if isinstance(fields, dict) else None
     return name[:MAX_SCOPE] if isinstance(name, str) else ""
 
 
@@ -251,7 +251,7 @@ def explain(rejections: Sequence[Rejection]) -> str:
 
 
 def _explain_group(reason: str, members: list[Rejection]) -> str:
-    names = ", ".join(f'"{one.name}" ({one.span_id or "no id"})' for one in members[:_MAX_NAMED])
+    names = ", ".join(f'"{member.name}" ({member.span_id or "no id"})' for member in members[:_MAX_NAMED])
     more = f" and {len(members) - _MAX_NAMED} more" if len(members) > _MAX_NAMED else ""
     return f"{span_count(len(members))} rejected: {reason} [{names}{more}]"
 

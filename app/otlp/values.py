@@ -67,10 +67,10 @@ def id_bytes(text: Any, size: int) -> bytes | None:
     """Return the bytes of an id in hexadecimal digits; None for what is none, and for zero."""
     try:
         # It accepts spaces between the bytes, too.
-        found = bytes.fromhex(text)
+        decoded = bytes.fromhex(text)
     except (TypeError, ValueError):
         return None
-    return found if len(found) == size and len(text) == 2 * size and any(found) else None
+    return decoded if len(decoded) == size and len(text) == 2 * size and any(decoded) else None
 
 
 def integer_of(value: Any) -> int | None:

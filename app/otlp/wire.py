@@ -27,7 +27,7 @@ class WireWalk:
 
     def messages(self, data: memoryview, number: int) -> Iterator[memoryview]:
         """Return the bytes of each field `number` of the message in `data`, in order; `Invalid` where it is none."""
-        return (content for found, content in self.fields(data) if found == number)
+        return (content for field, content in self.fields(data) if field == number)
 
     def fields(self, data: memoryview) -> Iterator[tuple[int, memoryview]]:
         """Yield the number and the bytes of each field that has bytes: texts and messages. Others are skipped."""

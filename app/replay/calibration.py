@@ -87,15 +87,15 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
     attempts = [_Attempt(case, draft, tools, recorded, reader, result) for result in results]
     loosening, proposals, problems = Loosening(), list[Proposal](), list[str]()
     for turn, n, step in _checked(case):
-        evident = [each for each in attempts if each.is_evidence(turn, n)]
-        if not any(_is_unstable(step, each.verdict(turn, n)) for each in evident):
+        evident = [attempt for attempt in attempts if attempt.is_evidence(turn, n)]
+        if not any(_is_unstable(step, attempt.verdict(turn, n)) for attempt in evident):
             continue
-        check = _loosened(loosening, step, [each.evidence(turn, n) for each in evident])
+        check = _loosened(loosening, step, [attempt.evidence(turn, n) for attempt in evident])
         if check is None:
             problems.append(f"Turn {turn + 1}, step {n + 1}: no looser check accepts all that was produced.")
         else:
             proposals.append(Proposal(turn, n, check))
-    problems += dict.fromkeys(problem for each in attempts for problem in each.problems())
+    problems += dict.fromkeys(problem for attempt in attempts for problem in attempt.problems())
     return Calibration(
         steps=rates(case, results),
         proposals=tuple(proposals),
@@ -108,7 +108,7 @@ def calibrate(case: TestCase, draft: DraftPort, results: Sequence[ReplayResult])
 def rates(case: TestCase, results: Sequence[ReplayResult]) -> tuple[StepRate, ...]:
     """Return how often each checked step of the played turns passed."""
     return tuple(
-        StepRate(turn, n, sum(each.turns[turn].steps[n].result == "passed" for each in results), len(results))
+        StepRate(turn, n, sum(result.turns[turn].steps[n].result == "passed" for result in results), len(results))
         for turn, n, _ in _checked(case)
     )
 
@@ -117,7 +117,7 @@ def can_fail(case: TestCase, draft: DraftPort) -> bool:
     """Return False if a model that calls no tool and answers with no text passes every step."""
     result = replay(case, Ports(model=_SilentModel(), draft=draft, judge=None))
     steps = (step.result for turn in result.turns for step in turn.steps)
-    return result.stop_reason is not None or any(each in ("failed", "needs_review") for each in steps)
+    return result.stop_reason is not None or any(step_result in ("failed", "needs_review") for step_result in steps)
 
 
 def accept_proposals(case: TestCase, calibrated: TestCase, proposals: Iterable[Proposal]) -> TestCase:
@@ -126,13 +126,13 @@ def accept_proposals(case: TestCase, calibrated: TestCase, proposals: Iterable[P
     A proposal that was accepted before may be accepted again.
     """
     changes = list(proposals)
-    for each in changes:
-        if not _is_same_step(case, calibrated, each):
+    for change in changes:
+        if not _is_same_step(case, calibrated, change):
             raise Conflict(
-                f"Turn {each.turn + 1}, step {each.step + 1} of the test case has changed since this calibration. "
+                f"Turn {change.turn + 1}, step {change.step + 1} of the test case has changed since this calibration. "
                 "Calibrate it again."
             )
-    return change_case(case, {"steps": [msgspec.to_builtins(each) for each in changes]})
+    return change_case(case, {"steps": [msgspec.to_builtins(change) for change in changes]})
 
 
 def _is_same_step(case: TestCase, calibrated: TestCase, proposal: Proposal) -> bool:
@@ -158,7 +158,7 @@ def _is_unstable(step: CaseStep, verdict: StepVerdict) -> bool:
 
 def _loosened(loosening: Loosening, step: CaseStep, evidence: Sequence[Evidence | None]) -> dict[str, Any] | None:
     """Return the smallest looser check, None also where a replay produced nothing for the step."""
-    produced = [each for each in evidence if each is not None]
+    produced = [item for item in evidence if item is not None]
     return loosening.of(step, produced) if len(produced) == len(evidence) else None
 
 
@@ -205,8 +205,12 @@ class _Attempt:
 
     def _together(self, turn: int, first: int, n: int) -> bool:
         """Return True if both steps are calls that one message of the model asked for."""
-        one, other = (self.case.turns[turn].steps[index] for index in (first, n))
-        return one.kind == other.kind == "tool_call" and one.batch != "" and one.batch == other.batch
+        first_step, last_step = (self.case.turns[turn].steps[index] for index in (first, n))
+        return (
+            first_step.kind == last_step.kind == "tool_call"
+            and first_step.batch != ""
+            and first_step.batch == last_step.batch
+        )
 
     def evidence(self, turn: int, n: int) -> Evidence | None:
         """Return what the replay produced for a step; None for nothing, and for what no check accepts."""
@@ -230,11 +234,11 @@ class _Attempt:
         self.reader.budget.spend(index)
         turn = self.case.turns[index]
         earlier = (message for played in self.case.turns[: index + 1] for message in played.earlier or ())
-        said = [message.text for message in earlier if message.role != "tool"]
+        earlier_texts = [message.text for message in earlier if message.role != "tool"]
         return Sources(
             instruction=self.draft.render(turn.placeholders or {}).instruction,
             user=turn.user or "",
-            messages=[*said, *chain.from_iterable(texts for texts, _ in self._known[:index])],
+            messages=[*earlier_texts, *chain.from_iterable(texts for texts, _ in self._known[:index])],
             results=[*chain.from_iterable(results for _, results in self._known[: index + 1])],
             before=self.recorded.until(index),
             reader=self.reader,
@@ -267,15 +271,15 @@ def _produced(step: StepVerdict) -> ProducedStep | None:
 
 
 def _answers(turn: TurnResult) -> list[str]:
-    extra = (each.text for each in turn.extra if each.kind == "answer")
+    extra = (step.text for step in turn.extra if step.kind == "answer")
     return [*(step.actual for step in turn.steps if step.kind == "answer" and step.actual), *extra]
 
 
 def _given(turn: TurnResult) -> list[Any]:
     """Return the results of calls that are none of the turn's recording."""
     shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
-    paired = [each.get("result") for each in shown if each.get("answeredBy") in FROM_ELSEWHERE]
+    paired = [step.get("result") for step in shown if step.get("answeredBy") in FROM_ELSEWHERE]
     return [
         *paired,
-        *(each.result for each in turn.extra if each.kind == "tool_call" and each.answered_by in FROM_ELSEWHERE),
+        *(step.result for step in turn.extra if step.kind == "tool_call" and step.answered_by in FROM_ELSEWHERE),
     ]

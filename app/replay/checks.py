@@ -70,12 +70,12 @@ class Checker:
             return self._compared[key][2]
         try:
             self.budget.spend(1)
-            found = self._comparison(step, produced)
+            comparison = self._comparison(step, produced)
         except OverBudget:
             return TOO_LONG
         if len(self._compared) < MOST_KEPT:
-            self._compared[key] = step, produced, found
-        return found
+            self._compared[key] = step, produced, comparison
+        return comparison
 
     def _comparison(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         if step.kind == "tool_call" and produced.kind == "tool_call":
@@ -100,7 +100,7 @@ class Checker:
         tool = self.tools.get(step.name)
         if tool is None:
             return CallRules()
-        effects = {tool.called_with(each).effect for each in (step.arguments, arguments)}
+        effects = {tool.called_with(called_with).effect for called_with in (step.arguments, arguments)}
         kinds = {parse_pointer(nfc(pointer)): kind for pointer, kind in tool.kinds.items()}
         return CallRules("write" if "write" in effects else "read", tool.schema, PointerTree(kinds))
 
@@ -128,12 +128,16 @@ class Checker:
     def _open_call(self, step: CheckedCall, arguments: Any, compared: ArgumentsComparison) -> Comparison:
         """Leave arguments to a reader: whole, or only those at the places for which there is an assertion."""
         recorded, produced = self.reader.composed(step.arguments), self.reader.composed(arguments)
-        asserted = {each.path: each for each in compared.open if each.assertion}
-        assertion = "; ".join(f"{path}: {each.assertion}" for path, each in asserted.items())
+        asserted = {difference.path: difference for difference in compared.open if difference.assertion}
+        assertion = "; ".join(f"{path}: {difference.assertion}" for path, difference in asserted.items())
         if len(asserted) == len(compared.open):
-            recorded = {path: each.expected for path, each in asserted.items()}
-            produced = {path: each.actual for path, each in asserted.items()}
-        form = tuple(f"{each.path or 'the arguments'}: {each.note}" for each in compared.open if each.note)
+            recorded = {path: difference.expected for path, difference in asserted.items()}
+            produced = {path: difference.actual for path, difference in asserted.items()}
+        form = tuple(
+            f"{difference.path or 'the arguments'}: {difference.note}"
+            for difference in compared.open
+            if difference.note
+        )
         diff = tuple(map(_plain, compared.open))
         reason = f"{step.name} was called with arguments in other words or another form, and no model may judge them"
         texts = OpenTexts("arguments", recorded, produced, assertion)

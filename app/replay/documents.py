@@ -67,7 +67,9 @@ def _explain(message: str, kind: type, root: str, names: Sequence[str]) -> str:
     if choices := list(_choices(kind, names)):
         return f"{path}: must be one of {', '.join(choices)}"
     if expected := re.match(r"Expected `(.*)`, got", message):
-        types = [_TYPES.get(each, each) for each in expected[1].split(" | ") if each != "null"]
+        types = [
+            _TYPES.get(alternative, alternative) for alternative in expected[1].split(" | ") if alternative != "null"
+        ]
         return f"{path or 'body'}: must be {' or '.join(types)}"
     return join(path, message)
 

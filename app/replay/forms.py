@@ -47,8 +47,10 @@ def same_instant(left: Any, right: Any) -> bool:
     """Return True if two texts are times of the same instant; either both have a zone or none has."""
     if not isinstance(left, str) or not isinstance(right, str):
         return False
-    one, other = instant_of(left), instant_of(right)
-    return one is not None and other is not None and (one.tzinfo is None) == (other.tzinfo is None) and one == other
+    first, other = instant_of(left), instant_of(right)
+    return (
+        first is not None and other is not None and (first.tzinfo is None) == (other.tzinfo is None) and first == other
+    )
 
 
 def instant_of(text: str) -> datetime | None:

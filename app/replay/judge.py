@@ -85,7 +85,8 @@ class ModelJudge:
         """As `JudgePort.simulate`. Raises `ProviderError`."""
         described = {"name": call.name, **({"description": tool.description} if tool else {})}
         shown = [
-            {"arguments": each.arguments, "result": each.result, "error": each.error} for each in examples[:EXAMPLES]
+            {"arguments": example.arguments, "result": example.result, "error": example.error}
+            for example in examples[:EXAMPLES]
         ]
         data = {"tool": described, "recorded calls": shown, "call": call.arguments}
         texts = {name: json.dumps(value, ensure_ascii=False) for name, value in data.items()}
@@ -101,7 +102,7 @@ class ModelJudge:
     def _asked(self, instruction: str, data: dict[str, str], task: str) -> Answer | None:
         """Return the model's answer to a task about `data`; None if every nonce occurs in the data."""
         drawn = (self.nonce() for _ in range(ATTEMPTS))
-        nonce = next((each for each in drawn if not any(each in text for text in data.values())), None)
+        nonce = next((candidate for candidate in drawn if not any(candidate in text for text in data.values())), None)
         if nonce is None:
             return None
         blocks = [f"[begin {name} {nonce}]\n{text}\n[end {name} {nonce}]" for name, text in data.items()]

@@ -127,7 +127,9 @@ def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             choices: list[Any] = next(
                 (part[key] for key in ("anyOf", "oneOf", "allOf") if isinstance(part.get(key), list)), []
             )
-            below = next((each for each in choices if isinstance(each, Mapping) and each.get("type") != "null"), None)
+            below = next(
+                (choice for choice in choices if isinstance(choice, Mapping) and choice.get("type") != "null"), None
+            )
         part = below
     return ChainMap(*parts)  # not a merged copy: a schema may be large, and is asked about each text of a call
 

@@ -60,25 +60,25 @@ class Loosening:
             return None  # the value is the assertion that a judge reads, and no text to compare with
         for answer in _LOOSER.get(step.check.answer, ()):
             loosened = replace(step, check=replace(step.check, answer=answer))
-            empty = (Evidence(ProducedAnswer(""), each.checker) for each in evidence)
-            if self._may_accept(loosened, evidence) and not any(self._may_accept(loosened, [each]) for each in empty):
+            empty = (Evidence(ProducedAnswer(""), item.checker) for item in evidence)
+            if self._may_accept(loosened, evidence) and not any(self._may_accept(loosened, [item]) for item in empty):
                 return {"answer": answer}
         return None
 
     def _of_arguments(self, step: CheckedCall, evidence: Sequence[Evidence]) -> dict[str, Any] | None:
         """Give a matcher to each path that differs: the first one under which the path differs in no evidence."""
-        own = step.check.arguments
-        matchers: dict[str, Any] = dict(own) if isinstance(own, dict) else {}
+        recorded = step.check.arguments
+        matchers: dict[str, Any] = dict(recorded) if isinstance(recorded, dict) else {}
         for _ in range(MOST_PATHS):
             differing = self._differing(_matched(step, matchers), evidence)
             if not differing:
                 accepted = self._accepts(_matched(step, matchers), evidence)
                 return {"arguments": matchers} if accepted else None
             path = next(iter(differing))
-            found = self._matcher(step, matchers, path, differing[path], evidence)
-            if found is None:
+            loosened = self._matcher(step, matchers, path, differing[path], evidence)
+            if loosened is None:
                 return None
-            matchers.update(found)
+            matchers.update(loosened)
         return None
 
     def _matcher(
@@ -97,27 +97,29 @@ class Loosening:
 
     def _differing(self, step: CheckedCall, evidence: Sequence[Evidence]) -> dict[str, list[Difference]]:
         """Return the differences of all evidence by path; evidence that differs too much ends the search."""
-        found: dict[str, list[Difference]] = {}
-        for each in evidence:
-            diff = each.checker.compare(step, each.produced).diff
+        differing: dict[str, list[Difference]] = {}
+        for item in evidence:
+            diff = item.checker.compare(step, item.produced).diff
             if len(diff) >= MOST_DIFFERENCES:
                 raise _TooDifferent
             for difference in diff:
-                found.setdefault(difference.path, []).append(difference)
-        return found
+                differing.setdefault(difference.path, []).append(difference)
+        return differing
 
     def _may_accept(self, step: CheckedAnswer, evidence: Sequence[Evidence]) -> bool:
         """Return True if the check accepts all evidence: `facts` by values, and `meaning` unless a rule refuses it.
 
         What `meaning` leaves open, the judge of a replay decides.
         """
-        compared = [each.checker.compare(step, each.produced) for each in evidence]
+        compared = [item.checker.compare(step, item.produced) for item in evidence]
         if step.check.answer == "meaning":
-            return all(each.result != "failed" and each is not TOO_LONG for each in compared)
-        return all(each.result == "passed" and each.facts and each.facts.kept for each in compared)
+            return all(comparison.result != "failed" and comparison is not TOO_LONG for comparison in compared)
+        return all(
+            comparison.result == "passed" and comparison.facts and comparison.facts.kept for comparison in compared
+        )
 
     def _accepts(self, step: CaseStep, evidence: Sequence[Evidence]) -> bool:
-        return all(each.checker.compare(step, each.produced).result == "passed" for each in evidence)
+        return all(item.checker.compare(step, item.produced).result == "passed" for item in evidence)
 
 
 def _matched(step: CheckedCall, matchers: Mapping[str, Any]) -> CheckedCall:
@@ -138,23 +140,23 @@ def _candidates(arguments: Any, path: str, differences: Sequence[Difference]) ->
 
 def _enclosing_list(arguments: Any, path: str) -> str | None:
     """Return the pointer to the innermost list that a path leads to or through."""
-    found, value, tokens = None, arguments, parse_pointer(path)
+    enclosing, value, tokens = None, arguments, parse_pointer(path)
     for depth, token in enumerate(tokens):
         if isinstance(value, list):
-            found = format_pointer(tokens[:depth])
+            enclosing = format_pointer(tokens[:depth])
             value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
         else:
             value = value.get(token) if isinstance(value, dict) else None
-    return path if isinstance(value, list) else found
+    return path if isinstance(value, list) else enclosing
 
 
 def _tolerance(differences: Sequence[Difference]) -> float | None:
     """Return the largest distance between two numbers; None unless all sides are numbers."""
-    sides = [side for each in differences for side in (each.expected, each.actual)]
+    sides = [side for difference in differences for side in (difference.expected, difference.actual)]
     if not all(isinstance(side, int | float) and not isinstance(side, bool) for side in sides):
         return None
-    apart = [distance(each.expected, each.actual) for each in differences]
-    largest = max((each for each in apart if each is not None), default=None)
+    apart = [distance(difference.expected, difference.actual) for difference in differences]
+    largest = max((gap for gap in apart if gap is not None), default=None)
     if largest is None:
         return None
     nearest = float(largest)

@@ -32,14 +32,14 @@ class Matching:
     def add(self, left: int, adjacent: int, preferred: int = 0) -> int | None:
         """Add a left that may have each right of `adjacent`; return its right, a free one of `preferred` if it can."""
         self._adjacent[left] = adjacent
-        if found := adjacent & preferred & self._free & self._first:
-            return self._augment({}, left, lowest_bit(found))
+        if candidates := adjacent & preferred & self._free & self._first:
+            return self._augment({}, left, lowest_bit(candidates))
         reached: dict[int, int] = {}
         unseen, queue, spare = self._alive, [left], None
         for left in queue:  # grows while it is walked
             free = self._adjacent[left] & self._free
-            if found := free & self._first:
-                return self._augment(reached, left, lowest_bit(found))
+            if candidates := free & self._first:
+                return self._augment(reached, left, lowest_bit(candidates))
             spare = spare or ((left, lowest_bit(free)) if free else None)
             unvisited = self._adjacent[left] & unseen & ~self._free
             unseen &= ~unvisited
@@ -65,7 +65,7 @@ class Matching:
     def _augment(self, reached: dict[int, int], left: int, right: int) -> int:
         """Give `left` the free `right`, the one that it had before to the left that reached that, and so on."""
         self._free ^= 1 << right
-        had = {self.owners[each]: each for each in reached}
+        had = {self.owners[owned]: owned for owned in reached}
         while True:
             self.owners[right] = left
             if left not in had:

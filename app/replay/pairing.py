@@ -100,7 +100,7 @@ class _Pairing:
         try:
             return max(
                 ((self._likeness(left, right), left) for left in indexes_of(lefts)),
-                key=lambda found: (found[0], -found[1]),
+                key=lambda candidate: (candidate[0], -candidate[1]),
             )
         except OverBudget:
             return 0, lowest_bit(lefts)
@@ -179,9 +179,9 @@ class _Pairing:
         """0 to 100. Raises `OverBudget`."""
         if self._steps[left].kind == "answer":
             return 0
-        one, other = self._traits_of(left), self._traits_of(~right)
-        self._budget.spend(1 + min(len(one), len(other)) // _IN_COMMON)
-        return int(100 * similarity(one, other))
+        first, other = self._traits_of(left), self._traits_of(~right)
+        self._budget.spend(1 + min(len(first), len(other)) // _IN_COMMON)
+        return int(100 * similarity(first, other))
 
     def _traits_of(self, index: int) -> frozenset[bytes]:
         """Return the traits of a recorded call's arguments or, with its index inverted, of a produced one's.

@@ -53,7 +53,9 @@ class RecordedCalls:
         self.by_name: dict[str, list[CheckedCall]] = {}
         self.by_turn: dict[tuple[int, str], list[tuple[int, CheckedCall]]] = {}
         self.by_arguments: dict[Arguments, list[tuple[int, int, CheckedCall]]] = {}
-        for turn, index, step in ((t, i, step) for t, each in enumerate(turns) for i, step in enumerate(each.steps)):
+        for turn, index, step in (
+            (t, i, step) for t, case_turn in enumerate(turns) for i, step in enumerate(case_turn.steps)
+        ):
             if step.kind == "tool_call":
                 self.by_name.setdefault(step.name, []).append(step)
                 self.by_turn.setdefault((turn, step.name), []).append((index, step))
@@ -165,8 +167,8 @@ class Recording:
         if free.bit_count() < 2:
             return free
         try:
-            own = traits(arguments_of(call.arguments), self._checker.budget)
-            likeness = {index: similarity(own, self._traits_of(index)) for index in indexes_of(free)}
+            call_traits = traits(arguments_of(call.arguments), self._checker.budget)
+            likeness = {index: similarity(call_traits, self._traits_of(index)) for index in indexes_of(free)}
         except OverBudget:
             return free
         return 1 << max(likeness, key=lambda index: (likeness[index], -index))
@@ -194,17 +196,17 @@ class Recording:
         return self._lenient[name]
 
     def _borrowed(self, key: Arguments) -> Reply:
-        found = self._recorded.by_arguments.get(key, ())
-        own = bisect_left(found, self._turn, key=itemgetter(0))
-        other = bisect_right(found, self._turn, key=itemgetter(0)) if own == 0 else 0
-        return Reply(found[other][2], "borrowed") if other < len(found) else NO_REPLY
+        answers = self._recorded.by_arguments.get(key, ())
+        first = bisect_left(answers, self._turn, key=itemgetter(0))
+        other = bisect_right(answers, self._turn, key=itemgetter(0)) if first == 0 else 0
+        return Reply(answers[other][2], "borrowed") if other < len(answers) else NO_REPLY
 
     def _equal_steps(self, key: Arguments) -> int:
         """Return the bits of the turn's steps with equal arguments, which the check of every call accepts."""
         if key not in self._equal:
-            found = self._recorded.by_arguments.get(key, ())
-            begin, end = (bisect(found, self._turn, key=itemgetter(0)) for bisect in (bisect_left, bisect_right))
-            self._equal[key] = _bits(index for _, index, _ in found[begin:end])
+            answers = self._recorded.by_arguments.get(key, ())
+            begin, end = (bisect(answers, self._turn, key=itemgetter(0)) for bisect in (bisect_left, bisect_right))
+            self._equal[key] = _bits(index for _, index, _ in answers[begin:end])
         return self._equal[key]
 
     def _of_turn(self, name: str) -> list[tuple[int, CheckedCall]]:

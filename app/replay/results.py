@@ -52,7 +52,9 @@ def conclude(
         played.get(index) or unplayed(turn, CUT_OFF if index >= count else NOT_REACHED)
         for index, turn in enumerate(case.turns)
     )
-    violations = tuple(islice(first_of_each_tool(each for turn in turns for each in turn.violations), MOST_VIOLATIONS))
+    violations = tuple(
+        islice(first_of_each_tool(violation for turn in turns for violation in turn.violations), MOST_VIOLATIONS)
+    )
     return ReplayResult(
         status=_status(turns, violations, void, complete=all(index in played for index in range(count))),
         turns=turns,
@@ -76,8 +78,8 @@ def void(case: TestCase, tools: Mapping[str, Tool], fidelity: Fidelity) -> Repla
 
 def counts(turns: Sequence[TurnResult]) -> dict[StepResult, int]:
     """Return the number of steps with each result, zeros included."""
-    found = Counter(step.result for turn in turns for step in turn.steps)
-    return {result: found[result] for result in get_args(StepResult)}
+    by_result = Counter(step.result for turn in turns for step in turn.steps)
+    return {result: by_result[result] for result in get_args(StepResult)}
 
 
 def agreement(turns: Sequence[TurnResult]) -> dict[str, int]:

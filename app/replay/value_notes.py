@@ -33,10 +33,10 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
         return ""
     if any(spelled(left) == spelled(right) for spelled in (_without_accents, _spelled_out)):
         return "the same letters, with other accents"
-    one, other = (sorted(_words(text)) for text in (left, right))
-    if one == other:
+    first, other = (sorted(_words(text)) for text in (left, right))
+    if first == other:
         return "the same words, in another order or with other signs"
-    return _note_of_words({*one}, {*other}, effect)
+    return _note_of_words({*first}, {*other}, effect)
 
 
 def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
@@ -50,13 +50,13 @@ def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
     return ""
 
 
-def _note_of_words(one: set[str], other: set[str], effect: Effect) -> str:
+def _note_of_words(first: set[str], other: set[str], effect: Effect) -> str:
     """Return which words only one of two values has, if these may be without meaning.
 
     In a read that may be any words without digits; in a write, titles of persons and the name before an address.
     """
-    more, common = one ^ other, one & other
-    if not common or (one - other and other - one) or any(char.isdecimal() for word in more for char in word):
+    more, common = first ^ other, first & other
+    if not common or (first - other and other - first) or any(char.isdecimal() for word in more for char in word):
         return ""
     if effect == "read" or more <= TITLES or (_has_address(common) and not _has_address(more)):
         return f"words that only one call has: {', '.join(sorted(more))}"

@@ -79,10 +79,10 @@ def lost_tools(
     ]
 
 
-def first_of_each_tool(found: Iterable[Violation]) -> Iterator[Violation]:
+def first_of_each_tool(violations: Iterable[Violation]) -> Iterator[Violation]:
     """Leave out the further turns of a tool that was lost, and further calls above its limit."""
     seen = set()
-    for violation in found:
+    for violation in violations:
         once = violation.kind in ("lost_tool", "max_calls")
         if not once or (violation.kind, violation.tool) not in seen:
             yield violation
@@ -107,12 +107,12 @@ def _early_writes(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
 
     Checked steps are paired first, which may exchange calls that the same steps accept.
     """
-    found = _out_of_order(steps, attempts, pairs)
+    early = _out_of_order(steps, attempts, pairs)
     calls = {step for step, n in pairs.items() if steps[step].kind == "tool_call" and attempts[n].accepted >> step & 1}
-    as_they_came = _paired_as_they_came(attempts) if found else {}
-    if found and as_they_came.keys() >= calls:
-        found = min(found, _out_of_order(steps, attempts, as_they_came), key=len)
-    return found
+    as_they_came = _paired_as_they_came(attempts) if early else {}
+    if early and as_they_came.keys() >= calls:
+        early = min(early, _out_of_order(steps, attempts, as_they_came), key=len)
+    return early
 
 
 def _paired_as_they_came(attempts: Sequence[Attempt]) -> dict[int, int]:
@@ -144,7 +144,7 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
             first[accepting] = n
     latest, before = -1, ""  # the last of the preceding calls
     batch, pending = "", list[tuple[int, str]]()
-    found = {}
+    early = {}
     for index, step in enumerate(steps):
         if step.kind != "tool_call" or not step.checked or index not in first:
             continue
@@ -156,9 +156,9 @@ def _out_of_order(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
         if at is None or not attempts[at].accepted >> index & 1:
             continue
         if writes and at < latest:
-            found[at] = before
+            early[at] = before
         pending.append((at, step.name))
-    return found
+    return early
 
 
 def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, recorded: int) -> Violation:

@@ -43,12 +43,12 @@ def _place(difference: Difference) -> str:
     return f"{name} is {_cut(texts[1], start)}, recorded was {_cut(texts[0], start)}"
 
 
-def _first_difference(one: str, other: str) -> int:
+def _first_difference(first: str, other: str) -> int:
     """Return the place at which two texts differ first, by halving: no loop visits each character."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(first), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1

@@ -68,11 +68,11 @@ def _agent(instruction: str, turn: list[TurnSpan]) -> RecordedAgent:
 
 def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
     together = (json_container(attributes[name]) for name in _TOGETHER if name in attributes)
-    sources = [attributes, *(found for found in together if isinstance(found, dict))]
-    found: dict[str, Any] = {}
+    sources = [attributes, *(source for source in together if isinstance(source, dict))]
+    parameters: dict[str, Any] = {}
     for parameter, names in _PARAMETERS.items():
         keys = [*(prefix + name for prefix in _PREFIXES for name in names), *names]
         values = (source[key] for source in sources for key in keys if source.get(key) is not None)
         if (value := next(values, None)) is not None:
-            found[parameter] = value
-    return found
+            parameters[parameter] = value
+    return parameters

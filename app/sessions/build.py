@@ -147,8 +147,8 @@ def _names(spans: Sequence[TurnSpan], keys: Sequence[str]) -> list[str]:
     """Return the different texts of the first of the attributes that any span has, in the order of the spans."""
     recorded = set(keys).intersection(chain.from_iterable(span.full.attributes for span in spans))
     for key in filter(recorded.__contains__, keys):
-        found = (text_of(span.full.attributes.get(key)) for span in spans)
-        if names := list(dict.fromkeys(filter(None, found))):
+        texts = (text_of(span.full.attributes.get(key)) for span in spans)
+        if names := list(dict.fromkeys(filter(None, texts))):
             return names
     return []
 
@@ -156,18 +156,18 @@ def _names(spans: Sequence[TurnSpan], keys: Sequence[str]) -> list[str]:
 def placeholders(spans: Iterable[TurnSpan]) -> dict[str, str] | None:
     """Key to value name, of the first span that has an object; other scalars than text as their JSON."""
     for span in spans:
-        found = json_container(span.full.attributes.get(PLACEHOLDERS))
-        if isinstance(found, dict):
-            return {key: json_text(value) for key, value in found.items() if value is not None}
+        container = json_container(span.full.attributes.get(PLACEHOLDERS))
+        if isinstance(container, dict):
+            return {key: json_text(value) for key, value in container.items() if value is not None}
     return None
 
 
 def offered_tools(spans: list[TurnSpan]) -> Tools | None:
     """Return the application's own list where it gave one, else the definitions that a model call recorded."""
     for span in spans:
-        found = json_container(span.full.attributes.get(OFFERED))
-        if isinstance(found, list):
-            return _tools(found)
+        container = json_container(span.full.attributes.get(OFFERED))
+        if isinstance(container, list):
+            return _tools(container)
     for span in spans:
         if definitions := span.normal.definitions:
             return _tools(definitions)
@@ -175,22 +175,22 @@ def offered_tools(spans: list[TurnSpan]) -> Tools | None:
 
 
 def _tools(entries: list[Any]) -> Tools:
-    return tuple(tool for entry in entries for one in _ungrouped(entry) if (tool := _tool(one)) is not None)
+    return tuple(tool for entry in entries for inner in _ungrouped(entry) if (tool := _tool(inner)) is not None)
 
 
 def _ungrouped(entry: Any) -> list[Any]:
     """Gemini declares functions in groups."""
     group = json_container(entry)
-    found = [group.get(key) for key in _GROUPS] if isinstance(group, dict) else []
-    return next((inner for inner in found if isinstance(inner, list)), [entry])
+    members = [group.get(key) for key in _GROUPS] if isinstance(group, dict) else []
+    return next((inner for inner in members if isinstance(inner, list)), [entry])
 
 
 def _tool(entry: Any) -> str | dict[str, Any] | None:
     """Return a name, or a definition `{name, description?, parameters?, annotations?}` under any vendor's names."""
-    found = json_container(entry)
-    if not isinstance(found, dict):
+    container = json_container(entry)
+    if not isinstance(container, dict):
         return entry if isinstance(entry, str) and entry else None
-    fields = next((found[key] for key in _WRAPPERS if isinstance(found.get(key), dict)), found)
+    fields = next((container[key] for key in _WRAPPERS if isinstance(container.get(key), dict)), container)
     name = fields.get("name")
     if not isinstance(name, str) or not name:
         return None
@@ -200,7 +200,7 @@ def _tool(entry: Any) -> str | dict[str, Any] | None:
     schema = next((json_or_text(fields[key]) for key in _SCHEMAS if fields.get(key) is not None), None)
     if isinstance(schema, dict):
         tool["parameters"] = next((schema[key] for key in ("jsonSchema", "json") if key in schema), schema)
-    if hints := _hints(found) or _hints(fields):
+    if hints := _hints(container) or _hints(fields):
         tool["annotations"] = hints
     return tool
 

@@ -58,8 +58,8 @@ _NAMED_MAX = 3
 def capture_advice(scopes: Iterable[str]) -> str:
     """Return advice, as the end of a sentence, on recording message contents in spans of these scopes."""
     known = {_switch_of(scope): scope for scope in sorted(set(scopes), reverse=True)}
-    found = [f"{switch} ({scope})" for switch, scope in sorted(known.items()) if switch]
-    return "; ".join(found[:_NAMED_MAX]) or "turn on content capture in the instrumentation"
+    switches = [f"{switch} ({scope})" for switch, scope in sorted(known.items()) if switch]
+    return "; ".join(switches[:_NAMED_MAX]) or "turn on content capture in the instrumentation"
 
 
 def _switch_of(scope: str) -> str:

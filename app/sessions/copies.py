@@ -143,9 +143,9 @@ def _mark_siblings(calls: Iterable[TurnSpan]) -> None:
         if span.is_chat:
             siblings[span.full.parent_span_id].append(span)
     for chats in siblings.values():
-        for one, other in pairwise(chats):
-            if one.scope != other.scope and may_be_one(one, other):
-                silent, full = (one, other) if is_silent(one) else (other, one)
+        for first, other in pairwise(chats):
+            if first.scope != other.scope and may_be_one(first, other):
+                silent, full = (first, other) if is_silent(first) else (other, first)
                 if is_silent(silent) and full.outputs:
                     _repeats(silent, full)
 

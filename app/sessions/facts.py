@@ -131,43 +131,43 @@ def opening_of(spans: Iterable[StoredSpan], records: Records) -> Opening | None:
     return min(filter(None, map(_opening, chats)), default=None)
 
 
-def merge(one: TurnFacts, other: TurnFacts) -> TurnFacts:
+def merge(first: TurnFacts, other: TurnFacts) -> TurnFacts:
     """Return the facts of both sets of spans, which must have none in common; order and grouping do not matter."""
-    named = [(facts.conversation_rank, facts.conversation) for facts in (one, other) if facts.conversation]
+    named = [(facts.conversation_rank, facts.conversation) for facts in (first, other) if facts.conversation]
     rank, conversation = min(named, default=(0, None))
-    opening = min(filter(None, (one.opening, other.opening)), default=None)
-    agent_opening = min(filter(None, (one.agent_opening, other.agent_opening)), default=None)
-    root_opening = min(filter(None, (one.root_opening, other.root_opening)), default=None)
+    opening = min(filter(None, (first.opening, other.opening)), default=None)
+    agent_opening = min(filter(None, (first.agent_opening, other.agent_opening)), default=None)
+    root_opening = min(filter(None, (first.root_opening, other.root_opening)), default=None)
     return TurnFacts(
-        start_ns=min(one.start_ns, other.start_ns),
-        end_ns=max(one.end_ns, other.end_ns),
-        span_count=one.span_count + other.span_count,
+        start_ns=min(first.start_ns, other.start_ns),
+        end_ns=max(first.end_ns, other.end_ns),
+        span_count=first.span_count + other.span_count,
         conversation=conversation,
         opening=opening,
         agent_opening=None if opening else agent_opening,
         root_opening=None if opening or agent_opening else root_opening,
-        usage=one.usage + other.usage,
-        models=_kept(one.models | other.models),
-        prompt_versions=_kept(one.prompt_versions | other.prompt_versions),
-        errors=one.errors + other.errors,
+        usage=first.usage + other.usage,
+        models=_kept(first.models | other.models),
+        prompt_versions=_kept(first.prompt_versions | other.prompt_versions),
+        errors=first.errors + other.errors,
         conversation_rank=rank,
-        calls=summed((*one.calls, *other.calls)),
-        tool_calls=one.tool_calls + other.tool_calls,
-        tool_errors=one.tool_errors + other.tool_errors,
-        tools=_kept(one.tools | other.tools),
-        failed_tools=_kept(one.failed_tools | other.failed_tools),
-        user=min(filter(None, (one.user, other.user)), default=None),
-        edition=min(one.edition, other.edition),
-        chats_extent=_joined(one.chats_extent, other.chats_extent),
-        tools_extent=_joined(one.tools_extent, other.tools_extent),
-        has_agent=one.has_agent or other.has_agent,
-        response=max(filter(None, (one.response, other.response)), default=None),
-        joined=one.joined or other.joined,
+        calls=summed((*first.calls, *other.calls)),
+        tool_calls=first.tool_calls + other.tool_calls,
+        tool_errors=first.tool_errors + other.tool_errors,
+        tools=_kept(first.tools | other.tools),
+        failed_tools=_kept(first.failed_tools | other.failed_tools),
+        user=min(filter(None, (first.user, other.user)), default=None),
+        edition=min(first.edition, other.edition),
+        chats_extent=_joined(first.chats_extent, other.chats_extent),
+        tools_extent=_joined(first.tools_extent, other.tools_extent),
+        has_agent=first.has_agent or other.has_agent,
+        response=max(filter(None, (first.response, other.response)), default=None),
+        joined=first.joined or other.joined,
     )
 
 
-def _joined(one: Extent | None, other: Extent | None) -> Extent | None:
-    return (min(one[0], other[0]), max(one[1], other[1])) if one and other else one or other
+def _joined(first: Extent | None, other: Extent | None) -> Extent | None:
+    return (min(first[0], other[0]), max(first[1], other[1])) if first and other else first or other
 
 
 def has_several_calls(facts: TurnFacts) -> bool:
@@ -175,9 +175,9 @@ def has_several_calls(facts: TurnFacts) -> bool:
     return facts.tool_calls > 1 or sum(calls.calls for calls in facts.calls) > 1
 
 
-def may_share_calls(one: TurnFacts, other: TurnFacts) -> bool:
+def may_share_calls(first: TurnFacts, other: TurnFacts) -> bool:
     """Return whether calls of both sets of spans overlap in time, so that some may be copies of others."""
-    pairs = (one.chats_extent, other.chats_extent), (one.tools_extent, other.tools_extent)
+    pairs = (first.chats_extent, other.chats_extent), (first.tools_extent, other.tools_extent)
     return any(a and b and a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
 
 
@@ -245,8 +245,8 @@ def _calls(span: TurnSpan) -> ModelCalls:
 
 
 def _user(span: TurnSpan) -> User | None:
-    found = user_of(span.full.attributes)
-    return (found[0], _key(span), found[1][:MAX_NAME]) if found else None
+    user = user_of(span.full.attributes)
+    return (user[0], _key(span), user[1][:MAX_NAME]) if user else None
 
 
 def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:
@@ -260,12 +260,12 @@ def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | N
     """Return the version that a span names: any text in Reprise's own attribute, else one of the prompt's hashes."""
     if named := text_of(attributes.get(PROMPT_VERSION)):
         return named
-    found = version_hash(attributes)
-    return found if found in hashes else None
+    recorded = version_hash(attributes)
+    return recorded if recorded in hashes else None
 
 
 def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[Key, str] | None]:
-    named = [(one.conversation_rank, (key, one.conversation_id)) for key, one in ordered if one.conversation_id]
+    named = [(span.conversation_rank, (key, span.conversation_id)) for key, span in ordered if span.conversation_id]
     return min(named, default=(0, None))
 
 

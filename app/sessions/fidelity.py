@@ -47,10 +47,10 @@ def gaps_of(
     `response_ids` are those of the session's model calls; `cut` is the number of spans with JSON that is cut off.
     """
     chats = [span for span in spans if span.is_chat]
-    found = [*_parts(chats, opens_session=opens_session), *_held_elsewhere(chats, response_ids)]
+    gaps = [*_parts(chats, opens_session=opens_session), *_held_elsewhere(chats, response_ids)]
     if cut:
-        found.append(Gap("cut", f"the exporter cut off JSON in {span_count(cut)}"))
-    return tuple(dict.fromkeys(found))
+        gaps.append(Gap("cut", f"the exporter cut off JSON in {span_count(cut)}"))
+    return tuple(dict.fromkeys(gaps))
 
 
 def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
@@ -78,19 +78,19 @@ def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
 
 def _texts(instruction: Any) -> list[str]:
     """Return the texts of a recorded instruction: a text, parts, or an object with parts."""
-    found = instruction if (container := json_container(instruction)) is None else container
-    parts = found.get("parts", found) if isinstance(found, dict) else found
+    content = instruction if (container := json_container(instruction)) is None else container
+    parts = content.get("parts", content) if isinstance(content, dict) else content
     return list(read_parts(parts).texts) if parts else []
 
 
 def _within(attributes: Mapping[str, Any]) -> Any:
     """Return the instruction in an attribute with JSON, if there is one."""
     for name, path in _INSTRUCTIONS_WITHIN.items():
-        found = json_container(attributes.get(name))
+        container = json_container(attributes.get(name))
         for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        if found:
-            return found
+            container = container.get(key) if isinstance(container, dict) else None
+        if container:
+            return container
     return None
 
 

@@ -66,11 +66,11 @@ def total(figures: Iterable[Figures]) -> Figures:
     """Return the sums; buckets that come to 0 are left out."""
     sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
     sketches: dict[str, Counter[int]] = {name: Counter() for name in _SKETCHES}
-    for one in figures:
+    for part in figures:
         for name in _SUMS:
-            sums[name] += getattr(one, name)
+            sums[name] += getattr(part, name)
         for name, sketch in sketches.items():
-            sketch.update(getattr(one, name))
+            sketch.update(getattr(part, name))
     for name, sketch in sketches.items():
         sums[name] = {bucket: count for bucket, count in sketch.items() if count}
     return Figures(**sums | {"cost_usd": float(sums["cost_usd"])})
@@ -102,14 +102,16 @@ def count(day: date, facts: Iterable[TurnFacts], prices: PriceBook) -> Counted:
     models: set[str] = set()
     bills = BillSum()
     is_active = False
-    for one in facts:
-        is_active = is_active or one.is_active
-        sums.update(turns=1, errors=one.errors, tool_calls=one.tool_calls, tool_errors=one.tool_errors)
-        sums.update(input_tokens=one.usage.input_tokens, output_tokens=one.usage.output_tokens)
-        latency[bucket_of((one.end_ns - one.start_ns) / NS_PER_MS)] += 1
-        versions |= one.prompt_versions
-        models |= one.models
-        bills.add(one.bill(prices))
+    for turn_facts in facts:
+        is_active = is_active or turn_facts.is_active
+        sums.update(
+            turns=1, errors=turn_facts.errors, tool_calls=turn_facts.tool_calls, tool_errors=turn_facts.tool_errors
+        )
+        sums.update(input_tokens=turn_facts.usage.input_tokens, output_tokens=turn_facts.usage.output_tokens)
+        latency[bucket_of((turn_facts.end_ns - turn_facts.start_ns) / NS_PER_MS)] += 1
+        versions |= turn_facts.prompt_versions
+        models |= turn_facts.models
+        bills.add(turn_facts.bill(prices))
     if not is_active:
         return Counted(day, "", "", Figures())
     bill = bills.bill
@@ -168,9 +170,9 @@ def quantile_interval(sketch: Sketch, share: float) -> tuple[float, float] | Non
 
 def _nth(sketch: Sketch, rank: int) -> int:
     """Return the bucket of the value that comes at this rank, from 1 on; of the last one where there are fewer."""
-    found = 0
-    for found in sorted(sketch):
-        rank -= sketch[found]
+    bucket = 0
+    for bucket in sorted(sketch):
+        rank -= sketch[bucket]
         if rank <= 0:
             break
-    return found
+    return bucket

@@ -40,9 +40,9 @@ def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
     A model that is left out once stays so, as those before it do not leave: the order of batches does not matter.
     """
     sums: dict[tuple[str, str, int], ModelCalls] = {}
-    for one in calls:
-        known = sums.get(key := one.key)
-        sums[key] = _plus(known, one) if known else one
+    for model_calls in calls:
+        known = sums.get(key := model_calls.key)
+        sums[key] = _plus(known, model_calls) if known else model_calls
     if len(sums) > MAX_NAMES:
         for key in sorted(sums)[MAX_NAMES:]:
             sums[_UNNAMED.key] = _plus(sums.get(_UNNAMED.key, _UNNAMED), sums.pop(key))
@@ -52,8 +52,8 @@ def summed(calls: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:
 _UNNAMED = ModelCalls("", "", 0, 0, Usage())
 
 
-def _plus(one: ModelCalls, other: ModelCalls) -> ModelCalls:
-    return ModelCalls(*one.key, one.calls + other.calls, one.usage + other.usage)
+def _plus(first: ModelCalls, other: ModelCalls) -> ModelCalls:
+    return ModelCalls(*first.key, first.calls + other.calls, first.usage + other.usage)
 
 
 def difference(before: Iterable[ModelCalls], after: Iterable[ModelCalls]) -> tuple[ModelCalls, ...]:

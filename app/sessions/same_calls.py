@@ -10,10 +10,10 @@ from app.sessions.spans import TurnSpan, own_name
 from app.values.json import json_key
 
 
-def _is_one_tool(one: str, other: str) -> bool:
+def _is_one_tool(first: str, other: str) -> bool:
     """Return whether the names are equal without the namespace of one, as MCP's clients write it."""
-    short, long = sorted((one, other), key=len)
-    return one == other or (bool(short) and long.endswith(short) and not long[-len(short) - 1].isalnum())
+    short, long = sorted((first, other), key=len)
+    return first == other or (bool(short) and long.endswith(short) and not long[-len(short) - 1].isalnum())
 
 
 def is_within_its_call(outer: TurnSpan, inner: TurnSpan) -> bool:
@@ -39,25 +39,25 @@ def adds_nothing(outer: TurnSpan, inner: TurnSpan) -> bool:
     return outer.normal.input_messages is None and outer.normal.tokens in (TokenCounts(), inner.normal.tokens)
 
 
-def _have_one_id(one: TurnSpan, other: TurnSpan) -> bool:
+def _have_one_id(first: TurnSpan, other: TurnSpan) -> bool:
     """Return whether two calls record no different ids."""
-    return len({call_id(one), call_id(other)} - {None}) < 2
+    return len({call_id(first), call_id(other)} - {None}) < 2
 
 
 def call_id(span: TurnSpan) -> str | None:
     return span.tool.call_id if span.tool else span.normal.span.text(RESPONSE_ID)
 
 
-def may_be_one(one: TurnSpan, other: TurnSpan) -> bool:
-    return _have_one_id(one, other) and one.normal.model == other.normal.model and overlap(one, other)
+def may_be_one(first: TurnSpan, other: TurnSpan) -> bool:
+    return _have_one_id(first, other) and first.normal.model == other.normal.model and overlap(first, other)
 
 
 def is_silent(span: TurnSpan) -> bool:
     return not span.outputs and span.normal.input_messages is None
 
 
-def overlap(one: TurnSpan, other: TurnSpan) -> bool:
-    return one.full.start_ns <= other.full.end_ns and other.full.start_ns <= one.full.end_ns
+def overlap(first: TurnSpan, other: TurnSpan) -> bool:
+    return first.full.start_ns <= other.full.end_ns and other.full.start_ns <= first.full.end_ns
 
 
 def follows(later: TurnSpan, earlier: TurnSpan) -> bool:

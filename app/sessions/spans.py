@@ -177,11 +177,13 @@ class TurnSpan:
     @property
     def tokens(self) -> TokenCounts:
         """The counts of a model call, those of a copy if it counts the same tokens in more parts."""
-        own = self.normal.tokens
+        own_counts = self.normal.tokens
         if not self.copies:
-            return own
+            return own_counts
         others = (copy.normal.tokens for copy in self.copies)
-        return max((own, *(counts for counts in others if own[:2] in ((0, 0), counts[:2]))), key=_parts_counted)
+        return max(
+            (own_counts, *(counts for counts in others if own_counts[:2] in ((0, 0), counts[:2]))), key=_parts_counted
+        )
 
     @property
     def failed(self) -> bool:

@@ -94,15 +94,15 @@ def _answers_of_root(spans: Sequence[TurnSpan]) -> list[Step]:
 def _is_within(span: TurnSpan, tree: Mapping[str, TurnSpan], outer: Container[str], within: dict[str, bool]) -> bool:
     """Return whether a span has one of the `outer` spans around it; `within` has the results for earlier spans."""
     path: dict[str, None] = {}
-    at, found = tree.get(span.full.parent_span_id or ""), False
-    while at is not None and not found and at.span_id not in path:
+    at, is_within = tree.get(span.full.parent_span_id or ""), False
+    while at is not None and not is_within and at.span_id not in path:
         if at.span_id in within:
-            found = within[at.span_id]
+            is_within = within[at.span_id]
             break
         path[at.span_id] = None
-        found, at = at.span_id in outer, tree.get(at.full.parent_span_id or "")
-    within.update(dict.fromkeys(path, found))
-    return found
+        is_within, at = at.span_id in outer, tree.get(at.full.parent_span_id or "")
+    within.update(dict.fromkeys(path, is_within))
+    return is_within
 
 
 def _batches(spans: Sequence[TurnSpan], ran: Mapping[str, RequestedCall]) -> dict[str, str]:
@@ -178,8 +178,8 @@ _ERRORS = ("error.message", "langfuse.observation.status_message", "error.type",
 
 def span_error(span: TurnSpan) -> str:
     """Return the recorded reason for which a span failed."""
-    told = (span.full.attributes.get(key) for key in _ERRORS)
-    return exception(span) or span.full.status_message or next((str(text) for text in told if text), "failed")
+    texts = (span.full.attributes.get(key) for key in _ERRORS)
+    return exception(span) or span.full.status_message or next((str(text) for text in texts if text), "failed")
 
 
 def exception(span: TurnSpan) -> str | None:

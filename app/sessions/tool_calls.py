@@ -43,18 +43,18 @@ def read_calls(turns: Iterable[Sequence[TurnSpan]]) -> list[list[RequestedCall]]
     Turns are in their order, the spans of each in the order of its steps.
     """
     earlier = Unanswered()
-    found = []
+    calls_by_turn = []
     for spans in turns:
         reader = _Reader(earlier)
         for span in spans:
             if span.is_chat:
                 reader.read(span)
         reader.match([span for span in spans if span.is_tool])
-        found.append(reader.calls)
+        calls_by_turn.append(reader.calls)
         for requested in reader.calls:
             if requested.response is None and requested.span is None:
                 earlier.add(requested)
-    return found
+    return calls_by_turn
 
 
 class _Reader:
@@ -125,8 +125,8 @@ class _Reader:
                 requested.response = call.response
 
     def _same_in_the_past(self, call: RequestedCall) -> RequestedCall | None:
-        own = self._waiting.same(call)
-        return own if own and not self._was_given(own) else self._earlier.same(call)
+        same = self._waiting.same(call)
+        return same if same and not self._was_given(same) else self._earlier.same(call)
 
     def _was_given(self, requested: RequestedCall) -> bool:
         """Return whether the model was given an equal call when it asked for this one, so that the past holds that."""
@@ -144,7 +144,7 @@ class _Reader:
         ran = [(_as_requested(span), span) for span in tools]
         spans = {id(requested): span for requested, span in ran}
         pairs = search.pair([call for call, _ in ran], _KEYS[:3])
-        left = [each for each, known in pairs if known is None and not (each.call.id and each.call.arguments)]
+        left = [call for call, known in pairs if known is None and not (call.call.id and call.call.arguments)]
         for requested, known in [*pairs, *search.pair(left, _KEYS[3:])]:
             if known is not None:
                 known.span = spans[id(requested)]
@@ -187,12 +187,12 @@ class _Search:
         self, calls: Sequence[RequestedCall], keys: Sequence[Key]
     ) -> list[tuple[RequestedCall, RequestedCall | None]]:
         """Return each call with its known one; all are looked for by one key, then the rest by the next."""
-        found: dict[int, RequestedCall] = {}
+        pairs: dict[int, RequestedCall] = {}
         for key in keys:
             for call in calls:
-                if id(call) not in found and (known := self._first(key, call)) is not None:
-                    found[id(call)] = known
-        return [(call, found.get(id(call))) for call in calls]
+                if id(call) not in pairs and (known := self._first(key, call)) is not None:
+                    pairs[id(call)] = known
+        return [(call, pairs.get(id(call))) for call in calls]
 
     def leave_out(self, requested: RequestedCall) -> None:
         self._found.add(id(requested))

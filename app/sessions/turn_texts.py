@@ -72,12 +72,12 @@ def _text(value: Any) -> str:
     """Return the names and values of a JSON value as lines, cut where a text is cut."""
     lines, waiting, length = [], [value], 0
     while waiting and length < TEXT_MAX:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += [inner for pair in reversed(one.items()) for inner in reversed(pair)]
-        elif isinstance(one, list):
-            waiting += reversed(one)
-        elif one is not None:
-            lines.append(str(one))
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += [inner for pair in reversed(part.items()) for inner in reversed(pair)]
+        elif isinstance(part, list):
+            waiting += reversed(part)
+        elif part is not None:
+            lines.append(str(part))
             length += len(lines[-1]) + 1
     return "\n".join(lines)

@@ -28,8 +28,8 @@ Taken = tuple[Sent, Case]
 
 def cases(app: RoutedApp) -> Iterator[Case]:
     """All requests; those that make others dearer come last."""
-    found = [*derived.requests(app), *CASES, *api.of_bodies(app), *pages.of_forms(app)]
-    yield from sorted(found, key=lambda case: last.is_last(case.route))
+    all_cases = [*derived.requests(app), *CASES, *api.of_bodies(app), *pages.of_forms(app)]
+    yield from sorted(all_cases, key=lambda case: last.is_last(case.route))
 
 
 def measure(made: Stage, case: Case) -> Taken:

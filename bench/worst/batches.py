@@ -39,10 +39,10 @@ def note(case: Case, ask: Ask) -> None:
 
 def show(taken: Iterable[tuple[float, int, Case]]) -> None:
     """Print the seconds of a processor for each MiB of those batches of which they are the most."""
-    each = [(took / (_plain_bytes[case] / MIB), case) for took, _, case in taken if _plain_bytes.get(case, 0) >= MIB]
-    if each:
+    by_case = [(took / (_plain_bytes[case] / MIB), case) for took, _, case in taken if _plain_bytes.get(case, 0) >= MIB]
+    if by_case:
         print("seconds of a processor for each MiB of a batch, the dearest 10:")
-    for seconds, case in sorted(each, key=lambda one: -one[0])[:10]:
+    for seconds, case in sorted(by_case, key=lambda row: -row[0])[:10]:
         print(f"  {seconds:6.3f}  {case.route}  {case.name}")
 
 
@@ -61,7 +61,7 @@ def _message(number: int, content: bytes) -> bytes:
 
 def _protobuf(*spans: bytes) -> Ask:
     """An export of spans to the address of the stage's prompt."""
-    body = _message(1, _message(2, b"".join(_message(2, one) for one in spans)))
+    body = _message(1, _message(2, b"".join(_message(2, encoded) for encoded in spans)))
     return Ask(body=gzip.compress(body, 1), headers=GZIP, content_type="application/x-protobuf")
 
 
@@ -143,8 +143,8 @@ def one_key(stage: Stage) -> Ask:
 
 @worst(TRACES, "numbered messages")
 def numbered(stage: Stage) -> Ask:
-    found = (attribute(f"gen_ai.prompt.{number}.content", "x") for number in range(90_000))
-    return _zipped(batch(span(stage.ids["prompt_id"], 1_000_007, 1, CHAT, *found)))
+    attributes = (attribute(f"gen_ai.prompt.{number}.content", "x") for number in range(90_000))
+    return _zipped(batch(span(stage.ids["prompt_id"], 1_000_007, 1, CHAT, *attributes)))
 
 
 @worst(TRACES, "JSON in JSON in JSON")

@@ -89,7 +89,9 @@ def queries(route: Route, about: Operation | None, by_fields: bool) -> Iterator[
     """For a route that reads a query: a page as large as there is, and this by each other field's dearest values."""
     end = next((end for end in OF_PAGES if about is None and route.path.endswith(end)), "")
     schema = about.query if about else OF_PAGES.get(end)
-    choices = next((found for end, found in CHOICES_OF_PAGES.items() if about is None and route.path.endswith(end)), {})
+    choices = next(
+        (of_page for end, of_page in CHOICES_OF_PAGES.items() if about is None and route.path.endswith(end)), {}
+    )
     values = {**(dict(_dearest(schema())) if schema else {}), **choices}
     whole = {name: listed[-1] for name, listed in values.items() if name in (*SINCE, *UNTIL, "limit", "days")}
     if "from" in whole:  # with which `since` names a day at most a month ago

@@ -35,11 +35,11 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
         unfinished = {**row, "id": None, "status": "running", "finished_at": None, "result": None}
         running = connection.execute(insert(_E).values({k: v for k, v in unfinished.items() if k != "id"})).lastrowid
         connection.execute(update(_E).where(_E.c.id == ended).values(summary=summary))
-    each = size.of(REPLAYS_MAX) // len(ids)
+    replays_per_case = size.of(REPLAYS_MAX) // len(ids)
     add_rows(
         database,
         "experiment_replays",
-        each * len(ids),
+        replays_per_case * len(ids),
         lambda number: {
             "experiment_id": running,
             "arm": 0,
@@ -48,8 +48,8 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
             "replay_id": replay_id,
         },
     )
-    found = stage.world.get(f"/api/v1/experiments/{running}").json
-    result = {name: found[name] for name in ("testCases", "models")}
+    experiment = stage.world.get(f"/api/v1/experiments/{running}").json
+    result = {name: experiment[name] for name in ("testCases", "models")}
     with database.write() as connection:
         connection.execute(update(_E).where(_E.c.id == ended).values(result=result))
     copy_row(database, "experiments", ended, size.copies(LISTED))

@@ -96,8 +96,8 @@ def _large_texts(prompt_id: int, size: Size) -> Iterator[bytes]:
     length = size.of(LARGE_TEXT)
     for number in range(len(texts.HOSTILE)):
         text = texts.hostile(number, length)
-        said = texts.said(text, text, conversation="large")
-        yield texts.batch(texts.span(prompt_id, (prompt_id << 40) + 10**9 + number, 1, *said))
+        words = texts.said(text, text, conversation="large")
+        yield texts.batch(texts.span(prompt_id, (prompt_id << 40) + 10**9 + number, 1, *words))
 
 
 def _many_spans(prompt_id: int, size: Size) -> Iterator[bytes]:

@@ -104,8 +104,8 @@ def span(prompt_id: int, trace: int, number: int, *attributes: bytes, parent: in
 
 
 def batch(*spans: bytes, resource: bytes = b"{}", scope: str = "s") -> bytes:
-    found = b'{"scope":{"name":"%s"},"spans":[%s]}' % (scope.encode(), b",".join(spans))
-    return b'{"resourceSpans":[{"resource":%s,"scopeSpans":[%s]}]}' % (resource, found)
+    group = b'{"scope":{"name":"%s"},"spans":[%s]}' % (scope.encode(), b",".join(spans))
+    return b'{"resourceSpans":[{"resource":%s,"scopeSpans":[%s]}]}' % (resource, group)
 
 
 def turns(prompt_id: int, start: int, count: int) -> bytes:

@@ -125,18 +125,18 @@ def in_process(app: Any, *, script_name: str = "") -> Ask:
     """Asks the app as gunicorn would, without gunicorn's sockets."""
 
     def ask(method: str, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        parts, said = split_request_uri(target), StartResponseMock()
+        parts, response = split_request_uri(target), StartResponseMock()
         environ = create_environ(method=method, headers=BODY_HEADERS | dict(headers), body=BODY)
         environ |= {
             "PATH_INFO": unquote_to_wsgi_str(parts.path),
             "QUERY_STRING": parts.query,
             "SCRIPT_NAME": script_name,
         }
-        answer = app(environ, said)
+        answer = app(environ, response)
         body = b"".join(answer)
         if hasattr(answer, "close"):
             answer.close()
-        return int(str(said.status)[:3]), body
+        return int(str(response.status)[:3]), body
 
     return ask
 

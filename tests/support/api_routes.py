@@ -90,7 +90,7 @@ def api_routes(app: RoutedApp) -> list[ApiRoute]:
 @lru_cache(maxsize=1)
 def accesses(app: RoutedApp) -> Mapping[str, Access]:
     """Return the access that each path of the app declares, by template; fails for a path without any."""
-    found = {route.path: route.access for route in app.routes}
+    access_by_path = {route.path: route.access for route in app.routes}
     answered = {_PARAMETER.sub(r"{\1}", route.path) for route in falcon.inspect.inspect_routes(app)}
-    assert answered == set(found)
-    return found
+    assert answered == set(access_by_path)
+    return access_by_path

@@ -90,10 +90,10 @@ class Visit:
         if self.page.evaluate("typeof axe") == "undefined":
             self.page.evaluate(f"() => {{ {_axe()} }}")
         only = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
-        found: Any = self.page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **only})
+        results: Any = self.page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **only})
         return [
             f"{rule['id']}: {node['html'][:200]}"
-            for rule in found["violations"]
+            for rule in results["violations"]
             if rule["impact"] in GRAVE
             for node in rule["nodes"]
         ]
@@ -111,7 +111,7 @@ def visit(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     context.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective, e.blockedURI))"
     )
-    visited.page.on("console", lambda said: visited.wrong.append(said.text) if said.type == "error" else None)
+    visited.page.on("console", lambda message: visited.wrong.append(message.text) if message.type == "error" else None)
     visited.page.on("pageerror", lambda error: visited.wrong.append(str(error)))
     yield visited
     assert visited.wrong == []

@@ -37,10 +37,10 @@ class Contract:
 
         `sent` is the request's JSON, looked at only where the answer accepts it.
         """
-        found = self._find(method, path)
-        if found is None:
+        described = self._find(method, path)
+        if described is None:
             return []
-        operation, where = found
+        operation, where = described
         answer = operation["responses"].get(str(status))
         if answer is None:
             return [f"{where}: {status} is not described"]
@@ -87,4 +87,4 @@ class Contract:
 
 
 def _has(headers: Mapping[str, str], name: str) -> bool:
-    return any(each.lower() == name.lower() for each in headers)
+    return any(header.lower() == name.lower() for header in headers)

@@ -22,5 +22,5 @@ class Since:
     def moved(self, model: str | None = None) -> dict[tuple[str, ...], int]:
         """Return by how much each counter moved; only of `model`, where runs of earlier tests may end meanwhile."""
         now = counts(self._world, self._metric)
-        found = {labels: by for labels, n in now.items() if (by := n - self._before.get(labels, 0))}
-        return {labels: by for labels, by in found.items() if model is None or labels[0] == model}
+        increases = {labels: by for labels, n in now.items() if (by := n - self._before.get(labels, 0))}
+        return {labels: by for labels, by in increases.items() if model is None or labels[0] == model}

@@ -157,10 +157,10 @@ def _experimented(world: Project, prompt_id: int) -> int:
     path = accepted.headers["Location"]
 
     def ended() -> bool:
-        found = world.get(path).json
+        experiment = world.get(path).json
         # The audit of its judge may end later, and adds a sentence.
-        audit = found["judgeAudit"]
-        return bool(found["finishedAt"]) and (audit is None or audit["sentence"] is not None)
+        audit = experiment["judgeAudit"]
+        return bool(experiment["finishedAt"]) and (audit is None or audit["sentence"] is not None)
 
     wait_until(ended, path)
     experiment_id: int = accepted.json["id"]

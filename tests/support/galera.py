@@ -116,7 +116,7 @@ class GaleraCluster:
             shutil.copytree(homes[0], home)
         if os.geteuid() == 0:
             folder.chmod(0o711)
-            for path in (each for home in homes for each in (home, *home.rglob("*"))):
+            for path in (file for home in homes for file in (home, *home.rglob("*"))):
                 shutil.chown(path, "mysql")
         self.nodes = [GaleraNode(home, ports, place) for place, home in enumerate(homes)]
 
@@ -128,8 +128,8 @@ class GaleraCluster:
     def each(self) -> list[Self]:
         """The cluster once for each node, with only that node."""
         alone = [copy.copy(self) for _ in self.nodes]
-        for one, node in zip(alone, self.nodes, strict=True):
-            one.nodes = [node]
+        for cluster, node in zip(alone, self.nodes, strict=True):
+            cluster.nodes = [node]
         return alone
 
     def create_database(self) -> str:

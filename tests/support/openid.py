@@ -42,7 +42,7 @@ class FakeProvider:
         return [request.url.path.rpartition("/")[2] for request in self.requests]
 
     def token_request(self) -> dict[str, str]:
-        [request] = [each for each in self.requests if each.url.path.endswith("/token")]
+        [request] = [received for received in self.requests if received.url.path.endswith("/token")]
         return {name: values[0] for name, values in parse_qs(request.content.decode()).items()}
 
     def begun(self, provider: OpenIdProvider, attempt: OpenIdAttempt) -> dict[str, str]:

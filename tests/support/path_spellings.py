@@ -8,7 +8,7 @@ def alike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
 
     `url` is the server's, without a slash at its end.
     """
-    found = {
+    targets = {
         "as it is": path,
         "with a slash at its end": f"{path}/",
         "with a percent-encoded letter": f"/%{ord(path[1]):x}{path[2:]}" if len(path) > 1 else path,
@@ -16,12 +16,12 @@ def alike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
         "as a whole URL": f"{url}{path}",
         "with a query that looks like a path": f"{path}?//health/live",
     }
-    return {name: target for name, target in found.items() if name == "as it is" or target not in (path, "//")}
+    return {name: target for name, target in targets.items() if name == "as it is" or target not in (path, "//")}
 
 
 def unlike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
     """Targets that are no route, unless their last part happens to be any text of the caller's."""
-    found = {
+    targets = {
         "with two slashes in front": f"/{path}",
         "with three slashes in front": f"//{path}",
         "with an encoded slash in front": f"/%2F{path[1:]}",
@@ -44,4 +44,4 @@ def unlike(path: str, url: str = "http://reprise.invalid") -> dict[str, str]:
         "in capitals": path.upper(),
         "as a whole URL with two slashes": f"{url}/{path}",
     }
-    return {name: target for name, target in found.items() if target != path}
+    return {name: target for name, target in targets.items() if target != path}

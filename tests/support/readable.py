@@ -19,7 +19,7 @@ def readable(world: World, word: str) -> list[Any]:
 
 
 def tables_with(world: World, word: str) -> list[str]:
-    found = []
+    names = []
     with world.container.database.read() as connection:
         for table in metadata.sorted_tables:
             # By its types, as most of what is long is compressed.
@@ -28,8 +28,8 @@ def tables_with(world: World, word: str) -> list[str]:
                 projects = connection.scalars(select(spans.c.project_id).distinct()).all()
                 values += [body for project_id in projects for body in bodies_of(world, project_id).values()]
             if any(_has(value, word) for value in values):
-                found.append(table.name)
-    return found
+                names.append(table.name)
+    return names
 
 
 def bodies_of(world: World, project_id: int) -> dict[SpanKey, bytes]:
@@ -57,9 +57,9 @@ def keys_with(world: World, word: str) -> list[bytes]:
         b"set": client.smembers,
         b"zset": lambda key: client.zrange(key, 0, -1),
     }
-    found = []
+    keys = []
     for key in client.scan_iter():
         read = readers.get(client.type(key))
         if read and word in str(read(key)):
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys

@@ -61,14 +61,14 @@ class Turn:
     def add(self, recorded: dict[str, Any], **fields: Any) -> Turn:
         place = len(self.spans)
         start_ns = BEGIN_NS + (self.number * 1000 + place) * SECOND_NS
-        own = {
+        fields_of_span = {
             "traceId": f"{self.number + 1:032x}",
             "spanId": f"{place + 1:016x}",
             "startTimeUnixNano": str(start_ns),
             "endTimeUnixNano": str(start_ns + SECOND_NS),
         }
         common = {"service.prompt.id": self.prompt_id, "gen_ai.conversation.id": self.conversation}
-        self.spans.append(span(common | recorded, **own, **fields))
+        self.spans.append(span(common | recorded, **fields_of_span, **fields))
         return self
 
 

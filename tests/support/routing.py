@@ -49,7 +49,9 @@ def documented_kinds() -> set[str]:
 
 def statements_of_every_shard() -> list[str]:
     """Return the summaries of the statements that may ask every shard."""
-    return [each for entry in tomllib.loads(OF_EVERY_SHARD.read_text())["asked"] for each in entry["statements"]]
+    return [
+        statement for entry in tomllib.loads(OF_EVERY_SHARD.read_text())["asked"] for statement in entry["statements"]
+    ]
 
 
 def problems_of(texts: Mapping[str, str]) -> list[str]:
@@ -67,7 +69,7 @@ def problems_of(texts: Mapping[str, str]) -> list[str]:
 def unrouted(texts: Iterable[str]) -> set[str]:
     """Return the summaries of those statements that ask every shard."""
     vindexes = documented_vindexes()
-    return {each.summary for each in map(Statement, texts) if not each.is_routed(vindexes)}
+    return {statement.summary for statement in map(Statement, texts) if not statement.is_routed(vindexes)}
 
 
 def table_rows(title: str) -> list[list[str]]:
@@ -125,10 +127,10 @@ class _Scope:
     def __init__(self, tree: exp.Expr, vindexes: Vindexes, outer: Mapping[str, str] = {}) -> None:
         """`outer` are the tables, by their aliases, that a query in a statement may refer to, and are routed."""
         self._vindexes = vindexes
-        own = _own(tree)
-        self._inner = [node for node in own if isinstance(node, exp.Select) and node is not tree]
+        nodes = _own(tree)
+        self._inner = [node for node in nodes if isinstance(node, exp.Select) and node is not tree]
         self._tree = tree
-        self._tables = {node.alias_or_name: node.name for node in own if isinstance(node, exp.Table)}
+        self._tables = {node.alias_or_name: node.name for node in nodes if isinstance(node, exp.Table)}
         self._all = {**outer, **self._tables}
         self._routed = {*outer, *(alias for alias, table in self._tables.items() if not vindexes.of[table])}
 
@@ -141,9 +143,9 @@ class _Scope:
         # A table may be joined to one that is routed by a later condition.
         for _ in self._tables:
             for column, value, alias in conditions:
-                found, vindex = self._alias(column), self._vindex(column)
-                if vindex and alias in ("", found) and self._is_known(value, vindex):
-                    self._routed.add(found)
+                alias_of_column, vindex = self._alias(column), self._vindex(column)
+                if vindex and alias in ("", alias_of_column) and self._is_known(value, vindex):
+                    self._routed.add(alias_of_column)
         outer = {alias: table for alias, table in self._all.items() if alias in self._routed}
         return {*self._tables} <= self._routed and all(
             _Scope(query, self._vindexes, outer).is_routed() for query in self._inner

@@ -62,11 +62,11 @@ class WatchedRedis:
 
     def url(self) -> str:
         """The URL that names the Sentinels."""
-        return f"redis+sentinel://{','.join(f'{LOOPBACK}:{each.port}' for each in self._sentinels)}/{SERVICE}/0"
+        return f"redis+sentinel://{','.join(f'{LOOPBACK}:{sentinel.port}' for sentinel in self._sentinels)}/{SERVICE}/0"
 
     def primary(self) -> RedisServer:
         """Return the server that the Sentinels name."""
-        asked = Sentinel([(LOOPBACK, each.port) for each in self._sentinels], socket_timeout=1)
+        asked = Sentinel([(LOOPBACK, sentinel.port) for sentinel in self._sentinels], socket_timeout=1)
         _, port = asked.discover_master(SERVICE)
         return next(server for server in self._servers if server.port == port)
 
@@ -86,5 +86,7 @@ def watched_redis() -> Iterator[WatchedRedis]:
         with servers[1].client() as client:
             client.replicaof(LOOPBACK, servers[0].port)
         sentinels = [started.enter_context(SentinelProcess(Path(name), servers[0].port)) for _ in range(SENTINELS)]
-        wait_until(lambda: all(each.others() == SENTINELS for each in sentinels), "the Sentinels know each other")
+        wait_until(
+            lambda: all(sentinel.others() == SENTINELS for sentinel in sentinels), "the Sentinels know each other"
+        )
         yield WatchedRedis(servers, sentinels)

@@ -23,16 +23,16 @@ VALUES, ROWS = re.compile(r"%s(?:, ?%s)+"), re.compile(r"\(%s\)(?:, ?\(%s\))+")
 @contextmanager
 def executed(engines: Iterable[Engine] = ()) -> Iterator[list[str]]:
     """Collect the statements that the engines execute while the block runs; of all engines where none is given."""
-    found: list[str] = []
+    statements: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
-        found.append(statement)
+        statements.append(statement)
 
     with ExitStack() as stack:
         for target in tuple(engines) or (Engine,):
             event.listen(target, "before_cursor_execute", note)
             stack.callback(event.remove, target, "before_cursor_execute", note)
-        yield found
+        yield statements
 
 
 def call_by_instructions(engine: Engine, every: int = 100) -> None:
@@ -52,7 +52,7 @@ def executed_on_mysql() -> Iterator[dict[str, str]]:
 
     Statements are the keys, each once and normalised; the values are the functions that executed them first.
     """
-    found: dict[str, str] = {}
+    functions: dict[str, str] = {}
     # Hashes, as those of ingest have megabytes.
     known: set[int] = set()
 
@@ -60,14 +60,14 @@ def executed_on_mysql() -> Iterator[dict[str, str]]:
         # A test may execute the same text before the product does, so that only the product's are known.
         if hash(text) not in known and (function := _product_function(sys._getframe(1))):
             known.add(hash(text))
-            found.setdefault(normalised(text), function)
+            functions.setdefault(normalised(text), function)
 
     with ExitStack() as stack:
         # Of the dialect, so that SQLite's engines call nothing.
         for name in ("do_execute", "do_executemany", "do_execute_no_params"):
             event.listen(MySQLDialect_mysqldb, name, note)
             stack.callback(event.remove, MySQLDialect_mysqldb, name, note)
-        yield found
+        yield functions
 
 
 def normalised(text: str) -> str:

@@ -41,8 +41,8 @@ def github_gate(folder: Path, env: Mapping[str, str], context: Mapping[str, str]
     for step in github()["jobs"]["gate"]["steps"]:
         if "run" not in step or step["run"].startswith(INSTALL) or (failed and "if" not in step):
             continue
-        own = {name: _evaluated(value, context) for name, value in step.get("env", {}).items()}
-        done = _bash(["-e"], step["run"], folder, {**env, **own})
+        variables = {name: _evaluated(value, context) for name, value in step.get("env", {}).items()}
+        done = _bash(["-e"], step["run"], folder, {**env, **variables})
         failed, log = failed or done.returncode != 0, log + done.stdout
     return Done(failed, log)
 
@@ -57,7 +57,7 @@ def gitlab_gate(folder: Path, env: Mapping[str, str]) -> Done:
 
 
 def _evaluated(value: str, context: Mapping[str, str]) -> str:
-    return _EXPRESSION.sub(lambda found: context[found[1]], value)
+    return _EXPRESSION.sub(lambda match: context[match[1]], value)
 
 
 def _bash(options: list[str], script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

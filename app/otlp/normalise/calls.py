@@ -98,8 +98,8 @@ def _others(fields: dict[str, Any]) -> dict[str, Any] | None:
 
 def _id(fields: dict[str, Any]) -> str:
     # OpenAI's Responses items have both: `call_id` is the one that results refer to.
-    found = fields.get("call_id") or _first(fields, _ID)
-    return found if isinstance(found, str) else ""
+    call_id = fields.get("call_id") or _first(fields, _ID)
+    return call_id if isinstance(call_id, str) else ""
 
 
 def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:

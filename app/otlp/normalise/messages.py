@@ -77,12 +77,12 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
             _around_the_words(items, read) if isinstance(memo, QuestionMemo) else chain.from_iterable(map(read, items))
         )
         return tuple(listed) or None
-    found = recorded_container(value)
-    if isinstance(found, dict):
-        found = _list_in(found)
-    if not isinstance(found, list):
+    container = recorded_container(value)
+    if isinstance(container, dict):
+        container = _list_in(container)
+    if not isinstance(container, list):
         return None
-    messages = [message for item in found for message in _read_item(item, role)]
+    messages = [message for item in container for message in _read_item(item, role)]
     return tuple(messages) or None
 
 
@@ -163,18 +163,18 @@ def _user_texts(messages: Iterable[NormalisedMessage]) -> Iterator[str]:
     return (message.text for message in messages if message.role == "user" and message.text)
 
 
-def _list_in(found: dict[str, Any]) -> list[Any] | None:
-    if any(key in found for key in _MESSAGE_KEYS):
-        return [found]
+def _list_in(container: dict[str, Any]) -> list[Any] | None:
+    if any(key in container for key in _MESSAGE_KEYS):
+        return [container]
     for key in _MESSAGE_LISTS:
-        inner = found.get(key)
+        inner = container.get(key)
         if isinstance(inner, str) and inner:
             return [inner]
         if isinstance(inner, list) and inner:
             return inner
         if isinstance(inner, dict) and inner:
             return _list_in(inner)
-    return [found] if "type" in found or "text" in found else None
+    return [container] if "type" in container or "text" in container else None
 
 
 def _read_item(item: Any, role: str) -> list[NormalisedMessage]:
@@ -294,5 +294,5 @@ def _calls(item: dict[str, Any]) -> list[Any]:
         calls = item["additional_kwargs"].get("tool_calls")
     if not calls and item.get("function_call"):
         calls = [item["function_call"]]
-    found = recorded_container(calls) if calls else None
-    return found if isinstance(found, list) else []
+    container = recorded_container(calls) if calls else None
+    return container if isinstance(container, list) else []

@@ -232,10 +232,10 @@ _FIRST_TOKEN_AT = "langfuse.observation.completion_start_time"  # noqa: S105 - a
 
 def first_token_ms(span: SpanView, start_ns: int, duration_ms: float) -> float | None:
     """Return the milliseconds from a call's start to its first token; None where they are not recorded."""
-    found = _told(span)
-    found = _since(span, start_ns) if found is None else found
+    recorded_ms = _told(span)
+    recorded_ms = _since(span, start_ns) if recorded_ms is None else recorded_ms
     # A time after the call's end is no time of it: a clock, or a unit, that is another's.
-    return round(found, 3) if found is not None and 0 <= found <= duration_ms + 1 else None
+    return round(recorded_ms, 3) if recorded_ms is not None and 0 <= recorded_ms <= duration_ms + 1 else None
 
 
 def _told(span: SpanView) -> float | None:

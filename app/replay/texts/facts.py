@@ -44,8 +44,8 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     """
     recorded, produced = nfc(recorded), _MARKED.sub(r"\2", nfc(produced))
     sources.reader.spend_on_words(recorded, produced)
-    found = sources.reader.values(produced)
-    forms, names = Forms(found), standing_words(produced)
+    produced_values = sources.reader.values(produced)
+    forms, names = Forms(produced_values), standing_words(produced)
     bound = sources.bound(recorded, keep_said=keep_said)
     stands = [
         _name_stands(value.form, *names) if value.kind == "name" else _stands(value, forms, sources) for value in bound
@@ -54,7 +54,7 @@ def compare_facts(recorded: str, produced: str, sources: Sources, *, keep_said: 
     gone = frozenset(lost)
     had = sources.reader.values(recorded)
     before, resolved = Forms(had), Forms(map(sources.resolved, had))
-    added = (value for value in found if not _stood(value, before, resolved, sources))
+    added = (value for value in produced_values if not _stood(value, before, resolved, sources))
     others = _Others(value for value in had if value.spelling not in gone)
     new = [value for value in added if not _supported(value, others, sources)]
     return Facts(

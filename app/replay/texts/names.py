@@ -55,18 +55,18 @@ def names_of(text: str, plain: Set[str], *, is_name: bool = False) -> Names:
 
     `plain` are words that are no names. With `is_name` a short text is a name, including its first word.
     """
-    found = _without_zones(text)
-    words = list(_words(found))
+    readable = _without_zones(text)
+    words = list(_words(readable))
     if _is_german(match[0] for match in words):
         return Names()
     strong, weak = set[str](), set[str]()
-    is_title = len(words) <= TITLE_WORDS and not found.rstrip().endswith((".", "!", "?"))
+    is_title = len(words) <= TITLE_WORDS and not readable.rstrip().endswith((".", "!", "?"))
     for match in words:
         word = _bare(match[0])
-        is_label = word.lower() in LABELS and _NUMBERED.match(found, match.end())
+        is_label = word.lower() in LABELS and _NUMBERED.match(readable, match.end())
         if not _is_capitalised(word) or word.lower() in plain or is_label:
             continue
-        if (is_name and is_title) or word.isupper() or not _starts_sentence(found, match.start()):
+        if (is_name and is_title) or word.isupper() or not _starts_sentence(readable, match.start()):
             strong.add(word)
         elif is_title:
             weak.add(word)

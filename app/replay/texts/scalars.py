@@ -24,8 +24,8 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 def distance(left: Any, right: Any, budget: WorkBudget = UNLIMITED) -> Decimal | None:
     """Return how far two numbers are apart, None unless both are numbers or texts that are. Raises `OverBudget`."""
     budget.spend(sum(len(side) // _DIGITS for side in (left, right) if isinstance(side, str)))
-    one, other = _number(left), _number(right)
-    return None if one is None or other is None else _EXACT.abs(_EXACT.subtract(one, other))
+    first, other = _number(left), _number(right)
+    return None if first is None or other is None else _EXACT.abs(_EXACT.subtract(first, other))
 
 
 def letters(text: str, budget: WorkBudget = UNLIMITED) -> str:

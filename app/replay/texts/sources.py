@@ -111,17 +111,17 @@ class Sources:
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
         self._spend_on_calls()
-        clear = [each for each in either if any(forms.holds_clearly(each) for forms in self._calls)]
+        clear = [reading for reading in either if any(forms.holds_clearly(reading) for forms in self._calls)]
         return clear[0] if len(clear) == 1 else value
 
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
         """Return the values of a recorded text that a new one has to have, each once."""
         names = self._all_names if keep_said else self._names
         values = (value for value in self.reader.values(text) if self._binds(self.resolved(value), keep_said=keep_said))
-        found = (
+        named_values = (
             name for name in find_names(text, names) if keep_said or not self._said_words.issuperset(name.form.split())
         )
-        return list({(value.form, value.detail): value for value in (*values, *found)}.values())
+        return list({(value.form, value.detail): value for value in (*values, *named_values)}.values())
 
     def said(self, value: Value) -> bool:
         """Return True if a value occurs in the user's message of this turn."""
@@ -244,7 +244,7 @@ def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:
 
 def _texts(values: Sequence[Any], reader: Reader, lengths: set[int] | None = None) -> list[tuple[str | float, str]]:
     """Return the keys and leaves of JSON values, each leaf with its key; adds the lengths of lists to `lengths`."""
-    found: list[tuple[str | float, str]] = []
+    texts: list[tuple[str | float, str]] = []
     pending: list[tuple[Any, str]] = [(value, "") for value in values]
     while pending:
         value, name = pending.pop()
@@ -252,17 +252,17 @@ def _texts(values: Sequence[Any], reader: Reader, lengths: set[int] | None = Non
         if isinstance(value, str) and (decoded := json_of(value)) is not None:
             value = decoded
         if isinstance(value, dict):
-            found += ((nfc(key), _A_KEY) for key in value)
+            texts += ((nfc(key), _A_KEY) for key in value)
             pending += ((child, nfc(key)) for key, child in value.items())
         elif isinstance(value, list):
             pending += ((child, name) for child in value)
             if lengths is not None:
                 lengths.add(len(value))
         elif isinstance(value, str):
-            found.append((nfc(value), name))
+            texts.append((nfc(value), name))
         elif _is_number(value):
-            found.append((value, name))
-    return found
+            texts.append((value, name))
+    return texts
 
 
 def _is_number(value: Any) -> bool:

@@ -64,13 +64,15 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 def _find(text: str) -> tuple[Value, ...]:
     plain = _NO_VALUE.sub(lambda part: " " * len(part[0]), plainly(text))
-    found: list[Value] = []
+    all_values: list[Value] = []
     end = 0
     while start := _START.search(plain, end):
         values, end = _read(plain, start.start())
         spelling = text[start.start() : end]
-        found += (value if value.spelling else replace(value, spelling=_spelling(value, spelling)) for value in values)
-    return tuple(found)
+        all_values += (
+            value if value.spelling else replace(value, spelling=_spelling(value, spelling)) for value in values
+        )
+    return tuple(all_values)
 
 
 def _spelling(value: Value, text: str) -> str:

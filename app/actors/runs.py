@@ -86,7 +86,7 @@ class RunDelivery:
             if time.monotonic() >= until:
                 raise still_in_work(row.id, self.wait_s)
             end = completions.wait(row.id, min(shortened(ROW_CHECK_S), until - time.monotonic()))
-        return row if started.joined else self.runs.masking.as_said(row)
+        return row if started.joined else self.runs.masking.with_original_answer(row)
 
     def _row(self, started: StartedRun, end: Announcement | None) -> RunRow:
         """Return the run that the announcement contains, or the stored one."""

@@ -58,9 +58,9 @@ def declare(broker: RedisBroker, ingest: IngestService) -> BatchActor:
         store_results=True,
     )
     def store_spans(
-        project_id: int, key: str, ticket: str, encoding: str, sealed: bool, more: dict[str, Any] | None = None
+        project_id: int, key: str, ticket: str, encoding: str, sealed: bool, fields: dict[str, Any] | None = None
     ) -> dict[str, object]:
-        form = BatchForm(**more) if more else BatchForm(encoding)
+        form = BatchForm(**fields) if fields else BatchForm(encoding)
         with deadline.within(BODY_S):
             return asdict(ingest.store_claimed(project_id, key, ticket, form, sealed=sealed))
 
@@ -163,7 +163,7 @@ class BatchDelivery:
             body = self.rules.cipher.encrypt(body)
         organization_id = self.owners.of_project(project_id)
         ticket = self.mailbox.ticket(organization_id, body)
-        message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.more())
+        message = self.actor.message(project_id, key, ticket, form.encoding, sealed, *form.message_arguments())
         message = owned(message, organization_id)
         until = deadline.end_of_wait(self.wait_s)
         claim = self.mailbox.put(key, ticket, body, message.message_id)

@@ -13,7 +13,8 @@ from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, va
 NAMES_MAX = 200
 ENTRIES_MAX = 12
 """Rows or items of one group that are compared."""
-# A run of `_` is read once, although each of them is a part of a word.
+# Between the name and the rest of an entry, such as `**: ` in "**Delivery**: 5 days". A run of `_` is read once,
+# although each of them is a part of a word.
 _TAIL = re.compile(r"(?:(?<=[^\W_])[*_`]*+|(?<=_)[*`]*+)(?:: | [–—-] )")
 
 
@@ -50,7 +51,7 @@ def denies(language: LanguageWords, sentence: str) -> bool:
 
 
 def is_line(text: str, sentence: TextPiece) -> bool:
-    """Return True if a sentence is a whole line, so that the mark before it goes, too."""
+    """Return True if a sentence is a whole line; whoever removes it also removes the mark of the list before it."""
     begin = text.rfind("\n", 0, sentence.begin) + 1
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 
@@ -77,7 +78,10 @@ def other_unit(text: str, value: FoundValue, language: LanguageWords | None) -> 
 
 
 def exchangeable(first: TextPiece, second: TextPiece) -> tuple[TextPiece, TextPiece] | None:
-    """Return what two entries can exchange so that both then mean something else."""
+    """Return the parts that two entries can exchange so that both then mean something else.
+
+    These are the first values of one kind that differ, or else the texts after the names of both entries.
+    """
     for left in _placed(first):
         for right in _placed(second):
             if left.kind == right.kind and not same_value(left.kind, left.text, right.text):

@@ -14,7 +14,8 @@ from app.values.structs import convert
 
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _JAPANESE = re.compile("[\u3040-\u30ff]")
-READ = 2_000  # characters by which a language is recognized
+CHARACTERS_READ = 2_000
+"""The characters of a text by which its language is recognized."""
 
 
 class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -35,28 +36,28 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
     denials: tuple[tuple[str, str], ...] = ()
 
     @cached_property
-    def puts(self) -> dict[str, str]:
-        """The negation of each form."""
+    def negation_by_form(self) -> dict[str, str]:
+        """The negation of each form, such as "is not" of "is"."""
         return dict(reversed(self.negations))
 
     @cached_property
-    def takes(self) -> dict[str, str]:
-        """The form of each negation."""
+    def form_by_negation(self) -> dict[str, str]:
+        """The form of each negation, such as "is" of "is not"."""
         return {negated: form for form, negated in self.negations} | dict(self.denials)
 
     @cached_property
-    def put_forms(self) -> re.Pattern[str]:
-        return self.forms(self.puts)
+    def form_pattern(self) -> re.Pattern[str]:
+        return self.forms(self.negation_by_form)
 
     @cached_property
-    def take_forms(self) -> re.Pattern[str]:
-        return self.forms(self.takes)
+    def negation_pattern(self) -> re.Pattern[str]:
+        return self.forms(self.form_by_negation)
 
     @cached_property
     def negative_words(self) -> re.Pattern[str]:
         """The words that only a negation has, wherever they are."""
-        known = {word for form in self.puts for word in form.split()}
-        words = {word for negated in self.takes for word in negated.split()} - known
+        known = {word for form in self.negation_by_form for word in form.split()}
+        words = {word for negated in self.form_by_negation for word in negated.split()} - known
         return self.forms(words)
 
     @cached_property
@@ -64,7 +65,7 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         return self.forms(self.months)
 
     def forms(self, forms: object) -> re.Pattern[str]:
-        """Return a pattern of whole words; Japanese is written without spaces."""
+        """Return a pattern of these forms as whole words; in Japanese, which has no spaces, anywhere."""
         texts = sorted(map(str, forms), key=len, reverse=True)  # type: ignore[call-overload]
         pattern = "|".join(map(re.escape, texts)) or "(?!)"
         return re.compile(pattern if self.code == "ja" else rf"(?<!\w)(?:{pattern})(?!\w)")
@@ -88,7 +89,7 @@ _CODES_OF_WORDS = {
 
 def language_of(text: str) -> LanguageWords | None:
     """Return the language with most of the text's frequent words; None where two have equally many, or none has."""
-    begin = text[:READ]
+    begin = text[:CHARACTERS_READ]
     if _JAPANESE.search(begin):
         return LANGUAGES["ja"]
     counts: Counter[str] = Counter()

@@ -80,10 +80,10 @@ def negation_turned(passage: ProbedText, draw: Draw) -> Change | None:
     if language is None:
         return None
     for sentence in draw.rotated(statements(passage.text)):
-        forms = language.take_forms.search(sentence.text)
-        by = language.takes
+        forms = language.negation_pattern.search(sentence.text)
+        by = language.form_by_negation
         if forms is None and not language.negative_words.search(sentence.text):
-            forms, by = language.put_forms.search(sentence.text), language.puts
+            forms, by = language.form_pattern.search(sentence.text), language.negation_by_form
         if forms:
             begin = sentence.begin + forms.start()
             return replaced(passage.text, TextPiece(begin, begin + len(forms[0]), forms[0]), by[forms[0]])

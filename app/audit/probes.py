@@ -61,7 +61,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class ProbedCase:
-    """A test case, the instruction with which it is played, and what persons decided about its answers."""
+    """A test case, the instruction with which it is played, and what people decided about its answers."""
 
     test_case_id: int
     case: TestCase
@@ -160,7 +160,7 @@ def draw_probes(
 ) -> list[Probe]:
     """Return up to `number` planted errors and up to `number` harmless probes, of each kind about equally many.
 
-    What persons decided comes first, up to a quarter of each side. The probes depend only on the seed and on the test
+    What people decided comes first, up to a quarter of each side. The probes depend only on the seed and on the test
     cases. Once the budget is used up, no more probes are drawn.
     """
     probes: list[Probe] = []

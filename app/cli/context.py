@@ -1,4 +1,4 @@
-"""Settings, services, quiet logs, options and tables for all commands."""
+"""What all commands share: settings with quiet logs, the container, and the option `--project`."""
 
 from __future__ import annotations
 

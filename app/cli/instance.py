@@ -92,7 +92,7 @@ def doctor() -> None:
     findings = built.services.doctor.examine()
     terminal.table(
         ("", "check", "found", "what to do"),
-        [("ok" if f.ok else "PROBLEM", f.check, f.found, "" if f.ok else f.remedy) for f in findings],
+        [("ok" if f.ok else "PROBLEM", f.check, f.state, "" if f.ok else f.remedy) for f in findings],
     )
     if not all(f.ok for f in findings):
         raise SystemExit(1)

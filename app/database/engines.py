@@ -126,7 +126,7 @@ def is_sqlite(url: str) -> bool:
 class BoundedPool(QueuePool):
     """Lets a request wait for a connection until its deadline, and at most `timeout`.
 
-    SQLAlchemy reads the attribute `_timeout` at each wait; `tests/unit/test_engines.py` checks this.
+    SQLAlchemy reads the attribute `_timeout` at each wait; `tests/unit/database/test_engines.py` checks this.
     """
 
     @property

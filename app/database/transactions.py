@@ -72,7 +72,7 @@ class Database:
         self._breakers = {
             used: OutageBreaker(
                 "The database",
-                is_outage=lambda error: isinstance(error, StandsStill) or None,
+                is_outage=lambda error: isinstance(error, ServerHangs) or None,
                 refusal=Unavailable,
                 cool_down_s=COOL_DOWN_S,
             )
@@ -150,7 +150,7 @@ class Database:
             self._writer.release()
 
     def _connected(self, engine: Engine) -> Connection:
-        """Return a connection; raise `StandsStill` after a wait that shows an outage."""
+        """Return a connection; raise `ServerHangs` after a wait that shows an outage."""
         began = time.monotonic()
         with self._breakers[engine].guard():
             try:
@@ -242,7 +242,7 @@ def retried(method: Callable[Concatenate[Service, P], T]) -> Callable[Concatenat
     return called
 
 
-class StandsStill(Unavailable):
+class ServerHangs(Unavailable):
     """The server did not answer for so long that other callers should not wait for it as well."""
 
 
@@ -252,7 +252,7 @@ def _unavailable(message: str, began: float) -> Unavailable:
     A wait that a deadline cut short shows nothing about the server.
     """
     was_long = time.monotonic() - began >= OUTAGE_S
-    return (StandsStill if was_long or not is_over() else Unavailable)(message)
+    return (ServerHangs if was_long or not is_over() else Unavailable)(message)
 
 
 class LockConflict(Unavailable):

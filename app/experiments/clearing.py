@@ -13,7 +13,7 @@ from math import comb, log
 from typing import Literal
 
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Round, Seen, log_mean, log_wealth
+from app.experiments.sequential import Round, TrialBounds, log_mean, log_wealth
 from app.experiments.types import Design
 
 # open: more trials are needed. clear: a drop is excluded. blind: it cannot show a drop, because the baseline passes too
@@ -22,7 +22,7 @@ State = Literal["open", "clear", "blind", "unread"]
 _BARS = tuple(log(bar) for bar in (5, 10, 20, 40, 80, 160, 320, 640))
 
 
-def state_of(design: Design, seen: Seen) -> State:
+def state_of(design: Design, seen: TrialBounds) -> State:
     """Return the state of a test case after the pairs of its rounds."""
     if seen.shown.pairs < design.repeats_min:
         return "open"

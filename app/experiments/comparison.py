@@ -117,10 +117,10 @@ def summary(findings: Sequence[Finding]) -> str:
     if not clear:
         return "The figures show no difference: the intervals of the two versions overlap in all of them."
     rest = "" if len(clear) == len(known) else " The other figures show no difference."
-    return _told(clear) + rest
+    return _changes(clear) + rest
 
 
-def _told(clear: Sequence[Finding]) -> str:
+def _changes(clear: Sequence[Finding]) -> str:
     better, worse, other = (
         ", ".join(_words(finding) for finding in clear if finding.improved is direction)
         for direction in (True, False, None)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from app.experiments.sequential import Round, Seen
+from app.experiments.sequential import Round, TrialBounds
 from app.experiments.types import CaseTrials, Design, Trial
 
 _PASSED = Trial(passed=True)
@@ -30,8 +30,8 @@ class Played(NamedTuple):
     A trial of the candidate that has no partner is counted as if its partner had passed.
     """
 
-    rounds: tuple[Seen, ...]
-    rest: Seen
+    rounds: tuple[TrialBounds, ...]
+    rest: TrialBounds
 
     def has(self, number: int) -> bool:
         """Return True if the round with this index, from 0, is there."""
@@ -46,9 +46,9 @@ def played(design: Design, case: CaseTrials) -> Played:
     return Played(rounds, _count(case, ends[-1], len(case.candidate)))
 
 
-def _count(case: CaseTrials, start: int, end: int) -> Seen:
+def _count(case: CaseTrials, start: int, end: int) -> TrialBounds:
     pairs = [*zip_longest(case.candidate[start:end], case.baseline[start:end], fillvalue=_PASSED)]
-    return Seen(
+    return TrialBounds(
         _round((candidate.passed or bool(candidate.undecided), baseline.passed) for candidate, baseline in pairs),
         _round((candidate.passed, baseline.passed or bool(baseline.undecided)) for candidate, baseline in pairs),
     )

@@ -45,7 +45,7 @@ class Round(NamedTuple):
         return Round(self.gained, self.lost, self.failed, self.passed)
 
 
-class Seen(NamedTuple):
+class TrialBounds(NamedTuple):
     """The pairs of trials of one test case, counted twice, as a trial may need review or be void.
 
     `shown` is the best case for the candidate: its undecided trials pass and those of the baseline fail. `feared` is
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
     feared: Round = Round()
 
     @classmethod
-    def decided(cls, counted: Round) -> Seen:
+    def decided(cls, counted: Round) -> TrialBounds:
         """Return pairs in which each trial has passed or failed."""
         return cls(counted, counted)
 
@@ -65,8 +65,8 @@ class Seen(NamedTuple):
         """The candidate's undecided trials."""
         return self.feared.candidate_failures - self.shown.candidate_failures
 
-    def plus(self, other: Seen) -> Seen:
-        return Seen(self.shown.plus(other.shown), self.feared.plus(other.feared))
+    def plus(self, other: TrialBounds) -> TrialBounds:
+        return TrialBounds(self.shown.plus(other.shown), self.feared.plus(other.feared))
 
 
 @lru_cache(1 << 16)

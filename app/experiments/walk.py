@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from app.experiments.clearing import State, state_of
 from app.experiments.regression import Regression, log_bar
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Seen
+from app.experiments.sequential import TrialBounds
 from app.experiments.types import Design, Verdict
 
 
@@ -21,7 +21,7 @@ class Walk:
     def __init__(self, design: Design, cases: int) -> None:
         self.number = 0  # of rounds
         self.states: list[State] = ["open"] * cases
-        self._totals = [Seen()] * cases
+        self._totals = [TrialBounds()] * cases
         self.regression: Regression | None = None
         self.log_wealth = 0.0  # the greatest after any round: a candidate that has failed stays failed
         self._design = design
@@ -46,7 +46,7 @@ class Walk:
         """The number of trials of each side after the next round; None after the last."""
         return self._ends[self.number] if self.number < len(self._ends) else None
 
-    def play(self, rounds: Mapping[int, Seen]) -> None:
+    def play(self, rounds: Mapping[int, TrialBounds]) -> None:
         """Add the next round of the test cases at these indexes, in their order, which hold all open ones."""
         self.number += 1
         for index, seen in rounds.items():
@@ -55,7 +55,7 @@ class Walk:
         if self._design.has_baseline:
             self._bet(rounds)
 
-    def _bet(self, rounds: Mapping[int, Seen]) -> None:
+    def _bet(self, rounds: Mapping[int, TrialBounds]) -> None:
         if self.regression is None:
             self.regression = Regression([rounds[index].shown for index in range(len(self.states))])
         else:

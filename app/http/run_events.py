@@ -14,7 +14,7 @@ from app.http.event_stream import LAST_ID
 from app.models.runs import RunRow
 from app.schemas.answer import dump
 from app.schemas.runs import RunAnswer
-from app.services.runs.following import BEGINNING, AnswerFollower, AnswerPiece, Seen
+from app.services.runs.following import BEGINNING, AnswerFollower, AnswerPiece, RunUpdate
 from app.services.runs.outcome import raise_failure
 
 _ID = re.compile(r"\d{1,19}-\d{1,19}", re.ASCII)
@@ -46,7 +46,7 @@ def send_run_events(
     event_stream.begin(req, resp, _events(seen, run_id, req.path))
 
 
-def _events(seen: Iterator[Seen], run_id: int, path: str) -> Iterator[bytes]:
+def _events(seen: Iterator[RunUpdate], run_id: int, path: str) -> Iterator[bytes]:
     yield f": run {run_id}\nretry: 1000\n\n".encode()
     for update in seen:
         if update is None:

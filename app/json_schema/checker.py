@@ -64,7 +64,7 @@ class SchemaChecker:
         self._applied: dict[int, list[tuple[type, Rule, Any]]] = {}
         self._choices: dict[int, frozenset[str]] = {}
         # Until draft 7 a reference replaces the whole schema that contains it.
-        self._alone = isinstance(root, dict) and "draft-0" in str(root.get("$schema"))[:100]
+        self._has_lone_references = isinstance(root, dict) and "draft-0" in str(root.get("$schema"))[:100]
 
     @cached_property
     def references(self) -> References:
@@ -111,7 +111,11 @@ class SchemaChecker:
         rules = self._applied.get(id(schema))
         if rules is None:
             self.budget.spend(len(schema))
-            names = ["$ref"] if self._alone and "$ref" in schema else [name for name in schema if name in self._rules]
+            names = (
+                ["$ref"]
+                if self._has_lone_references and "$ref" in schema
+                else [name for name in schema if name in self._rules]
+            )
             names.sort(key=lambda name: name.startswith("unevaluated"))
             rules = self._applied[id(schema)] = [(*self._rules[name], schema[name]) for name in names]
         return rules

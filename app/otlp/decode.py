@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
-from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, conversation_of, says_failed, text_of
+from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, conversation_of, has_error_status, text_of
 from app.otlp.protobuf import ELEMENT_BYTES_MIN, ITEM_ELEMENTS_MAX, TOO_MANY, has_too_many_members
 from app.otlp.span import (
     Code,
@@ -219,7 +219,7 @@ def checked_span(
         conversation_id,
         raw,
         kept,
-        (wire.status is not None and wire.status.code in ERROR_CODES) or says_failed(values),
+        (wire.status is not None and wire.status.code in ERROR_CODES) or has_error_status(values),
         rank,
         prompt_name,
     )

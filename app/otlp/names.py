@@ -83,7 +83,7 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
     return None
 
 
-def says_failed(values: Mapping[str, Any]) -> bool:
+def has_error_status(values: Mapping[str, Any]) -> bool:
     """Return whether attributes report a failure: Strands and Langfuse do not set the span's status."""
     return values.get("gen_ai.tool.status") == "error" or values.get("langfuse.observation.level") == "ERROR"
 

@@ -42,7 +42,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("add_up_sessions", 10, container.services.session_sums.sweep),
         PeriodicJob("settle_turns", settling.EVERY_S, container.services.turn_settler.sweep),
         PeriodicJob("evaluate_alert_rules", 60, container.services.alerts.evaluate),
-        PeriodicJob("tell_rejections", 60, container.services.rejection_teller.sweep),
+        PeriodicJob("tell_rejections", 60, container.services.rejection_notifier.sweep),
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),
         PeriodicJob("count_sessions", 5, container.services.insight_counter.sweep),

@@ -2,7 +2,7 @@
 
 A connection gets a thread when the head of its request is complete, so that slow heads do not occupy threads. Bodies
 and answers have a minimum rate. The worker uses undocumented parts of gunicorn;
-`tests/unit/config/test_gunicorn_worker.py` names the version.
+`tests/unit/process/test_gunicorn_worker.py` names the version.
 """
 
 from __future__ import annotations

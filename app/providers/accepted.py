@@ -34,7 +34,7 @@ def check(model: ModelRef, details: Mapping[str, Any], config: ModelConfig) -> N
 def _of_vendor(model: ModelRef, vendor: VendorProfile, config: ModelConfig) -> Iterator[tuple[str, str]]:
     """Yield the first key that no model of the vendor accepts, with the reason."""
     low, high = vendor.seeds
-    if config.seed is not None and vendor.takes_seed and not low <= config.seed <= high:
+    if config.seed is not None and vendor.accepts_seed and not low <= config.seed <= high:
         yield "seed", f"{model.vendor} models accept {low} to {high}."
     if len(config.stop) > vendor.stops_max:
         yield "stop", f"{model.vendor} models accept at most {vendor.stops_max}."

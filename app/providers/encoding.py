@@ -76,7 +76,7 @@ def check(request: ModelRequest) -> None:
     vendor, config = request.model.vendor, request.config
     if config.reasoning_effort not in (None, *EFFORTS):
         raise Invalid(f"languageModelConfig.reasoning_effort: {config.reasoning_effort!r} is unknown.")
-    if config.seed is not None and not VENDORS[vendor].takes_seed:
+    if config.seed is not None and not VENDORS[vendor].accepts_seed:
         raise Invalid(f"languageModelConfig.seed: {vendor} models accept no seed.")
 
 

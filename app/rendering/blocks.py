@@ -26,8 +26,8 @@ _CONTAINERS_OF_A_STEP = 1000
 def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     """Return for each line of a text (only LF ends a line): 1 to 6 for a top-level heading, FENCED, else 0.
 
-    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`. So are thousand
-    quotes and lists that may be open at a line.
+    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`. A thousand quotes
+    and lists that may be open at a line are another step.
     """
     budget = budget or WorkBudget()
     lines = text.split("\n")

@@ -82,7 +82,7 @@ class Query:
                 places[-1] = (places[-1][0], max(end, places[-1][1]))
             else:
                 places.append((start, end))
-        # Characters that become letters may join words: then the first ones are near.
+        # The words are in the folded text only, as characters that become letters joined words: show where they begin.
         return places or [(parts[0].start, parts[0].start)]
 
 

@@ -16,12 +16,15 @@ from app.values.unicode import JOINING, folded, folded_pieces, nfkc
 WORD_MAX = 64
 """Characters of a word that count."""
 DATA_MIN, DATA_LINE_MIN, DATA_WORD = 128, 60, 16
-"""A run of ASCII letters and digits and of + / - _ = is data, as Base64 has it, if it has this many characters or more,
-in lines of so many or more, and so many of them or more for each of the five signs. Paths and names have more signs."""
+"""When a run of ASCII letters, digits and the signs + / - _ = is data such as Base64, and not words.
+
+It has at least DATA_MIN characters in lines of at least DATA_LINE_MIN, and at least DATA_WORD characters for each sign:
+paths and names have more signs.
+"""
 PIECE = 4 * 1024
-"""Characters of a text that are split into words at once, and few more."""
+"""Characters of a text that are split into words at once; the piece goes on to the end of its last word."""
 GROWTH_MAX, FEW = 2, 64
-"""A text is read until its folded form is so many times as long, and few characters more."""
+"""A text is read until its folded form has GROWTH_MAX times its length and FEW characters."""
 
 # Thai, Lao, Burmese, Khmer, Chinese and Japanese are written without spaces between words.
 _UNSPACED = (

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
-from app.otlp.names import says_failed
+from app.otlp.names import has_error_status
 from app.otlp.normalise import Event, Messages, Normalised, SpanView, ToolUse
 from app.otlp.normalise.messages import Memo
 from app.otlp.normalise.tokens import TokenCounts
@@ -54,7 +54,7 @@ def read_span(raw: bytes) -> FullSpan:
         max(start_ns, time_ns(fields.get("endTimeUnixNano"))),
         values,
         _events(fields),
-        status.get("code") in ERROR_CODES or says_failed(values),
+        status.get("code") in ERROR_CODES or has_error_status(values),
         message if isinstance(message, str) and message else None,
     )
 
@@ -244,9 +244,10 @@ def _read(stored: StoredSpan, memo: Memo | None, recorded: Sequence[Event]) -> T
 
 
 def _name_lone_arguments(spans: Iterable[TurnSpan]) -> None:
-    """A tool's only argument recorded without its name (LangChain hands it over so) gets that of the model's call.
+    """Give a tool's only argument its name, where a span has the value without the name, as LangChain records it.
 
-    The call has the span's id, or has none where messages are recorded without; a span without an id is of any call.
+    The name is that of the model's call with the same value: the call with the span's id, or a call without an id. If
+    the span has no id, any call of the tool has the name.
     """
     called_with: dict[tuple[str, str, str], dict[str, Any]] = {}
     for span in spans:

@@ -162,7 +162,7 @@ class Services:
     turn_settler: TurnSettler
     usage: UsageService
     versions: VersionService
-    rejection_teller: RejectionNotifier
+    rejection_notifier: RejectionNotifier
     webhook_deliverer: WebhookDeliverer
     webhook_sender: WebhookSender
     webhooks: WebhookService

@@ -86,7 +86,7 @@ def objects(route: Route) -> Iterator[dict[str, str]]:
 
 
 def queries(route: Route, about: Operation | None, by_fields: bool) -> Iterator[dict[str, str]]:
-    """For a route that reads a query: a page as large as there is, and this by each other field's dearest values."""
+    """Yield the queries of a route: the largest page, and the largest page with each value of each other field."""
     end = next((end for end in OF_PAGES if about is None and route.path.endswith(end)), "")
     schema = about.query if about else OF_PAGES.get(end)
     choices = next(

@@ -1,4 +1,4 @@
-"""Imports what Reprise's programs import, but for modules that read the settings of their process meanwhile."""
+"""Imports the modules of Reprise's programs, except modules that read the settings of the process on import."""
 
 # ruff: noqa: F401
 import alembic.command

@@ -105,13 +105,13 @@ def _response(fields: dict[str, Any]) -> ToolResponse | None:
     value, failed = _typed(fields[given]) if given else (None, False)
     result = _result(value)
     call_id, name = _text(fields, _IDS), _text(fields, NAMES)
-    if not (failed or error or _says_failed(fields)):
+    if not (failed or error or _is_failed(fields)):
         return ToolResponse(call_id, name, result)
     words = error if error and error is not True else result
     return ToolResponse(call_id, name, error=_words(words))
 
 
-def _says_failed(fields: dict[str, Any]) -> bool:
+def _is_failed(fields: dict[str, Any]) -> bool:
     return fields.get("is_error") is True or fields.get("isError") is True or fields.get("status") == "error"
 
 

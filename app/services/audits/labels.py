@@ -1,4 +1,4 @@
-"""Reads what persons decided about answers of a prompt's replays: labels that no operator can give."""
+"""Reads what people decided about answers of a prompt's replays: labels that no operator can give."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.replay.findings import ReplayResult
 from app.replay.types import TestCase
 
 READ = 500  # newest replays of a prompt
-REVIEWED = 50  # of them with verdicts of persons
+REVIEWED = 50  # of them with verdicts of people
 
 
 def labels_of(connection: Connection, prompt_id: int, cases: Mapping[int, TestCase]) -> dict[int, tuple[Labelled, ...]]:
-    """Return the answers that persons accepted or refused, by test case, newest first.
+    """Return the answers that people accepted or refused, by test case, newest first.
 
     A label counts only while the test case has the text with which the person compared the answer.
     """

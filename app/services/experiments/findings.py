@@ -213,7 +213,7 @@ def _candidate(standing: Standing, arm: int, rank: int, decision: Decision) -> C
         classes=Counter(decision.classes),
         blind=len(decision.blind),
         sighted=decision.sighted,
-        violated=sum(row.violated for case in standing.plan.cases for row in standing.found(arm, case)),
+        violated=sum(row.violated for case in standing.plan.cases for row in standing.trials_of(arm, case)),
         detectable=decision.detectable,
         p_value=decision.p_value,
     )
@@ -237,7 +237,7 @@ def findings_of(standing: Standing, decisions: Mapping[int, Decision]) -> Findin
 
 def _violations(standing: Standing, arm: int, violations: Violations) -> Iterator[FoundViolation]:
     """Yield the violations by test case. Replays are read one by one, because each may have many."""
-    rows = ((row, case) for case in standing.plan.cases for row in standing.found(arm, case) if row.violated)
+    rows = ((row, case) for case in standing.plan.cases for row in standing.trials_of(arm, case) if row.violated)
     for row, case in rows:
         played = {"testCaseId": row.test_case_id, "replayId": row.replay_id, "variant": case.variant_name}
         for violation in violations(row.replay_id):
@@ -258,14 +258,14 @@ def _cases(standing: Standing, arm: int, decision: Decision) -> tuple[CaseFindin
             baseline=_side(standing, BASELINE, case) if has_baseline else None,
             blind=index in decision.blind,
             variant=case.variant_name,
-            accepted_partial=any(row.accepted_partial for row in standing.found(arm, case)),
+            accepted_partial=any(row.accepted_partial for row in standing.trials_of(arm, case)),
         )
         for index, (case, class_) in enumerate(zip(standing.plan.cases, decision.classes, strict=True))
     )
 
 
 def _side(standing: Standing, arm: int, case: FrozenCase) -> Side:
-    trials = standing.found(arm, case)
+    trials = standing.trials_of(arm, case)
     rows = standing.by_series.get(standing.plan.series(arm, case), ())
     played = [row for row in rows if not row.reused]
     passed, runs = sum(row.status == "passed" for row in trials), len(trials)

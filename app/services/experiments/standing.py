@@ -25,7 +25,7 @@ UNDECIDED: dict[str, Undecided] = {"needs_review": "needs_review", "void": "void
 # Results of earlier replays are reused for this time.
 REUSED_FOR = timedelta(days=7)
 # A side is given up after this many replays with an error and none with a result.
-ERRORS_ALONE = 20
+FAILED_REPLAYS_MAX = 20
 
 
 class Wanted(NamedTuple):
@@ -95,7 +95,7 @@ class Standing:
         errors = (replay for replay in self.replays if replay.arm not in self.violated_arms)
         return sum(_is_error(replay) for replay in errors)
 
-    def found(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
+    def trials_of(self, arm: int, case: FrozenCase) -> list[PlayedRow]:
         """Return the replays of a series that count as trials, in order of ordinal.
 
         They stop before the first unfinished replay: otherwise the faster of concurrent replays would count first. A
@@ -123,7 +123,7 @@ class Standing:
         }
 
     def _trials(self, arm: int, case: FrozenCase) -> tuple[Trial, ...]:
-        return tuple(map(_trial, self.found(arm, case)))
+        return tuple(map(_trial, self.trials_of(arm, case)))
 
     def decisions(self, exhausted: str | None = None) -> dict[int, Decision]:
         """Return the decision by compared arm; `exhausted` is the reason why no more replays may be played."""
@@ -189,12 +189,12 @@ class Standing:
         return BASELINE if self._has_only_errors(BASELINE, is_over=is_over) else None
 
     def _has_only_errors(self, arm: int, *, is_over: bool) -> bool:
-        """Return True for an arm with `ERRORS_ALONE` failed replays, or one if `is_over`, and no other ended one."""
+        """Return True for an arm without a result that has `FAILED_REPLAYS_MAX` failed replays, or one if `is_over`."""
         if arm not in self.plan.snapshots:
             return False
         rows = [row for case in self.plan.cases for row in self.by_series.get(self.plan.series(arm, case), ())]
         failed = sum(map(_is_error, rows))
-        only_errors = failed == len(rows) if is_over else failed >= ERRORS_ALONE
+        only_errors = failed == len(rows) if is_over else failed >= FAILED_REPLAYS_MAX
         return bool(rows) and only_errors and not any(row.status in COUNTED for row in rows)
 
 

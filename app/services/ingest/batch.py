@@ -35,7 +35,7 @@ class BatchForm:
         )
         return ":".join(filter(None, parts))
 
-    def more(self) -> list[dict[str, Any]]:
+    def message_arguments(self) -> list[dict[str, Any]]:
         """Return the format as additional message arguments, without the encoding; empty if it has only defaults."""
         return [] if self == BatchForm(self.encoding) else [asdict(self)]
 

@@ -94,7 +94,7 @@ FREE_BYTES = 1024**3
 class ReadinessFinding:
     check: str
     ok: bool
-    found: str
+    state: str
     remedy: str
 
 

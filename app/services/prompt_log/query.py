@@ -60,7 +60,7 @@ class LogFilter(RunFilter):
         conditions = self.search or self.status or self.score or self.words or self.version or self.model
         return bool(conditions) or self.errors is not None or (self.cost, self.duration_ms) != (Range(), Range())
 
-    def takes(self, session: SessionSummary) -> bool:
+    def matches(self, session: SessionSummary) -> bool:
         """Return whether a session has the requested errors, version, model, cost and duration."""
         return (
             self.errors in (None, session.errors > 0)
@@ -161,7 +161,7 @@ class LogQuery:
 
     @property
     def _conditions(self) -> Conditions:
-        """Return the conditions on sessions that SQL can check; `LogFilter.takes` checks the others."""
+        """Return the conditions on sessions that SQL can check; `LogFilter.matches` checks the others."""
         least, most = (None if ms is None else min(ms * NS_PER_MS, LONGEST_NS) for ms in self.filter.duration_ms)
         return Conditions(
             project_id=self.project_id,
@@ -185,7 +185,7 @@ class LogQuery:
     def entries(self, connection: Connection, rows: Sequence[Row]) -> list[Entry]:
         """Return rows as entries: runs, and summaries of the sessions that meet all conditions but `words`."""
         summaries = summarise(connection, [row for row in rows if isinstance(row, SessionRow)], self.prices)
-        sessions = {session.row_id: session for session in summaries if self.filter.takes(session)}
+        sessions = {session.row_id: session for session in summaries if self.filter.matches(session)}
         entries = (row if isinstance(row, RunEntry) else sessions.get(row.id) for row in rows)
         return [entry for entry in entries if entry]
 

@@ -34,7 +34,7 @@ class AnswerPiece:
     data: bytes
 
 
-Seen = AnswerPiece | RunRow | None
+RunUpdate = AnswerPiece | RunRow | None
 """A piece, the run after its end, or None as a keep-alive."""
 
 
@@ -60,7 +60,7 @@ class AnswerFollower:
 
     def follow(
         self, *, project_id: int, run_id: int, after: str = BEGINNING, api_key_id: int | None = None
-    ) -> Iterator[Seen]:
+    ) -> Iterator[RunUpdate]:
         """Yield the pieces after `after`, and finally the row of the ended run.
 
         If the project masks, the API key that began the run gets the model's original answer. Other followers get the
@@ -79,7 +79,7 @@ class AnswerFollower:
             after = written[-1].id if written else after
             if len(written) < len(pieces) or not pieces:
                 if row.finished:
-                    yield self.masking.as_said(row) if is_own else row
+                    yield self.masking.with_original_answer(row) if is_own else row
                     return
                 row = self.read_run(project_id, run_id)
             if not row.finished and time.monotonic() >= deadline:

@@ -104,7 +104,7 @@ class RunMasking:
         self._keep(row, output)
         return replace(kept, outcome=structs.replace(kept.outcome, masked=True))
 
-    def as_said(self, row: RunRow) -> RunRow:
+    def with_original_answer(self, row: RunRow) -> RunRow:
         """Return an ended run with the model's original answer while Redis has it, else the stored row."""
         if row.outcome is None or not row.outcome.masked:
             return row

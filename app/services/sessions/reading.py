@@ -202,7 +202,7 @@ class LargeReads:
         )
 
     @contextmanager
-    def one(self, project_id: int, size: int) -> Iterator[None]:
+    def place(self, project_id: int, size: int) -> Iterator[None]:
         """Hold the place of a session with so many bytes; raises `Unavailable` if none becomes free in time."""
         places = min(size, AT_ONCE_BYTES)
         with self._turns.of(self.owners.of_project(project_id), wait_s=WAIT_S, places=places):

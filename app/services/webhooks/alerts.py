@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 RULES_MAX = 50
 DAY_MINUTES = 24 * 60
-NONE_SUCH = "There is no such alert rule."
+NO_RULE = "There is no such alert rule."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class AlertService:
 
     def get(self, *, project_id: int, rule_id: int) -> AlertRule:
         with self.database.read() as connection:
-            return _found(connection, project_id, rule_id)
+            return _rule(connection, project_id, rule_id)
 
     @retried
     def create(self, *, project_id: int, new: NewAlertRule, actor: Actor = SYSTEM) -> AlertRule:
@@ -75,7 +75,7 @@ class AlertService:
             if len(alert_rules.list_rules(connection, project_id=project_id)) > RULES_MAX:
                 raise Invalid(f"metric: A project has at most {RULES_MAX} alert rules; remove one first.")
             self._note(connection, actor, Action.ALERT_RULE_CREATED, new.metric, project_id)
-            return _found(connection, project_id, rule_id)
+            return _rule(connection, project_id, rule_id)
 
     @retried
     def change(self, *, project_id: int, rule_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM) -> AlertRule:
@@ -84,9 +84,7 @@ class AlertService:
         A changed rule starts again: it does not fire until it is evaluated, and if it fired, an event reports the end.
         """
         with self.database.write() as connection:
-            old = require(
-                alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id, lock=True), NONE_SUCH
-            )
+            old = require(alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id, lock=True), NO_RULE)
             before = NewAlertRule(**{field_.name: getattr(old, field_.name) for field_ in fields(NewAlertRule)})
             new = replace(before, **values)
             if new == before:
@@ -98,12 +96,12 @@ class AlertService:
                 self._add_event(connection, old, WebhookEvent.ALERT_ENDED, None)
             changed = [name for name in values if getattr(before, name) != getattr(new, name)]
             self._note(connection, actor, Action.ALERT_RULE_CHANGED, new.metric, project_id, changed=", ".join(changed))
-            return _found(connection, project_id, rule_id)
+            return _rule(connection, project_id, rule_id)
 
     @retried
     def remove(self, *, project_id: int, rule_id: int, actor: Actor = SYSTEM) -> None:
         with self.database.write() as connection:
-            rule = _found(connection, project_id, rule_id)
+            rule = _rule(connection, project_id, rule_id)
             delete_rows(connection, alert_rules.alert_rules, id=rule_id, project_id=project_id)
             self._note(connection, actor, Action.ALERT_RULE_REMOVED, rule.metric, project_id)
 
@@ -172,5 +170,5 @@ def _check(connection: Connection, project_id: int, new: NewAlertRule) -> None:
         require_known(connection, project_id=project_id, prompt_id=new.prompt_id)
 
 
-def _found(connection: Connection, project_id: int, rule_id: int) -> AlertRule:
-    return require(alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id), NONE_SUCH)
+def _rule(connection: Connection, project_id: int, rule_id: int) -> AlertRule:
+    return require(alert_rules.find_rule(connection, project_id=project_id, rule_id=rule_id), NO_RULE)

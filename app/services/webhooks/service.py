@@ -28,7 +28,7 @@ from app.webhooks.sender import WebhookSender
 WEBHOOKS_MAX, URL_MAX = 20, 2000
 OLD_SECRET_FOR = timedelta(hours=24)
 """The previous secret also signs for this time after a rotation."""
-NONE_SUCH = "There is no such webhook."
+NO_WEBHOOK = "There is no such webhook."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class WebhookService:
 
     def get(self, *, project_id: int, webhook_id: int) -> Webhook:
         with self.database.read() as connection:
-            return _found(connection, project_id, webhook_id)
+            return _webhook(connection, project_id, webhook_id)
 
     @retried
     def create(self, *, project_id: int, new: NewWebhook, actor: Actor = SYSTEM) -> KnownSecret:
@@ -91,7 +91,7 @@ class WebhookService:
             )
             if len(webhooks.list_webhooks(connection, project_id=project_id)) > WEBHOOKS_MAX:
                 raise Invalid(f"url: A project has at most {WEBHOOKS_MAX} webhooks; remove one first.")
-            made = _found(connection, project_id, webhook_id)
+            made = _webhook(connection, project_id, webhook_id)
             self._note(connection, actor, Action.WEBHOOK_CREATED, made)
         return KnownSecret(made, secret)
 
@@ -102,9 +102,9 @@ class WebhookService:
             self._check_url(values["url"])
         changed = {**values, "updated_at": self.now(), "busy_until": None}
         with self.database.write() as connection:
-            old = _found(connection, project_id, webhook_id)
+            old = _webhook(connection, project_id, webhook_id)
             webhooks.change_webhook(connection, project_id=project_id, webhook_id=webhook_id, values=changed)
-            new = _found(connection, project_id, webhook_id)
+            new = _webhook(connection, project_id, webhook_id)
             fields = [name for name in values if getattr(old, name) != getattr(new, name)]
             if fields:
                 self._note(connection, actor, Action.WEBHOOK_CHANGED, new, changed=", ".join(fields))
@@ -116,8 +116,8 @@ class WebhookService:
         now, secret = self.now(), new_secret()
         with self.database.write() as connection:
             key = {"project_id": project_id, "webhook_id": webhook_id}
-            webhook = _found(connection, project_id, webhook_id)
-            old = require(webhooks.find_secrets(connection, **key), NONE_SUCH).secret
+            webhook = _webhook(connection, project_id, webhook_id)
+            old = require(webhooks.find_secrets(connection, **key), NO_WEBHOOK).secret
             values = {"secret": self._cipher.encrypt(secret), "old_secret": old, "updated_at": now}
             values["old_secret_until"] = now + OLD_SECRET_FOR
             webhooks.change_webhook(connection, **key, values=values)
@@ -128,7 +128,7 @@ class WebhookService:
     def remove(self, *, project_id: int, webhook_id: int, actor: Actor = SYSTEM) -> None:
         """Remove the webhook with the log of its deliveries."""
         with self.database.write() as connection:
-            self._note(connection, actor, Action.WEBHOOK_REMOVED, _found(connection, project_id, webhook_id))
+            self._note(connection, actor, Action.WEBHOOK_REMOVED, _webhook(connection, project_id, webhook_id))
             of_webhook = {"project_id": project_id, "webhook_id": webhook_id}
             delete_rows(connection, webhook_deliveries.webhook_deliveries, **of_webhook)
             delete_rows(connection, webhooks.webhooks, project_id=project_id, id=webhook_id)
@@ -138,7 +138,7 @@ class WebhookService:
         """Write a delivery of the event `webhook.test`; `Conflict` for a webhook that is disabled."""
         key, data = {"project_id": project_id, "webhook_id": webhook_id}, {"projectId": project_id}
         with self.database.write() as connection:
-            if not _found(connection, **key).enabled:
+            if not _webhook(connection, **key).enabled:
                 raise Conflict("The webhook is disabled: enable it first.")
             delivery_id = webhook_deliveries.add_deliveries(
                 connection,
@@ -156,7 +156,7 @@ class WebhookService:
         """Return a page of the webhook's deliveries, newest first."""
         key = {"project_id": project_id, "webhook_id": webhook_id}
         with self.database.read() as connection:
-            _found(connection, **key)
+            _webhook(connection, **key)
             read = partial(webhook_deliveries.list_deliveries, connection, **key)
             return page_by_id(read, limit=limit, cursor=cursor)
 
@@ -178,7 +178,7 @@ class WebhookService:
         """Return the present signing secrets, the newest first; `Undecryptable` if the encryption key has changed."""
         with self.database.read() as connection:
             stored = webhooks.find_secrets(connection, project_id=project_id, webhook_id=webhook_id)
-        sealed = require(stored, NONE_SUCH)
+        sealed = require(stored, NO_WEBHOOK)
         secrets = [sealed.secret]
         if sealed.old_secret and sealed.old_secret_until and sealed.old_secret_until > self.now():
             secrets.append(sealed.old_secret)
@@ -197,8 +197,8 @@ class WebhookService:
         audit_log.note(connection, self.now(), actor, action, host, details, project_id=webhook.project_id)
 
 
-def _found(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
-    return require(webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id), NONE_SUCH)
+def _webhook(connection: Connection, project_id: int, webhook_id: int) -> Webhook:
+    return require(webhooks.find_webhook(connection, project_id=project_id, webhook_id=webhook_id), NO_WEBHOOK)
 
 
 def _delivery(connection: Connection, *, project_id: int, webhook_id: int, delivery_id: int) -> DeliveryRow:

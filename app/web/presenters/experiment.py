@@ -46,19 +46,19 @@ class ShownModel:
 
 @dataclass(frozen=True, slots=True)
 class ShownExperiment:
-    """An experiment on its page or in a list. `found` is its JSON; `messages` are those of versions, by commit hash."""
+    """An experiment on its page or in a list: its JSON, and the `messages` of versions by commit hash."""
 
-    found: Json
+    experiment: Json
     messages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def candidate(self) -> str:
-        return candidate_of(self.found)
+        return candidate_of(self.experiment)
 
     @property
     def against(self) -> str:
         """The name of the baseline, "" without one."""
-        return baseline_of(self.found)
+        return baseline_of(self.experiment)
 
     @property
     def title(self) -> str:
@@ -68,57 +68,57 @@ class ShownExperiment:
         return title[:1].upper() + title[1:]
 
     def _with_message(self, name: str, side: str) -> str:
-        message = self.messages.get((self.found[side] or {}).get("commitHash") or "", "")
+        message = self.messages.get((self.experiment[side] or {}).get("commitHash") or "", "")
         return f"{name} ({message[:MESSAGE_MAX]})" if message else name
 
     @property
     def outcome(self) -> str:
         """The verdict, or the status without a verdict; "same" for a verdict on two equal sides."""
-        if compares_nothing(self.found):
+        if compares_nothing(self.experiment):
             return "same"
-        outcome: str = self.found["verdict"] or self.found["status"]
+        outcome: str = self.experiment["verdict"] or self.experiment["status"]
         return outcome
 
     @property
     def running(self) -> bool:
-        return self.found["status"] in ("queued", "running")
+        return self.experiment["status"] in ("queued", "running")
 
     @property
     def sentence(self) -> str:
-        return sentence(self.found)
+        return sentence(self.experiment)
 
     @property
     def advice(self) -> str:
-        return advice(self.found)
+        return advice(self.experiment)
 
     def markdown(self, results: Mapping[int, Mapping[str, Any]]) -> str:
         """Return the comment on a pull request, with what went wrong in the replays with these results."""
-        return markdown(self.found, results)
+        return markdown(self.experiment, results)
 
     @property
     def reused(self) -> int:
-        return reused(self.found)
+        return reused(self.experiment)
 
     @property
     def least(self) -> int:
         """The smallest number of replays of any test case with one side."""
-        least: int = self.found["repeats"]["min"]
+        least: int = self.experiment["repeats"]["min"]
         return least
 
     @property
     def broken(self) -> set[tuple[int, str | None]]:
         """The test cases, with their variants, in which the candidate broke a rule."""
-        return {(violation["testCaseId"], violation.get("variant")) for violation in self.found["violations"]}
+        return {(violation["testCaseId"], violation.get("variant")) for violation in self.experiment["violations"]}
 
     @property
     def telling(self) -> list[Json]:
         """The test cases worth a look, newly failing ones first. While the experiment runs, all of its test cases."""
-        return [case for case in ranked(self.found) if self.running or case["class"] != "stable_pass"]
+        return [case for case in ranked(self.experiment) if self.running or case["class"] != "stable_pass"]
 
     @property
     def steady(self) -> list[Json]:
         """The test cases that always passed; empty until the experiment has ended."""
-        return [case for case in ranked(self.found) if not self.running and case["class"] == "stable_pass"]
+        return [case for case in ranked(self.experiment) if not self.running and case["class"] == "stable_pass"]
 
     @property
     def shown_max(self) -> int:
@@ -127,14 +127,14 @@ class ShownExperiment:
 
     @property
     def started(self) -> datetime:
-        return datetime.fromisoformat(self.found["startedAt"] or self.found["createdAt"])
+        return datetime.fromisoformat(self.experiment["startedAt"] or self.experiment["createdAt"])
 
     @property
     def took_ms(self) -> float | None:
         """The duration in milliseconds; None until the experiment has ended."""
-        if not self.found["finishedAt"]:
+        if not self.experiment["finishedAt"]:
             return None
-        return (datetime.fromisoformat(self.found["finishedAt"]) - self.started).total_seconds() * 1000
+        return (datetime.fromisoformat(self.experiment["finishedAt"]) - self.started).total_seconds() * 1000
 
     @property
     def models(self) -> list[ShownModel]:
@@ -143,15 +143,15 @@ class ShownExperiment:
 
     @property
     def _arms(self) -> list[tuple[str, list[Json]]]:
-        if candidates := candidates_of(self.found):
+        if candidates := candidates_of(self.experiment):
             return [(candidate["name"], candidate["testCases"]) for candidate in candidates]
-        models = [(model["languageModelName"], model["testCases"]) for model in self.found["models"]]
-        return [("Candidate’s model", self.found["testCases"]), *models] if models else []
+        models = [(model["languageModelName"], model["testCases"]) for model in self.experiment["models"]]
+        return [("Candidate’s model", self.experiment["testCases"]), *models] if models else []
 
     @property
     def candidates(self) -> list[tuple[Json, str]]:
         """Several candidates by their ranks, with what is shown of each; else empty."""
-        return [(candidate, shown_of(candidate)) for candidate in candidates_of(self.found)]
+        return [(candidate, shown_of(candidate)) for candidate in candidates_of(self.experiment)]
 
     @property
     def by_model(self) -> list[tuple[str, list[Json]]]:
@@ -162,13 +162,13 @@ class ShownExperiment:
     @property
     def again(self) -> str:
         """The query that fills the form with the same experiment; "" if the form can't: it has no candidate's texts."""
-        if self.found["candidate"]["kind"] == "overlay" or self.candidates:
+        if self.experiment["candidate"]["kind"] == "overlay" or self.candidates:
             return ""
-        baseline = self.found["baseline"]
+        baseline = self.experiment["baseline"]
         values = {
-            "candidate": self.found["candidate"]["commitHash"] or DRAFT,
+            "candidate": self.experiment["candidate"]["commitHash"] or DRAFT,
             "baseline": baseline["commitHash"] if baseline else NONE,
-            "detect": self.found["detect"],
-            "maxCost": self.found["maxCost"],
+            "detect": self.experiment["detect"],
+            "maxCost": self.experiment["maxCost"],
         }
         return urlencode({name: value for name, value in values.items() if value is not None})

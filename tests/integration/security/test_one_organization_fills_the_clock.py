@@ -80,7 +80,7 @@ def test_thousands_of_webhooks_with_rejected_spans_hold_up_no_other_webhook(floo
     for world in (flooded, other):
         world.send(export(span(spanId="none")))
     try:
-        other.container.services.rejection_teller.sweep()
+        other.container.services.rejection_notifier.sweep()
         assert other.count("webhook_deliveries") == 1
         assert 0 < flooded.count("webhook_deliveries") < MANY
     finally:

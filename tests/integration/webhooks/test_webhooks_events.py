@@ -97,7 +97,7 @@ def test_rejected_spans_are_sent_together_by_their_causes_and_once(world: World,
         assert world.send(batch).status_code == 400
     rejected = world.count("rejected_spans")
     for _ in range(2):
-        world.container.services.rejection_teller.sweep()
+        world.container.services.rejection_notifier.sweep()
     ((event, data),) = told(hook)
     assert event == "spans.rejected"
     assert data["rejected"] == rejected
@@ -108,7 +108,7 @@ def test_a_new_webhook_is_not_sent_spans_that_were_rejected_before(world: World,
     batch = export(2**40, "a", (RecordedTurn("Hello", "Hi"),), start_ns=1_770_000_000_000_000_000)
     assert world.send(batch).status_code == 400
     hook = new_hook(world, receiver.url)
-    world.container.services.rejection_teller.sweep()
+    world.container.services.rejection_notifier.sweep()
     assert told(hook) == []
 
 

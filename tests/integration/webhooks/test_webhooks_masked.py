@@ -69,7 +69,7 @@ def test_no_event_has_words_of_a_conversation(masked: World, receiver: Receiver,
     assert masked.send(export(failing(prompt_id), failing(prompt_id))).status_code == 200
     assert masked.send(export(failing(prompt_id), failing(None, traceId="none"))).status_code == 200
     evaluate(masked)
-    masked.container.services.rejection_teller.sweep()
+    masked.container.services.rejection_notifier.sweep()
     finished_in_vain(masked, upstream)
     hook.deliver()
 

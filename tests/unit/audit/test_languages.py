@@ -30,4 +30,4 @@ def test_a_language_has_all_data(code: str) -> None:
     assert language.claims
     assert all(form != negated for form, negated in language.negations)
     assert all(len(words) == len(set(words)) > 1 for words in language.units)
-    assert all(language.negative_words.search(negated) for negated in language.takes)
+    assert all(language.negative_words.search(negated) for negated in language.form_by_negation)

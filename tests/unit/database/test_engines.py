@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.concurrency.deadline import ServerTimeout, within
 from app.database.engines import POOL_WAIT_S, build_engine
-from app.database.transactions import Database, StandsStill, build_database
+from app.database.transactions import Database, ServerHangs, build_database
 from app.errors import Unavailable
 from tests.support.mariadb import MariaDB
 from tests.support.still_server import Behaviour, StillServer
@@ -147,7 +147,7 @@ def test_a_short_deadline_shows_no_outage(
     monkeypatch.setattr("app.database.transactions.OUTAGE_S", math.inf)
     with in_front.stands_still("silent"), within(SOON_S), pytest.raises(Unavailable) as raised:
         ask(database)
-    assert not isinstance(raised.value, StandsStill)
+    assert not isinstance(raised.value, ServerHangs)
     assert ask(database) == 7
 
 

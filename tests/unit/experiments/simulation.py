@@ -11,7 +11,7 @@ from itertools import accumulate
 from math import comb
 
 from app.experiments.rounds import round_ends
-from app.experiments.sequential import Round, Seen
+from app.experiments.sequential import Round, TrialBounds
 from app.experiments.statistics import default_repeats
 from app.experiments.types import Design, Verdict
 from app.experiments.walk import Walk
@@ -50,7 +50,7 @@ def _play(plan: Design, rates: Sequence[Rates], draw: Callable[[], float]) -> tu
     walk, played, end = Walk(plan, len(rates)), 0, 0
     while (verdict := walk.verdict) is None:
         pairs, end = (walk.next_end or 0) - end, walk.next_end or 0
-        rounds = {index: Seen.decided(_draw(pairs, rates[index], draw)) for index in walk.open}
+        rounds = {index: TrialBounds.decided(_draw(pairs, rates[index], draw)) for index in walk.open}
         played += pairs * len(rounds)
         walk.play(rounds)
     too_blind = verdict == "passed" and walk.states.count("blind") > len(rates) * (1 - MIN_SIGHTED)
@@ -115,7 +115,7 @@ def _replayed(plan: Design, failures: Sequence[int], cases: int) -> Walk:
         pairs, start = (walk.next_end or 0) - start, walk.next_end or 0
         others = range(1, cases) if walk.number == 0 else ()
         rounds = {0: Round(lost=failed, passed=pairs - failed), **{i: Round(passed=pairs) for i in others}}
-        walk.play({index: Seen.decided(counted) for index, counted in rounds.items()})
+        walk.play({index: TrialBounds.decided(counted) for index, counted in rounds.items()})
     return walk
 
 

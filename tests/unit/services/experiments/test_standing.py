@@ -141,8 +141,8 @@ def test_replays_that_end_early_do_not_count_before_earlier_ones() -> None:
     rows = first_round(plan(1))
     slow = [replace(row, status="running") if row.ordinal == 0 and row.arm == CANDIDATE else row for row in rows]
     standing = Standing(plan(1), slow)
-    assert standing.found(CANDIDATE, standing.plan.cases[0]) == []
-    assert len(standing.found(BASELINE, standing.plan.cases[0])) == MIN
+    assert standing.trials_of(CANDIDATE, standing.plan.cases[0]) == []
+    assert len(standing.trials_of(BASELINE, standing.plan.cases[0])) == MIN
 
 
 def test_a_violation_counts_at_once() -> None:

@@ -141,6 +141,12 @@ def list_turns(connection: Connection, *, project_id: int, session_keys: Sequenc
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
+def last_turn(connection: Connection, *, project_id: int, session_key: bytes) -> TurnRow | None:
+    """Return the turn of a session that started last; None if it has no turns."""
+    of_session = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key == session_key)
+    return queries.find_row(connection, TurnRow, of_session.order_by(turns.c.start_ns.desc()).limit(1))
+
+
 def first_traces(
     connection: Connection, *, project_id: int, session_keys: Collection[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:

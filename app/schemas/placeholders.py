@@ -16,6 +16,7 @@ MAX_PLACEHOLDERS = 100
 MAX_VALUES = 100
 # Unknown keys are ignored, so callers may send the keys of many prompts at once.
 MAX_SELECTIONS = 1_000
+PLACEHOLDER_KEY = validate.Regexp(r"[A-Za-z0-9_]{1,64}\Z", error="Must be 1 to 64 letters, digits or underscores.")
 
 
 class PlaceholderValueSchema(StrictSchema):
@@ -36,10 +37,7 @@ def _values_differ(values: Sequence[PlaceholderValue]) -> None:
 class PlaceholderSchema(StrictSchema):
     command: ClassVar = Placeholder
 
-    key = fields.String(
-        required=True,
-        validate=validate.Regexp(r"[A-Za-z0-9_]{1,64}\Z", error="Must be 1 to 64 letters, digits or underscores."),
-    )
+    key = fields.String(required=True, validate=PLACEHOLDER_KEY)
     description = Text(maximum=500, load_default="")
     values = BoundedList(
         fields.Nested(PlaceholderValueSchema),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -25,17 +25,32 @@ _PARAMETERS = {
 }
 # Attributes that have all parameters as JSON.
 _TOGETHER = ("llm.invocation_parameters", "model_request_parameters")
+# Names of the format of answers, values of it that mean JSON, and names of a schema next to it.
+_FORMATS = (
+    "response_format",
+    "gen_ai.openai.request.response_format",
+    "gen_ai.request.response_format",
+    "gen_ai.output.type",
+    "response_mime_type",
+    "responseMimeType",
+)
+_JSON = frozenset({"json", "json_object", "json_schema", "application/json"})
+_SCHEMAS = ("response_schema", "responseSchema", "response_json_schema", "gen_ai.request.structured_output_schema")
 _PREFIXES = ("gen_ai.request.", "llm.request.", "ai.settings.")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAgent:
-    """An agent as a trace shows it. `tools` are definitions, `parameters` has names of a prompt's configuration."""
+    """An agent as a trace shows it. `tools` are definitions.
+
+    `parameters` and `response_format` have names of a prompt's configuration.
+    """
 
     instruction: str
     model: str | None = None
     tools: tuple[dict[str, Any], ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
+    response_format: dict[str, Any] = field(default_factory=dict)
 
 
 def recorded_agent(spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> RecordedAgent | None:
@@ -62,13 +77,35 @@ def _agent(instruction: str, turn: list[TurnSpan]) -> RecordedAgent:
     model = next((span.normal.model for span in chats if span.normal.model), None)
     requested = next((named for span in chats if (named := span.full.attributes.get("gen_ai.request.model"))), model)
     tools = tuple(tool for tool in offered_tools(turn) or () if isinstance(tool, dict))
-    parameters = _parameters(chats[0].full.attributes) if chats else {}
-    return RecordedAgent(instruction, requested if isinstance(requested, str) else model, tools, parameters)
+    sources = _sources(chats[0].full.attributes) if chats else []
+    name = requested if isinstance(requested, str) else model
+    return RecordedAgent(instruction, name, tools, _parameters(sources), _response_format(sources))
 
 
-def _parameters(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _sources(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     together = (json_container(attributes[name]) for name in _TOGETHER if name in attributes)
-    sources = [attributes, *(source for source in together if isinstance(source, dict))]
+    return [attributes, *(source for source in together if isinstance(source, dict))]
+
+
+def _response_format(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the recorded format of answers: JSON, with its schema if that is recorded; {} for text."""
+    for source in sources:
+        recorded = next((source[key] for key in _FORMATS if source.get(key) is not None), None)
+        text = json_container(source.get("text"))
+        recorded = text.get("format") if recorded is None and isinstance(text, dict) else recorded
+        asked = json_container(recorded)
+        asked = asked if isinstance(asked, dict) else {"type": recorded}
+        within = asked.get("json_schema")
+        schema = within.get("schema") if isinstance(within, dict) else asked.get("schema")
+        schema = schema or next((json_container(source[key]) for key in _SCHEMAS if source.get(key)), None)
+        if isinstance(schema, dict):
+            return {"response_format": "json_schema", "json_schema": schema}
+        if isinstance(kind := asked.get("type"), str) and kind in _JSON:
+            return {"response_format": "json_object"}
+    return {}
+
+
+def _parameters(sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     for parameter, names in _PARAMETERS.items():
         keys = [*(prefix + name for prefix in _PREFIXES for name in names), *names]

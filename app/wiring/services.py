@@ -21,6 +21,7 @@ from app.redis_store.epochs import Epochs
 from app.redis_store.rate import TryLimiter
 from app.schemas.base import load
 from app.schemas.language_models import ModelConfigSchema
+from app.schemas.prompts import DraftChangeSchema
 from app.services.accounts.keys import KeyService
 from app.services.accounts.openid import OpenIdSettings, OpenIdSignIns, roles_of
 from app.services.accounts.passwords import TryLimits
@@ -76,6 +77,7 @@ from app.services.scores.online_checks import OnlineCheckService
 from app.services.scores.service import ScoreService
 from app.services.search import indexing as search_index
 from app.services.search.indexing import SearchIndexer
+from app.services.sessions.instructions import InstructionService
 from app.services.sessions.listing import SessionListService
 from app.services.sessions.saved_filters import SavedFilterService
 from app.services.sessions.service import SessionService
@@ -120,6 +122,7 @@ class Services:
     ingest: IngestService
     insight: InsightService
     insight_counter: InsightCounter
+    instructions: InstructionService
     judge_audit_runner: JudgeAuditRunner
     judge_audit_sweeper: JudgeAuditSweeper
     judge_audits: JudgeAuditService
@@ -225,6 +228,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
     parts.make(partial(TurnSettler, work_time=WorkTime(WORK_S, busy)))
     parts.make(partial(AdoptionService, checked_config=partial(load, ModelConfigSchema())))
+    parts.make(partial(InstructionService, checked_change=partial(load, DraftChangeSchema())))
     parts.make(partial(OpeningService, searchable=searchable))
     parts.make(
         partial(

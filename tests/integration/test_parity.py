@@ -13,6 +13,7 @@ WEBHOOK = "/api/v1/webhooks/{webhook_id}"
 SAME: dict[str, set[str]] = {
     "NewPromptPage": {"POST /api/v1/prompts"},
     "PromptEditorView": {f"PATCH {PROMPT}", f"POST {PROMPT}/commit", "POST /api/v1/prompts/run"},
+    "InstructionPage": {f"POST {PROMPT}/recorded-instruction/{do}" for do in ("adopt", "placeholders")},
     "PromptPreview": {f"POST {PROMPT}/preview"},
     "Archive": {f"DELETE {PROMPT}"},
     "UnarchivePage": {f"POST {PROMPT}/unarchive"},
@@ -71,6 +72,7 @@ SAME: dict[str, set[str]] = {
 SHOWN: dict[str, set[str]] = {
     "SessionTestCase": {"GET /api/v1/sessions/{session_id}/test-case-proposal"},
     "VersionsPage": {f"GET {PROMPT}/labels"},
+    "InstructionPage": {f"GET {PROMPT}/recorded-instruction"},
     "PromptInsightPage": {f"GET {PROMPT}/insight", f"GET {PROMPT}/insight/comparison"},
     "PromptLogsPage": {f"GET {PROMPT}/logs"},
     "ExportPage": {f"GET {PROMPT}/exports/{{kind}}"},

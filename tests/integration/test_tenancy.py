@@ -15,6 +15,7 @@ from tests.support.world import World, new_world
 BODIES: dict[str, Any] = {
     "PATCH /api/v1/prompts/{prompt_id}": {"name": "Mine now"},
     "PUT /api/v1/prompts/{prompt_id}/labels/{label}": {"commitHash": "0" * 64},
+    "POST /api/v1/prompts/{prompt_id}/recorded-instruction/placeholders": {"accept": [{"id": "mine"}]},
     "POST /api/v1/prompts/{prompt_id}/online-checks": {"name": "Mine", "kind": "contains", "value": "x"},
     "POST /api/v1/prompts/{prompt_id}/test-cases": {"question": "Who?", "expectedAnswer": "Me."},
     "POST /api/v1/prompts/{prompt_id}/test-cases/import": {

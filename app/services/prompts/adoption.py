@@ -130,14 +130,18 @@ class AdoptionService:
         try:
             self.editor.change(**which, change=change, if_match=[UNTOUCHED], actor=SYSTEM)
         except Invalid:
-            plain = replace(change, model_name=None, config=self._config(replace(recorded, parameters={})))
+            plain = replace(
+                change, model_name=None, config=self._config(replace(recorded, parameters={}, response_format={}))
+            )
             self.editor.change(**which, change=plain, if_match=[UNTOUCHED], actor=SYSTEM)
 
     def _config(self, recorded: RecordedAgent) -> dict[str, Any]:
-        """Return the recorded parameters and tools, each if the API would accept it."""
+        """Return the recorded parameters, format of answers and tools, each if the API would accept it."""
         config: dict[str, Any] = {}
         for name, value in recorded.parameters.items():
             config |= self._accepted({name: value})
+        if _may_be_stored([recorded.response_format]):
+            config |= self._accepted(recorded.response_format)
         tools: list[dict[str, Any]] = []
         for tool in recorded.tools if _may_be_stored(recorded.tools) else ():
             tools += self._accepted({"tools": [tool]}).get("tools", [])
@@ -150,8 +154,8 @@ class AdoptionService:
             return {}
 
 
-def _may_be_stored(tools: Sequence[dict[str, Any]]) -> bool:
-    """Return whether tools are no more than a configuration may have: checking each of them costs much more."""
-    if len(tools) > TOOLS_MAX:
+def _may_be_stored(parts: Sequence[dict[str, Any]]) -> bool:
+    """Return whether tools, or a schema, are no more than a configuration may have: to check each costs much more."""
+    if len(parts) > TOOLS_MAX:
         return False
-    return sum(count_marks(json_text(tool)) for tool in tools) <= TOOLS_VALUES_MAX
+    return sum(count_marks(json_text(part)) for part in parts) <= TOOLS_VALUES_MAX

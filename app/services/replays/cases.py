@@ -32,13 +32,14 @@ from app.replay.documents import dump
 from app.replay.effects import require_usable, tools_of
 from app.replay.session_pieces import is_piece
 from app.replay.types import AssertionType, TestCase
-from app.services.prompts.content import parse_config
+from app.services.prompts.content import PromptContent, parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.case_store import CaseStore
 from app.services.replays.doubts import doubts_of
 from app.services.replays.proposals import CaseProposal, chosen_turns, with_instruction_gaps
 from app.services.replays.stored_cases import NAME_MAX, columns, title
+from app.services.sessions.instructions import with_selections
 from app.services.sessions.service import SessionService, require_session
 from app.sessions.types import Turn
 from app.timestamps import Now
@@ -86,9 +87,10 @@ class TestCaseService:
     ) -> CaseProposal:
         key: dict[str, Any] = {"project_id": project_id, "session_id": session_id}
         with self.sessions.beginning(**key, turns_max=TURNS_MAX, spans_max=SPANS_MAX) as (session, count):
-            head, tools = self._draft(project_id, session.prompt_id)
+            head, draft = self._draft(project_id, session.prompt_id)
+            tools = parse_config(draft.config, draft.model).tools
             opening = next((turn.own_words for turn in session.turns if turn.own_words), None)
-            chosen = choose(session.turns, count)
+            chosen = with_selections(choose(session.turns, count), draft)
             case = case_from_turns(chosen, cast(AssertionType, head.assertion_type), tools)
             case = with_instruction_gaps(case, chosen, partial(self._rendered, head))
             name = title(opening, f"Session {session_id[:8]}")
@@ -181,7 +183,8 @@ class TestCaseService:
 
     def defined_tools(self, *, project_id: int, prompt_id: int) -> Sequence[ToolDefinition]:
         """Return the tools of the prompt's draft."""
-        return self._draft(project_id, prompt_id)[1]
+        draft = self._draft(project_id, prompt_id)[1]
+        return parse_config(draft.config, draft.model).tools
 
     def exported(self, *, project_id: int, test_case_id: int) -> CaseView:
         """Return the test case for a file: with the rules that it sets, and no others."""
@@ -281,14 +284,13 @@ class TestCaseService:
         with self.database.read() as connection:
             return self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
 
-    def _draft(self, project_id: int, prompt_id: int) -> tuple[PromptHead, Sequence[ToolDefinition]]:
+    def _draft(self, project_id: int, prompt_id: int) -> tuple[PromptHead, PromptContent]:
         with self.database.read() as connection:
-            head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
-            return head, parse_config(draft.config, draft.model).tools
+            return self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
 
     def _tools(self, row: TestCaseRow) -> Sequence[ToolDefinition]:
         """Return the tools of the prompt's draft; none if the prompt is archived."""
         try:
-            return self._draft(row.project_id, row.prompt_id)[1]
+            return self.defined_tools(project_id=row.project_id, prompt_id=row.prompt_id)
         except NotFound:
             return ()

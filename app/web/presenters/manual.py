@@ -23,7 +23,7 @@ FIRST = "start"
 _LEFT_OUT = "adr"
 # The groups of pages. The pages of a folder are a group.
 _GROUPS = {
-    "First": [FIRST, "import"],
+    "First": [FIRST, "agents", "import"],
     "Prompts": ["prompts", "labels", "runs", "prompts-in-git", "mcp"],
     "Tests": ["replays", "experiments"],
     "Traces": ["search", "insight", "webhooks"],

@@ -19,6 +19,7 @@ PAGES = {
     "sessions, nothing found": "{base}/sessions?tool=nothing+like+it",
     "deleting a saved filter": "{base}/session-filters/1/delete",
     "editor": "{base}/prompts/{prompt}/edit",
+    "instruction in traces": "{base}/prompts/{prompt}/instruction",
     "archiving a prompt": "{base}/prompts/{prompt}/archive",
     "versions": "{base}/prompts/{prompt}/versions",
     "insight": "{base}/prompts/{prompt}/insight",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,45 @@ def test_an_attribute_without_a_text_is_no_instruction(value: Any) -> None:
     names = ("gen_ai.system_instructions", "system_prompt", "response", "gcp.vertex.agent.llm_request")
 
     assert of(dict.fromkeys(names, value)) is None
+
+
+SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}}
+FORMAT = {"response_format": "json_schema", "json_schema": SCHEMA}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        ({}, {}),
+        ({"gen_ai.output.type": "text"}, {}),
+        ({"gen_ai.output.type": "json"}, {"response_format": "json_object"}),
+        ({"gen_ai.openai.request.response_format": "json_schema"}, {"response_format": "json_object"}),
+        (
+            {
+                "llm.invocation_parameters": json.dumps(
+                    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}}
+                )
+            },
+            FORMAT,
+        ),
+        (
+            {"llm.invocation_parameters": json.dumps({"text": {"format": {"type": "json_schema", "schema": SCHEMA}}})},
+            FORMAT,
+        ),
+        (
+            {
+                "llm.invocation_parameters": json.dumps(
+                    {"response_mime_type": "application/json", "response_schema": SCHEMA}
+                )
+            },
+            FORMAT,
+        ),
+        ({"response_format": 7}, {}),
+        ({"llm.invocation_parameters": '{"response_format": [1], "text": {"format": 3}}'}, {}),
+    ],
+)
+def test_the_format_of_answers_is_that_of_the_request(recorded: dict[str, Any], expected: dict[str, Any]) -> None:
+    agent = of({"gen_ai.system_instructions": "Be kind.", **recorded})
+
+    assert agent is not None
+    assert agent.response_format == expected

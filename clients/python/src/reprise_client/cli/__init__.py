@@ -10,6 +10,7 @@ import click
 from reprise_formats.controls import visible_lines
 
 from reprise_client import __version__
+from reprise_client.cli.agents import agents
 from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
 from reprise_client.cli.comment import comment
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
-for _command in (*_ABOUT_TESTS, prompts, labels, sessions, traces, insight, import_, export, mcp):
+for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp):
     main.add_command(_command)
 
 

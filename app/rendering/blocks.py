@@ -13,27 +13,29 @@ import pyromark
 from markdown_it.common.utils import normalizeReference
 from reprise_formats.xml import FENCED
 
-from app.values.budget import WorkBudget
+from app.values.budget import OverBudget, WorkBudget
 
 _MARKS_ALONE = re.compile(r"^([ \t>]*+)(=++|-++|`{3,}+|~{3,}+)([ \t]*+)$", re.MULTILINE)
 
 # The beginnings of lines that may open quotes and lists.
 _OPENINGS = re.compile(r"^[ \t>*+0-9.)-]++", re.MULTILINE)
 _NO_MARKERS = str.maketrans("", "", " \t0123456789")
-_CONTAINERS_OF_A_STEP = 1000
+_OPEN_LINES_MAX = 200_000_000
+"""Quotes and lists that may be open, summed over the lines: the parser needs about a nanosecond for each."""
 
 
 def scan(text: str, budget: WorkBudget | None = None) -> list[int]:
     """Return for each line of a text (only LF ends a line): 1 to 6 for a top-level heading, FENCED, else 0.
 
-    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`. A thousand quotes
-    and lists that may be open at a line are another step.
+    Each line, each quote and each item of a list is a step of `budget`, which raises `OverBudget`. It is also raised
+    when the open quotes and lists of all lines are too many.
     """
     budget = budget or WorkBudget()
     lines = text.split("\n")
-    # The parser looks at each open quote and list for each line. What is less than a step in all is not counted.
-    open_lines = _most_markers(text, at_least=_CONTAINERS_OF_A_STEP // len(lines)) * len(lines)
-    budget.spend(len(lines) + open_lines // _CONTAINERS_OF_A_STEP)
+    budget.spend(len(lines))
+    # The parser looks at each open quote and list for each line.
+    if _most_markers(text, at_least=_OPEN_LINES_MAX // len(lines)) * len(lines) > _OPEN_LINES_MAX:
+        raise OverBudget
     kinds = [0] * len(lines)
     ends = list(accumulate(len(line.encode()) + 1 for line in lines))
     containers = 0

@@ -26,7 +26,11 @@ TITLE_WORDS = 6  # a text of no more words and without a full stop is a title: i
 
 # A part of a code, as `a'b` of `a'b_1`, is read to its end and left out: a search from each `'` on would be quadratic.
 _WORD = re.compile(r"(?<![\w-])[^\W\d_]++(?:['-][^\W\d_]++)*((?=\w|[-_]\w|'[^\W\d_]))?")
-_TITLED = re.compile(rf"(?<!\w)(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE)
+# Most places begin no title: looking at one letter first is several times as fast as trying each title.
+_FIRST_LETTERS = "".join(sorted({title[0] for title in TITLES}))
+_TITLED = re.compile(
+    rf"(?<!\w)(?=[{_FIRST_LETTERS}])(?:{'|'.join(TITLES)})\.?[ \xa0]([^\W\d_]++(?:-[^\W\d_]++)*)", re.IGNORECASE
+)
 _ZONE_NAME = re.compile(rf"\b(?:{'|'.join(zone for zone in ZONES if ' ' in zone)})\b", re.IGNORECASE)
 _NUMBERED = re.compile("[ \xa0][0-9]")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -60,6 +60,7 @@ def _chat(messages: list[dict[str, Any]], place: int) -> dict[str, Any]:
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "gpt-4o-mini",
+        "gen_ai.response.id": f"chatcmpl-{secrets.token_hex(12)}",
         "gen_ai.usage.input_tokens": 412,
         "gen_ai.usage.output_tokens": 38,
         "gen_ai.input.messages": json.dumps(messages),

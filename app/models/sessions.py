@@ -16,10 +16,8 @@ from sqlalchemy import (
     Integer,
     UniqueConstraint,
     and_,
-    bindparam,
     delete,
     select,
-    update,
 )
 
 from app.models import bulk, insight, queries
@@ -241,13 +239,6 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
     return rows
 
 
-_PUT_COUNTED = (
-    update(sessions)
-    .where(beside(_C.project_id) == bindparam("of_project"), _C.session_key == bindparam("key"))
-    .values(uncounted=None, counted=bindparam("figures", type_=_C.counted.type))
-)
-
-
 def uncounted(connection: Connection, *, project_id: int, limit: int) -> list[SessionRow]:
     """List a project's sessions that are added up and to be counted, the longest waiting first."""
     statement = _SELECT.where(_C.project_id == project_id, _C.uncounted.is_not(None), _C.errors.is_not(None))
@@ -258,12 +249,17 @@ def put_counted(
     connection: Connection, *, project_id: int, marks: Mapping[bytes, int | None], counted: Mapping[bytes, Counted]
 ) -> dict[bytes, Counted | None]:
     """Store the figures of the sessions that still have the `uncounted` in `marks`; returns their earlier figures."""
-    marked = (beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
-    statement = select(_C.session_key, _C.uncounted, _C.counted).where(*marked)
-    locked = connection.execute(statement.order_by(_C.session_key).with_for_update()).all()
-    same = [(key, text) for key, mark, text in locked if mark is not None and mark == marks[key]]
-    before = {key: load_counted(text) if text else None for key, text in same}
-    if before:
-        rows = [{"of_project": project_id, "key": key, "figures": dump(counted[key])} for key in before]
-        connection.execute(_PUT_COUNTED, rows)
-    return before
+    columns = (_C.session_key, _C.project_id, _C.prompt_id, _C.start_ns, _C.last_ns, _C.uncounted, _C.counted)
+    marked = select(*columns).where(beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
+    locked = connection.execute(marked.order_by(_C.session_key).with_for_update()).all()
+    same = [row for row in locked if row.uncounted is not None and row.uncounted == marks[row.session_key]]
+    # One statement for all. The rows exist, so only their last two columns change.
+    bulk.upsert(
+        connection,
+        "sessions",
+        [column.name for column in columns],
+        [(*row[:-2], None, dump(counted[row.session_key])) for row in same],
+        key=("session_key",),
+        update={"uncounted": "new", "counted": "new"},
+    )
+    return {row.session_key: load_counted(row.counted) if row.counted else None for row in same}

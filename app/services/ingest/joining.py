@@ -11,11 +11,13 @@ from sqlalchemy import Connection
 from app.database.transactions import Database
 from app.models import queries, sessions, turns
 from app.services.ingest.turns import TurnPart, conversation_key, move_turns
-from app.sessions.facts import load
+from app.sessions.facts import TurnFacts, load
 from app.timestamps import Now
 
 TURNS_MAX = 1_000
 """Turns that are moved at once. A session with more is not moved."""
+PREFIX = 3
+"""Characters that the ids of one vendor begin with, as in `resp_1`, unless all have one length, as UUIDs have."""
 
 Answer = tuple[int, str]
 """A prompt and the response id of a turn, which a later turn may have as its conversation id."""
@@ -26,7 +28,8 @@ class TurnJoiner:
     """Moves a session with a conversation id that is a turn's response id to the session of that turn.
 
     Vendors that keep conversations have no id for all of one: each request names the response before it. A batch is
-    joined after its commit, so that the later of two batches sees both.
+    joined after its commit, so that the later of two batches sees both. The database is asked only about turns that may
+    be in such a chain: see `_may_follow`. So a turn that joins a conversation of another kind must arrive after it.
     """
 
     database: Database
@@ -34,10 +37,24 @@ class TurnJoiner:
 
     def join(self, project_id: int, parts: Sequence[TurnPart]) -> None:
         """Join the turns of a batch with earlier and later ones."""
+        following = [part for part in parts if _may_follow(part.facts)]
+        followed = [*following, *(part for part in parts if not part.facts.conversation and part.facts.response)]
+        if not followed:
+            return
         with self.database.read() as connection:
-            answers = sorted({*_answered(connection, project_id, parts), *_continued(connection, project_id, parts)})
-        for answer in answers:
+            answers = {*_answered(connection, project_id, following), *_continued(connection, project_id, followed)}
+        for answer in sorted(answers):
             self.database.retrying(partial(_join, project_id=project_id, now=self.now, answer=answer))
+
+
+def _may_follow(facts: TurnFacts) -> bool:
+    """Return whether the conversation id may be a response id: it looks like the turn's own, or the turn has failed."""
+    if not facts.conversation:
+        return False
+    if not facts.response:
+        return facts.errors > 0
+    (_, conversation), (_, response) = facts.conversation, facts.response
+    return len(conversation) == len(response) or conversation[:PREFIX] == response[:PREFIX]
 
 
 def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> Iterator[Answer]:

@@ -106,6 +106,40 @@ def test_a_chain_that_begins_in_a_named_conversation_joins_it(world: World) -> N
     assert (row["conversationId"], row["turns"]) == ("thread", 2)
 
 
+def test_a_turn_that_fails_joins_the_turn_that_it_names(world: World) -> None:
+    prompt_id = world.prompt()
+    failed = turn(prompt_id, 1, "", "resp_0") | {"status": {"code": 2}}
+    send(world, prompt_id, turn(prompt_id, 0, "resp_0"), failed)
+
+    assert sessions(world, prompt_id) == [["question 0", "question 1"]]
+
+
+def test_turns_of_other_conversations_cost_no_query(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> list[Any]:
+        raise AssertionError("the database is asked")
+
+    prompt_id = world.prompt()
+    with monkeypatch.context() as patched:
+        patched.setattr(joining.turns, "with_responses", refuse)
+        patched.setattr(joining.sessions, "find_sessions", refuse)
+        send(world, prompt_id, turn(prompt_id, 0, "chatcmpl-1", "customer 1234"))
+
+    assert sessions(world, prompt_id) == [["question 0"]]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [["v1_ChdpQjJ", "v1_ZkdGhl"], ["6f1c8a52-0b8e-4a51-9d7f-3f1d2c4b5a60", "a0e4c1de-91c2-4f0b-8c35-7d21b6f0e9aa"]],
+    ids=["a prefix", "one length"],
+)
+def test_ids_of_every_vendor_that_keeps_conversations_are_joined(world: World, ids: list[str]) -> None:
+    prompt_id = world.prompt()
+    send(world, prompt_id, turn(prompt_id, 1, ids[1], ids[0]))
+    send(world, prompt_id, turn(prompt_id, 0, ids[0]))
+
+    assert sessions(world, prompt_id) == [["question 0", "question 1"]]
+
+
 @pytest.mark.parametrize("conversation", ["resp_0", "other"])
 def test_a_turn_that_names_its_own_response_or_no_response_is_a_separate_session(
     world: World, conversation: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from sqlalchemy import (
     FromClause,
     Index,
     Integer,
+    func,
     select,
     update,
 )
@@ -134,6 +136,16 @@ def newest_finished(connection: Connection, *, prompt_id: int) -> ExperimentRow 
     """Return the prompt's newest experiment that has a verdict."""
     finished = _ROW.where(_E.prompt_id == prompt_id, _E.status == "finished").order_by(_E.id.desc()).limit(1)
     return find_row(connection, ExperimentRow, finished)
+
+
+def newest_of_prompts(
+    connection: Connection, *, project_id: int, prompt_ids: Collection[int], limit: int
+) -> list[ExperimentRow]:
+    """List the newest experiment with a verdict of each prompt, newest first."""
+    finished = (_E.project_id == project_id, _E.prompt_id.in_(sorted(prompt_ids)), _E.status == "finished")
+    newest = select(func.max(_E.id)).where(*finished).group_by(_E.prompt_id)
+    statement = _ROW.where(_E.project_id == project_id, _E.id.in_(newest)).order_by(_E.id.desc()).limit(limit)
+    return list_rows(connection, ExperimentRow, statement)
 
 
 def list_experiments(

@@ -17,13 +17,14 @@ from app.web.visit import Visit
 FOLDER = Path(__file__).parent / "templates"
 # Section, label, path below the project, the role that may see it.
 NAVIGATION = (
-    ("start", "Getting started", "start", Role.VIEWER),
-    ("prompts", "Prompts", "prompts", Role.VIEWER),
+    ("overview", "Overview", "overview", Role.VIEWER),
     ("sessions", "Sessions", "sessions", Role.VIEWER),
-    ("rejected", "Rejected spans", "rejected-spans", Role.VIEWER),
+    ("prompts", "Prompts", "prompts", Role.VIEWER),
     ("usage", "Usage", "usage", Role.VIEWER),
+    ("rejected", "Rejected spans", "rejected-spans", Role.VIEWER),
     ("operations", "Operations", "operations", Role.ADMIN),
     ("settings", "Settings", "settings/keys", Role.ADMIN),
+    ("start", "Getting started", "start", Role.VIEWER),
 )
 
 # The keys listed in the dialog of "?", on every page.

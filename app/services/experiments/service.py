@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -146,6 +146,12 @@ class ExperimentService:
             )
             page = page_by_size(read, size=lambda row: json_size(row.summary), limit=limit, cursor=cursor)
             return replace(page, entries=with_sentences(connection, project_id, page.entries))
+
+    def newest(self, *, project_id: int, prompt_ids: Collection[int], limit: int) -> Sequence[ExperimentRow]:
+        """List the newest experiment with a verdict of each of the project's prompts, newest first."""
+        with self.database.read() as connection:
+            rows = experiments.newest_of_prompts(connection, project_id=project_id, prompt_ids=prompt_ids, limit=limit)
+            return with_sentences(connection, project_id, rows)
 
     def blind_cases(self, *, project_id: int, prompt_id: int) -> BlindCases | None:
         """Return the test cases that were blind in the newest experiment with a verdict; None if there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 from app.database.transactions import Database
 from app.models import api_keys, cases, insight, prompts, usage
@@ -36,6 +36,11 @@ class Activity:
     @property
     def cost_usd(self) -> float:
         return self.run_cost_usd + self.sessions.cost_usd
+
+    @property
+    def open_cases(self) -> int:
+        """The test cases that did not pass their newest replay."""
+        return self.replayed - self.passed
 
     @property
     def runs(self) -> int:
@@ -82,6 +87,19 @@ class OverviewService:
             return Activity(by_day, costs[prompt_id], sessions, *replayed.get(prompt_id, (0, 0)))
 
         return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
+
+    def sessions_by_day(self, *, project_id: int, prompt_ids: Collection[int], days: int) -> list[tuple[date, Figures]]:
+        """Sum up the sessions of prompts that began on each of the last days (UTC), oldest first."""
+        today = self.now().date()
+        since = today - timedelta(days=days - 1)
+        with self.database.read() as connection:
+            rows = insight.list_figures(
+                connection, project_id=project_id, prompt_ids=prompt_ids, since=since, until=today, limit=SUMS_MAX
+            )
+        by_day: dict[date, list[Figures]] = defaultdict(list)
+        for key, figures in rows:
+            by_day[key.day].append(figures)
+        return [(day, total(by_day[day])) for day in (since + timedelta(days=n) for n in range(days))]
 
     def count_prompts(self, *, project_id: int, search: str | None) -> int:
         """Count the project's prompts that are not archived; `search` is a part of the name, in any case."""

@@ -19,12 +19,12 @@ class Home(Page):
 
 
 class ProjectHome(Page):
-    """Redirects to the prompts of a project, or to the first steps until it has runs and traces."""
+    """Redirects to the overview of a project, or to the first steps until it has runs and traces."""
 
     def get(self, visit: Visit) -> Reply:
         progress = self.services.overview.progress(project_id=visit.project_id)
         begun = progress.has_run and progress.has_trace
-        return Redirect(f"{visit.base}/{'prompts' if begun else 'start'}")
+        return Redirect(f"{visit.base}/{'overview' if begun else 'start'}")
 
 
 class PromptHome(Page):

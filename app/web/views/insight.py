@@ -14,10 +14,12 @@ from app.errors import Invalid
 from app.experiments.comparison import Finding
 from app.services.insight.findings import Insight
 from app.services.insight.service import GroupBy, InsightFilter, VersionComparison, comparison_of
+from app.sessions.figures import Figures
 from app.web.charts import Interval, intervals
 from app.web.forms import checked_choice
 from app.web.lists import period_of
 from app.web.page import PromptPage, Reply, show
+from app.web.views.overview import daily_points
 from app.web.visit import Visit
 
 GROUPS: list[tuple[GroupBy, str]] = [("version", "Version"), ("label", "Label"), ("model", "Model"), ("day", "Day")]
@@ -113,12 +115,6 @@ def _figure(finding: Finding) -> Compared:
 
 
 def _daily(groups: Sequence[Insight], filters: InsightFilter) -> dict[str, list[tuple[str, float]]]:
-    """Return the points of the charts by day: sessions, sessions with errors, and cost in USD."""
     by_day = {group.key: group.sessions for group in groups}
     days = [filters.since + timedelta(days=n) for n in range((filters.until - filters.since).days + 1)]
-    sums = [(day.isoformat(), by_day.get(day)) for day in days]
-    return {
-        "sessions": [(day, figures.sessions if figures else 0) for day, figures in sums],
-        "failed": [(day, figures.failed if figures else 0) for day, figures in sums],
-        "cost": [(day, max(0.0, figures.cost_usd) if figures else 0.0) for day, figures in sums],
-    }
+    return daily_points([(day, by_day.get(day, Figures())) for day in days])

@@ -11,6 +11,7 @@ from tests.support.browser import RULES_OF_COLORS, Visit
 
 PAGES = {
     "getting started": "{base}/start",
+    "overview": "{base}/overview",
     "prompts": "{base}/prompts",
     "prompts, nothing found": "{base}/prompts?search=nothing+like+it",
     "archived prompts": "{base}/prompts/archived",
@@ -93,6 +94,7 @@ SCREENS: list[tuple[str, int, tuple[str, ...]]] = [
 
 SAY_IT = frozenset(
     {
+        "overview",
         "prompts",
         "logs",
         "session",

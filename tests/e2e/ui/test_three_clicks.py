@@ -70,7 +70,7 @@ def test_three_clicks_lead_from_the_start_page_to_the_answer(
     with look(width=width) as visit:
         page = visit.page
         visit.open("/")
-        expect(page).to_have_url(re.compile(r"/prompts$"))
+        expect(page).to_have_url(re.compile(r"/overview$"))
 
         page.get_by_role("link", name="Yesterday’s errors").click()
         failed = page.locator("tr.linked", has_text=prompt_name)

@@ -176,7 +176,7 @@ def test_sessions_are_chosen_by_days_and_lead_to_the_insight_of_their_prompts(wo
     assert "2 sessions" in admin.text
     for wrong in ("from=1970-13-02", "to=9999-12-31", "from=yesterday"):
         assert admin.open(f"{admin.base}/sessions?{wrong}").status_code == 400
-    admin.open(f"{admin.base}/prompts")
+    admin.open(f"{admin.base}/overview")
     [address] = re.findall(r'href="([^"]*)">Yesterday’s errors', admin.page)
     assert admin.open(html.unescape(address)).status_code == 200
     assert '<option value="yesterday" selected>' in admin.page

@@ -16,6 +16,7 @@ export {
   ServerError,
   UnreachableError,
 } from "./errors.js";
+export { promptText } from "./prompt-text.js";
 export type { Prompt, Rendered, Selections, State } from "./prompts.js";
 export type {
   Fallback,

@@ -161,3 +161,15 @@ inWorld("where a provider is set, a warning asks the application to give it the 
   assert.deepEqual(world.collector.names, ["one"]);
   await processor.shutdown();
 });
+
+inWorld("an agent needs only a name, and one of both is named", async (world) => {
+  const processor = await world.start({ prompt: undefined, agent: "shop/support" } as never);
+  record("one");
+  await processor.flush();
+
+  assert.equal(world.collector.requests[0]?.url, "/api/public/agents/shop%2Fsupport/otel/v1/traces");
+  for (const named of [{}, { prompt: 17, agent: "shop" }]) {
+    assert.equal(spanProcessor({ ...named, baseUrl: world.collector.url, apiKey: KEY }), null);
+  }
+  assert.match(world.warnings.join(), /name either a prompt or an agent/);
+});

@@ -114,6 +114,18 @@ def test_a_text_becomes_a_new_prompt_and_its_file(client: Client, tmp_path: Path
     assert (again.returncode, f"It is the file of prompt {prompt['id']} already." in again.stderr) == (2, True)
 
 
+def test_a_file_that_a_program_reads_stays_unchanged(client: Client, tmp_path: Path) -> None:
+    read, file = tmp_path / "instruction.txt", tmp_path / "prompts" / "support.md"
+    read.write_text("You help customers.\n")
+    arguments = ("--name", "Support", "--model", "demo-agent", "--into", str(file))
+
+    done = reprise(client, tmp_path, "prompts", "create", str(read), *arguments)
+
+    assert (done.returncode, read.read_text()) == (0, "You help customers.\n")
+    assert f"prompt: {done.stdout.strip()}\n" in file.read_text()
+    assert reprise(client, tmp_path, "prompts", "diff", str(file)).returncode == 0
+
+
 def test_a_new_file_with_front_matter_keeps_its_comments(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "support.md"
     file.write_text("---\r\nmodel: demo-agent  # cheap\r\ninstructionFormat: RAW\r\n---\r\nHelp.\r\n", newline="")

@@ -22,7 +22,9 @@ const MAX_ATTRIBUTES = 2000;
 
 export interface InstrumentOptions {
   /** The id of the prompt that gets the spans. */
-  readonly prompt: number;
+  readonly prompt?: number;
+  /** Instead of `prompt`, the name of an agent, of which the first trace makes the prompt. */
+  readonly agent?: string;
   /** For programs that hold one conversation. */
   readonly conversation?: string;
   /** For programs that serve one user. */
@@ -84,11 +86,24 @@ function currentProvider(): TracerProvider {
   return found.getDelegate?.() ?? found;
 }
 
-function endpointOf({ prompt, baseUrl, apiKey, timeoutMs = 10_000 }: InstrumentOptions): Endpoint | null {
+/** Returns the path of a prompt's spans or of an agent's; null unless exactly one of them is named. */
+function pathOf({ prompt, agent }: InstrumentOptions): string | null {
+  if ((prompt === undefined) === (agent === undefined)) return null;
+  const owner = prompt === undefined ? `agents/${encodeURIComponent(agent ?? "")}` : `prompts/${prompt}`;
+  return `/api/public/${owner}/otel/v1/traces`;
+}
+
+function endpointOf(options: InstrumentOptions): Endpoint | null {
+  const { baseUrl, apiKey, timeoutMs = 10_000 } = options;
+  const path = pathOf(options);
+  if (path === null) {
+    warn("No spans are sent to Reprise: name either a prompt or an agent");
+    return null;
+  }
   const url = baseUrl ?? process.env["REPRISE_URL"];
   const key = apiKey ?? process.env["REPRISE_API_KEY"];
   if (url && key) {
-    return new Endpoint(`${url.replace(/\/+$/, "")}/api/public/prompts/${prompt}/otel/v1/traces`, key, timeoutMs);
+    return new Endpoint(`${url.replace(/\/+$/, "")}${path}`, key, timeoutMs);
   }
   warn(`No spans are sent to Reprise: ${url ? "REPRISE_API_KEY" : "REPRISE_URL"} is missing in the environment`);
   return null;

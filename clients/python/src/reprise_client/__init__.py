@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reprise_client.instrumentation import instrument as instrument
     from reprise_client.prompts import Prompt, Rendered
     from reprise_client.runs import File, Piece, RunResult
+    from reprise_client.text_files import prompt_text
 
 __version__ = "0.2.0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "RunTimeoutError",
     "ServerError",
     "UnreachableError",
+    "prompt_text",
 ]
 
 _MODULES = {
@@ -59,6 +61,7 @@ _MODULES = {
     "Rendered": "prompts",
     "Reprise": "client",
     "RunResult": "runs",
+    "prompt_text": "text_files",
     # Not in __all__, as it needs the packages of an extra.
     "instrument": "instrumentation",
 }

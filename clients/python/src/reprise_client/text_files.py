@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from reprise_formats.byte_order import MARK, encoding_of_mark
+
+_OPENING = re.compile(r"---[ \t]*\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +40,14 @@ def decoded(content: bytes) -> TextFile:
     """Return the text of a file's bytes. Raises `UnicodeDecodeError`."""
     encoding = encoding_of(content)
     return TextFile(content.decode(encoding), encoding)
+
+
+def prompt_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file without the front matter that `reprise prompts` writes above it.
+
+    Line ends are `\\n`. Raises `OSError`, and `ValueError` for a file that is not text.
+    """
+    text = decoded(Path(path).read_bytes()).text
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    return text[closing.end() :] if closing else text

@@ -33,12 +33,16 @@ class Instance:
     newest: list[dict[str, Any] | None]
     rejected: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
     now: float = 0.0
+    agent_s: float = 0.0
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         second, path = int(self.now), request.url.path
+        if path == "/api/v1/agents":
+            agents = [{"name": "bot", "promptId": 2}] if second >= self.agent_s else []
+            return httpx.Response(200, json={"agents": agents})
         if path == "/api/v1/prompts/2":
             return httpx.Response(200, json={"id": 2})
         if path == "/api/v1/sessions":
@@ -50,10 +54,22 @@ class Instance:
             return httpx.Response(200, json=opened({}) | {"id": path.rpartition("/")[2]})
         return httpx.Response(404, json={"error": "There is no such prompt."})
 
-    def wait(self, prompt_id: int = 2, *, another: bool = False, timeout_s: float = 30) -> Any:
+    def wait(self, prompt_id: int = 2, *, agent: str = "", another: bool = False, timeout_s: float = 30) -> Any:
         remote = Remote("http://reprise", "rp_key", transport=httpx.MockTransport(self.answer), sleep=self.sleep)
-        waiting = TraceWait(remote, prompt_id, timeout_s, sleep=self.sleep, monotonic=lambda: self.now)
+        waiting = TraceWait(remote, prompt_id, timeout_s, agent=agent, sleep=self.sleep, monotonic=lambda: self.now)
         return waiting.session(another=another)
+
+
+def test_the_first_trace_of_an_agent_makes_its_prompt() -> None:
+    instance = Instance([listed("new")], agent_s=4)
+
+    assert instance.wait(0, agent="bot")["id"] == "new"
+    assert instance.now >= 4
+
+
+def test_an_agent_without_traces_is_named_in_the_refusal() -> None:
+    with pytest.raises(CouldNotRun, match="No trace of agent 'other' came"):
+        Instance([listed("new")]).wait(0, agent="other")
 
 
 def test_the_first_trace_is_waited_for() -> None:

@@ -90,3 +90,20 @@ def test_a_second_call_sends_nothing_twice(
 
     assert collector.names == ["one"]
     assert "prompt_id=18" in caplog.text
+
+
+def test_an_agent_needs_only_a_name(start: Instrument, collector: Collector) -> None:
+    instrumentation = start(prompt=None, agent="shop/support")
+    record("one")
+
+    assert instrumentation.flush(60)
+    assert instrumentation.url == f"{collector.url}/api/public/agents/shop%2Fsupport/otel/v1/traces"
+    assert collector.names == ["one"]
+
+
+@pytest.mark.parametrize("named", [{"prompt": None}, {"prompt": 17, "agent": "shop"}])
+def test_a_prompt_or_an_agent_is_named(
+    start: Instrument, named: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert start(**named).url is None
+    assert "name either a prompt or an agent" in caplog.text

@@ -29,12 +29,16 @@ class SyncRefused(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """The arguments of `create`. `model` and `text_format` are those of a file that is only the prompt's text."""
+    """The arguments of `create`. `model` and `text_format` are those of a file that is only the prompt's text.
+
+    The prompt's file is `into`, by default the file itself.
+    """
 
     name: str
     model: str | None
     text_format: Literal["RAW", "XML"]
     message: str | None
+    into: Path | None = None
 
 
 def create(instance: Remote, file: Path, new: New) -> int:
@@ -56,7 +60,7 @@ def create(instance: Remote, file: Path, new: New) -> int:
     made: int = answer["id"]
     current, etag = instance.draft(made)
     content = files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current)))
-    write_file(file, TextFile(content, stored.encoding))
+    write_file(new.into or file, TextFile(content, stored.encoding))
     if new.message is not None:
         _commit(instance, made, new.message, current, etag)
     return made

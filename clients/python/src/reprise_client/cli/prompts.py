@@ -38,6 +38,11 @@ def prompts() -> None:
     help="What becomes of the text of such a file: RAW leaves it unchanged, XML makes elements of its headings.",
 )
 @click.option("--commit", "message", help="Commit the draft, too, with this message.")
+@click.option(
+    "--into",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the prompt's file here, and leave FILE unchanged, as for a program that reads FILE.",
+)
 def create(
     file: Path,
     url: str,
@@ -46,12 +51,16 @@ def create(
     model: str | None,
     text_format: Literal["RAW", "XML"],
     message: str | None,
+    into: Path | None,
 ) -> None:
-    """Make a new prompt of FILE, which may be only its text, and print its id. FILE names the prompt from then on."""
+    """Make a new prompt of FILE, which may be only its text, and print its id.
+
+    FILE, or the file of --into, names the prompt from then on.
+    """
     from reprise_client.cli import prompt_sync, remote
 
     instance = remote.connect(url, api_key)
-    terminal.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message)))
+    terminal.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message, into)))
 
 
 @prompts.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option, prompt_option, url_option
+from reprise_client.cli.replay import key_option, url_option
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote, RemoteAnswer
@@ -33,11 +33,12 @@ def traces() -> None:
 @traces.command()
 @url_option
 @key_option
-@prompt_option
+@click.option("--prompt", "prompt_id", type=int, help="The prompt's id.")
+@click.option("--agent", help="The name of an agent, instead of --prompt; its first trace makes the prompt.")
 @click.option("--next", "another", is_flag=True, help="Wait for a trace that is not stored yet.")
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds.")
-def wait(url: str, api_key: str, prompt_id: int, another: bool, timeout: float) -> None:
-    """Wait for a prompt's first trace, and show whether it has words, a conversation and tool calls.
+def wait(url: str, api_key: str, prompt_id: int | None, agent: str | None, another: bool, timeout: float) -> None:
+    """Wait for the first trace of a prompt or an agent, and show whether it has words, a conversation and tool calls.
 
     If the prompt has traces, the newest is shown at once; --next waits for another. Batches that are refused meanwhile
     are shown with the reason. Exit code 0: the trace has the user's words and the answer. 1: it lacks them. 2: none
@@ -45,7 +46,9 @@ def wait(url: str, api_key: str, prompt_id: int, another: bool, timeout: float) 
     """
     from reprise_client.cli import remote
 
-    waiting = TraceWait(remote.connect(url, api_key), prompt_id, timeout)
+    if (prompt_id is None) == (agent is None):
+        raise click.UsageError("Name either a prompt with --prompt, or an agent with --agent.")
+    waiting = TraceWait(remote.connect(url, api_key), prompt_id or 0, timeout, agent=agent or "")
     session = waiting.session(another=another)
     for line in report(session):
         terminal.echo(line)
@@ -54,13 +57,14 @@ def wait(url: str, api_key: str, prompt_id: int, another: bool, timeout: float) 
 
 @dataclass
 class TraceWait:
-    """Looks for a session of the prompt every second. The key needs the scope `read`."""
+    """Looks for a session of the prompt, or of the `agent` of that name, every second; needs the scope `read`."""
 
     instance: Remote
     prompt_id: int
     timeout_s: float
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
+    agent: str = ""
     _shown_id: int = field(default=0, init=False)
 
     def session(self, *, another: bool) -> RemoteAnswer:
@@ -70,15 +74,16 @@ class TraceWait:
         """
         from reprise_client.cli.failures import CouldNotRun
 
-        self.instance.draft(self.prompt_id)  # ends the command if there is no such prompt
+        if not self.agent:
+            self.instance.draft(self.prompt_id)  # ends the command if there is no such prompt
         until = self.monotonic() + self.timeout_s
         self._shown_id = max((row["id"] for row in self._rejected()), default=0)
         before = self._newest()
         if before is None or another:
-            terminal.echo(f"Waiting for a trace of prompt {self.prompt_id}.", err=True)
+            terminal.echo(f"Waiting for a trace of {self._owner}.", err=True)
         while (newest := self._newest()) is None or (another and newest == before):
             if self.monotonic() > until:
-                raise CouldNotRun(f"No trace of prompt {self.prompt_id} came within {self.timeout_s:g} s. {_ADVICE}")
+                raise CouldNotRun(f"No trace of {self._owner} came within {self.timeout_s:g} s. {_ADVICE}")
             self._show_rejected()
             self.sleep(LOOK_S)
         return self.instance.get(f"/api/v1/sessions/{self._settled(newest)['id']}")
@@ -94,7 +99,16 @@ class TraceWait:
                 newest, changed = now, self.monotonic()
         return newest
 
+    @property
+    def _owner(self) -> str:
+        return f"agent {self.agent!r}" if self.agent else f"prompt {self.prompt_id}"
+
     def _newest(self) -> dict[str, Any] | None:
+        if self.agent and not self.prompt_id:
+            listed = self.instance.get("/api/v1/agents").listed("agents")
+            self.prompt_id = next((agent["promptId"] for agent in listed if agent["name"] == self.agent), 0)
+            if not self.prompt_id:
+                return None
         listed = self.instance.get("/api/v1/sessions", promptId=self.prompt_id, limit=1).listed("sessions")
         return dict(listed[0]) if listed else None
 

@@ -11,10 +11,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
 
+from reprise_client.instrumentation.automatic import start_installed
 from reprise_client.instrumentation.content import set_captured
 from reprise_client.instrumentation.delivery import Delivery
 from reprise_client.instrumentation.endpoint import TraceEndpoint
@@ -54,9 +56,11 @@ class Instrumentation:
 
 
 def instrument(
-    prompt: int,
+    prompt: int | None = None,
     conversation: str | None = None,
     *,
+    agent: str | None = None,
+    auto: bool = False,
     base_url: str | None = None,
     api_key: str | None = None,
     version: str | None = None,
@@ -67,6 +71,9 @@ def instrument(
     capture_content: bool = True,
 ) -> Instrumentation:
     """Send all spans of this process to the log of a prompt, from now on.
+
+    The prompt is that of the id `prompt`, or of the name `agent`: the first trace of a name makes the prompt. With
+    `auto` the installed instrumentations of model clients and agent libraries are started, and record messages.
 
     It joins the tracer provider of OpenTelemetry that is set, or sets one. `base_url` and `api_key` are those of
     `REPRISE_URL` and `REPRISE_API_KEY` unless given. `conversation`, `user` and `version`, the commit hash of the
@@ -82,30 +89,39 @@ def instrument(
         if _current is None:
             set_captured(capture_content)
             defaults = {"gen_ai.conversation.id": conversation, "user.id": user, "service.prompt.version": version}
-            endpoint = _endpoint(prompt, base_url, api_key, timeout_s)
+            endpoint = _endpoint(_path(prompt, agent), base_url, api_key, timeout_s)
             _current = _set_up(endpoint, spool_dir, limits or Limits(), defaults) if endpoint else Instrumentation()
-        elif _current.url and not _current.url.endswith(_path(prompt)):
+            if auto and endpoint:
+                start_installed(capture_content=capture_content)
+        elif _current.url and not _current.url.endswith(_path(prompt, agent)):
             logger.warning(
                 "Spans go to %s already; name another prompt by conversation(prompt_id=%s)", _current.url, prompt
             )
         return _current
 
 
-def _endpoint(prompt: int, base_url: str | None, api_key: str | None, timeout_s: float) -> TraceEndpoint | None:
+def _endpoint(path: str, base_url: str | None, api_key: str | None, timeout_s: float) -> TraceEndpoint | None:
+    if not path:
+        logger.warning("No spans are sent to Reprise: name either a prompt or an agent")
+        return None
     settings = {
         "REPRISE_URL": base_url or os.environ.get("REPRISE_URL"),
         "REPRISE_API_KEY": api_key or os.environ.get("REPRISE_API_KEY"),
     }
     url, key = settings.values()
     if url and key:
-        return TraceEndpoint(url.rstrip("/") + _path(prompt), key, timeout_s)
+        return TraceEndpoint(url.rstrip("/") + path, key, timeout_s)
     missing = " and ".join(name for name, value in settings.items() if not value)
     logger.warning("No spans are sent to Reprise: %s missing in the environment", missing)
     return None
 
 
-def _path(prompt: int) -> str:
-    return f"/api/public/prompts/{int(prompt)}/otel/v1/traces"
+def _path(prompt: int | None, agent: str | None) -> str:
+    """Return the path of a prompt's spans or of an agent's; "" unless exactly one of them is named."""
+    if (prompt is None) == (agent is None):
+        return ""
+    owner = f"prompts/{int(prompt)}" if prompt is not None else f"agents/{quote(str(agent), safe='')}"
+    return f"/api/public/{owner}/otel/v1/traces"
 
 
 def _set_up(

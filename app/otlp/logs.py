@@ -22,6 +22,7 @@ from app.otlp.decode import groups_of, parsed
 from app.otlp.decode_protobuf import items
 from app.otlp.evaluations import EVALUATION, Evaluation, evaluation_of
 from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_ID, RESPONSE_ID, text_of
+from app.otlp.normalise.bodies import events_in, has_messages
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.frameworks import CODE_EVENTS
 from app.otlp.normalise.genai import CONTENTS, DECISION, DETAILS, EXCEPTION
@@ -170,7 +171,9 @@ def _record(fields: Any, prompt_id: int | None) -> LogRecord | None:
     named_so = fields.get("eventName") or named.get("event.name") or named.get("event_name")
     name = body if isinstance(body, str) and body in CODE_EVENTS else named_so
     response_id = text_of(named.get(RESPONSE_ID)) if name == EVALUATION and span_id is None else ""
-    if not isinstance(name, str) or not _is_kept(name) or ((trace_id is None or span_id is None) and not response_id):
+    if not isinstance(name, str) or ((trace_id is None or span_id is None) and not response_id):
+        return None
+    if not _is_kept(name) and not has_messages(body):
         return None
     at = time_ns(fields.get("timeUnixNano")) or time_ns(fields.get("observedTimeUnixNano"))
     event = {"name": name, "timeUnixNano": str(at), "attributes": _with_body(listed, fields.get("body"))}
@@ -216,5 +219,7 @@ def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:
     found: dict[K, list[Event]] = defaultdict(list)
     for key, raw in stored:
         fields = orjson.loads(raw)
-        found[key].append((str(fields["name"]), attributes(fields["attributes"])))
+        event = (str(fields["name"]), attributes(fields["attributes"]))
+        body = event[1].get("body")
+        found[key].extend(events_in(body) if has_messages(body) and not _is_kept(event[0]) else [event])
     return found

@@ -38,6 +38,9 @@ CONVERSATION_KEYS = (
     "ai.telemetry.metadata.threadId",
     "ai.telemetry.metadata.conversationId",
     "mastra.metadata.threadId",
+    "voltagent.conversation_id",
+    "conversation.id",
+    "conversation_id",
 )
 """The best first: it counts wherever in a trace it is."""
 USER_KEYS = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.exports import pairs_of
+from tests.support.exports import pairs_of, value_of
 
 DATA = Path(__file__).parents[1] / "data" / "ingest_cases"
 BEGIN_NS, SECOND_NS = 1_795_000_000 * 10**9, 10**9
@@ -79,6 +79,7 @@ class Sent:
             "timeUnixNano": time_of(written["at"]),
             "eventName": written["event"],
             "attributes": attributes_of(written),
+            **({"body": value_of(plain(written["body"]))} if "body" in written else {}),
         }
 
     def _trace(self, written: dict[str, Any]) -> str:

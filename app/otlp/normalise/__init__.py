@@ -11,19 +11,34 @@ from app.chat import ToolCall
 from app.errors import UNREADABLE
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.finish import recorded_reason
-from app.otlp.normalise.frameworks import BareChat, ClaudeCode, Mastra, SpanKind, SpringAI
+from app.otlp.normalise.frameworks import (
+    AzureAgents,
+    BareChat,
+    ClaudeCode,
+    FutureAGI,
+    GeminiCLI,
+    Mastra,
+    PlainWords,
+    Sentry,
+    SpanKind,
+    SpringAI,
+)
 from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
+from app.otlp.normalise.platforms import PLATFORMS
 from app.otlp.normalise.responses import ToolResponse
 from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
-from app.otlp.normalise.vendors import PLATFORMS, CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
+from app.otlp.normalise.vendors import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 from app.values.lazy import Lazy
 
 CONVENTIONS: tuple[Convention, ...] = (
     GoogleADK(),
     SpringAI(),
+    GeminiCLI(),
+    AzureAgents(),
     GenAI(),
+    Sentry(),
     ClaudeCode(),
     VercelAI(),
     OpenInference(),
@@ -35,11 +50,13 @@ CONVENTIONS: tuple[Convention, ...] = (
     *PLATFORMS,
     Indexed(),
     SpanKind(),
+    FutureAGI(),
     Whole(),
     BareTool(),
     BareChat(),
     NamedTool(),
     GenAIEvents(),
+    PlainWords(),
 )
 _MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
 # The last two are of live sessions, in which both sides speak: the conventions have changed the name.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Messages, NormalisedMessage
-from app.otlp.normalise.numbered import OpenInference
+from app.otlp.normalise.calls import read_call
+from app.otlp.normalise.flat import joined, joined_texts
+from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages
+from app.otlp.normalise.numbered import OpenInference, Whole
 from app.otlp.normalise.toolio import result_in_block
 from app.values.json import json_container, json_or_text, unwrapped_json
 
@@ -161,11 +163,119 @@ class SpanKind(OpenInference):
     markers = frozenset({"gen_ai.span.kind"})
 
 
+class FutureAGI(OpenInference):
+    """traceAI: OpenInference's names, of which later releases have the common ones with numbers.
+
+    Source: https://github.com/future-agi/traceAI
+    """
+
+    name = "fi.span.kind"
+    kind_key = "fi.span.kind"
+    markers = frozenset({"fi.span.kind"})
+    input_prefixes = ("llm.input_messages.", "gen_ai.input.messages.")
+    output_prefixes = ("llm.output_messages.", "gen_ai.output.messages.")
+
+
+class Sentry(Convention):
+    """Sentry: the text and the calls of a response in an attribute each.
+
+    Source: https://develop.sentry.dev/sdk/telemetry/traces/modules/ai-agents/
+    """
+
+    name = "sentry"
+    markers = frozenset({"gen_ai.request.messages", "gen_ai.response.text", "gen_ai.response.tool_calls"})
+    input_keys = ("gen_ai.request.messages",)
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        text = joined_texts(span.first("gen_ai.response.text"))
+        listed = json_container(span.first("gen_ai.response.tool_calls"))
+        calls = tuple(call for call in map(read_call, listed if isinstance(listed, list) else ()) if call)
+        return (NormalisedMessage("assistant", text, calls),) if text or calls else None
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        found = json_container(span.first("gen_ai.request.available_tools"))
+        return found if isinstance(found, list) and found else None
+
+
+_SAID = "gen_ai.assistant.message"
+_GEMINI_CLI = "gemini-cli"
+_CLI_OPERATIONS = {"llm_call": CHAT, "tool_call": TOOL, "agent_call": AGENT, "user_prompt": AGENT}
+
+
+class GeminiCLI(Convention):
+    """Gemini CLI: operations of its own, and an output message for each piece of a stream.
+
+    Source: https://geminicli.com/docs/cli/telemetry/
+    """
+
+    name = "gemini_cli"
+    markers = frozenset({"gen_ai.agent.name"})
+
+    def operation(self, span: SpanView) -> str | None:
+        return _CLI_OPERATIONS.get(span.text("gen_ai.operation.name") or "") if _is_of_cli(span) else None
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        pieces = read_messages(span.first("gen_ai.output.messages"), "assistant") if _is_of_cli(span) else None
+        return (joined(pieces),) if pieces else None
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if not _is_of_cli(span):
+            return None
+        asked = json_container(span.first("gen_ai.input.messages"))
+        arguments = asked.get("args") if isinstance(asked, dict) else None
+        result = json_or_text(span.first("gen_ai.output.messages"))
+        return ToolUse(None, span.text("gen_ai.tool.call_id"), arguments, result)
+
+
+def _is_of_cli(span: SpanView) -> bool:
+    return span.text("gen_ai.agent.name") == _GEMINI_CLI
+
+
+_POSTED, _RUN = "create_message", "process_thread_run"
+
+
+class AzureAgents(Convention):
+    """Azure's AI Agents: the user's message is an event of the span that adds it, the model's of the thread's run.
+
+    Source: https://github.com/Azure/azure-sdk-for-python/tree/main/sdk/ai/azure-ai-agents
+    """
+
+    name = "azure_agents"
+    markers = frozenset({"gen_ai.thread.id"})
+
+    def operation(self, span: SpanView) -> str | None:
+        return {_POSTED: AGENT, _RUN: CHAT}.get(span.text("gen_ai.operation.name") or "")
+
+    def output_messages(self, span: SpanView) -> Messages | None:
+        if span.first("gen_ai.operation.name") != _RUN:
+            return None
+        # In all other conventions this event is a part of the input.
+        bodies = [attributes.get("gen_ai.event.content") for name, attributes in span.events if name == _SAID]
+        return read_messages([found for found in map(json_container, bodies) if found], "assistant")
+
+
+class PlainWords(Convention):
+    """Pipecat, and programs without a convention: `input` and `output` of a model's or an agent's span.
+
+    Source: https://docs.pipecat.ai/server/utilities/opentelemetry
+    """
+
+    name = "plain_words"
+    markers = frozenset({"input", "output"})
+    input_keys = ("input",)
+    output_keys = ("output",)
+    plain_text = True
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        found = json_container(span.first("tools"))
+        return found if isinstance(found, list) and found else None
+
+
 class BareChat(Convention):
     """A span with a model and messages but no operation: the common conventions without the operation's name."""
 
     name = "gen_ai.bare_chat"
-    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages"})
+    markers = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", *Whole.markers})
 
     def operation(self, span: SpanView) -> str | None:
         return CHAT if span.text("gen_ai.request.model", "gen_ai.response.model") else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.convention import CHAT, TOOL, Convention, Event, SpanView, ToolUse
+from app.otlp.normalise.flat import read_lines, read_prompt
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.normalise.roles import role_of_event
 from app.otlp.normalise.toolio import plain_arguments, recorded_arguments, recorded_result, result_in_block
@@ -17,6 +19,7 @@ _RESULTS = ("gen_ai.tool.call.result", "gen_ai.tool.result", "gen_ai.tool.output
 OPENINFERENCE = "openinference.span.kind"
 _TOOL_SPAN = "execute_tool "
 _ITEMS_AS_TEXT = "@traceloop/instrumentation-openai"
+_LINES_AS_TEXT = "openlit"
 ALIASES = {
     "chat.completions": CHAT,
     "text.completions": "text_completion",
@@ -171,18 +174,19 @@ def _part(messages: Any, kind: str) -> dict[str, Any]:
 
 
 def _messages_in_events(span: SpanView, *, outputs: bool) -> Messages | None:
-    messages = [message for event in span.events for message in _messages_of(event, outputs=outputs)]
+    read = read_lines if span.scope.startswith(_LINES_AS_TEXT) else read_prompt
+    messages = [message for event in span.events for message in _messages_of(event, read, outputs=outputs)]
     return tuple(messages) or None
 
 
-def _messages_of(event: Event, *, outputs: bool) -> Messages:
+def _messages_of(event: Event, read: Callable[[Any], Messages | None], *, outputs: bool) -> Messages:
     name, attributes = event
     if name in CONTENTS:
         if outputs != name.endswith("completion"):
             return ()
         # In a log record the body is the message, with calls that do not fit into the attribute.
         value = attributes.get("body") or attributes.get("gen_ai.completion" if outputs else "gen_ai.prompt")
-        return read_text(value, "assistant" if outputs else "user") or ()
+        return (read_text(value, "assistant") if outputs else read(value)) or ()
     role = role_of_event(name)
     if role is None or outputs != (name == "gen_ai.choice"):
         return ()

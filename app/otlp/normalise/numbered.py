@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.flat import read_prompt
 from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
 from app.otlp.normalise.messages import Messages, read_messages, read_text
 from app.otlp.normalise.toolio import (
@@ -53,13 +54,20 @@ class Indexed(Convention):
 
 
 class Whole(Convention):
-    """The oldest form: all messages, or a plain text, in `gen_ai.prompt` and `gen_ai.completion`."""
+    """The oldest form: all messages, or a plain text, in one attribute.
+
+    It is `gen_ai.prompt` and `gen_ai.completion`; `…_json` of Cloudflare's gateway, `gen_ai.content.…` of Quarkus.
+    """
 
     name = "gen_ai.prompt"
-    markers = frozenset({"gen_ai.prompt", "gen_ai.completion"})
-    input_keys = ("gen_ai.prompt",)
-    output_keys = ("gen_ai.completion",)
+    input_keys = ("gen_ai.prompt", "gen_ai.prompt_json", "gen_ai.content.prompt")
+    output_keys = ("gen_ai.completion", "gen_ai.completion_json", "gen_ai.content.completion")
+    provider_keys = ("gen_ai.model.provider",)
+    markers = frozenset({*input_keys, *output_keys})
     plain_text = True
+
+    def input_messages(self, span: SpanView) -> Messages | None:
+        return read_prompt(span.first(*self.input_keys))
 
 
 def _messages(span: SpanView, prefixes: tuple[str, ...], role: str) -> Messages | None:
@@ -121,13 +129,15 @@ class OpenInference(Convention):
     provider_keys = ("llm.provider", "llm.system")
     input_token_keys = ("llm.token_count.prompt",)
     output_token_keys = ("llm.token_count.completion",)
+    input_prefixes: tuple[str, ...] = ("llm.input_messages.",)
+    output_prefixes: tuple[str, ...] = ("llm.output_messages.",)
 
     def operation(self, span: SpanView) -> str | None:
         kind = span.text(self.kind_key)
         return None if kind is None else _OPENINFERENCE_KINDS.get(kind.upper(), kind.lower())
 
     def input_messages(self, span: SpanView) -> Messages | None:
-        numbered = _numbered(span.attributes, "llm.input_messages.", "user")
+        numbered = _numbered(span.attributes, self.input_prefixes, "user")
         if any(message.role == "user" and message.responses for message in numbered or ()):
             return _with_all_results(numbered or (), span)
         if any(message.has_content for message in numbered or ()):
@@ -136,12 +146,12 @@ class OpenInference(Convention):
         return whole or _spoken(span, "input.audio.transcript", "user") or numbered
 
     def output_messages(self, span: SpanView) -> Messages | None:
-        numbered = _numbered(span.attributes, "llm.output_messages.", "assistant")
+        numbered = _numbered(span.attributes, self.output_prefixes, "assistant")
         if any(message.has_content for message in numbered or ()):
             return numbered
         # The plain text of a failed call is its error.
         read = read_messages if span.failed else read_text
-        whole = read(_answer(span.first("output.value")), "assistant")
+        whole = read(_answer(span), "assistant")
         return whole or _spoken(span, "output.audio.transcript", "assistant") or numbered
 
     def tool(self, span: SpanView) -> ToolUse | None:
@@ -169,16 +179,18 @@ def _spoken(span: SpanView, key: str, role: str) -> Messages | None:
     return read_text(span.first(key), role)
 
 
-def _answer(output: Any) -> Any:
+def _answer(span: SpanView) -> Any:
     """Return an output; None for LlamaIndex's preparations of a request, which are marked as model calls, too."""
+    output = span.first("output.value")
+    if isinstance(output, str) and output.startswith('"') and span.text("output.mime_type") == "application/json":
+        return json_or_text(output)
     found = json_container(output)
     return None if isinstance(found, dict) and "messages" in found and "tools" in found else output
 
 
-def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> Messages | None:
-    entries = [
-        entry["message"] for entry in _dicts(gather(attributes, prefix)) if isinstance(entry.get("message"), dict)
-    ]
+def _numbered(attributes: Mapping[str, Any], prefixes: tuple[str, ...], role: str) -> Messages | None:
+    listed = next(filter(None, (_dicts(gather(attributes, prefix)) for prefix in prefixes)), [])
+    entries = [entry["message"] for entry in listed if isinstance(entry.get("message"), dict)]
     return read_messages([_message(entry) for entry in entries], role) if entries else None
 
 

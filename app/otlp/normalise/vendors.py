@@ -1,13 +1,13 @@
-"""The conventions of single SDKs and of observation platforms, which precede or supplement the common ones."""
+"""The conventions of single SDKs, which precede or supplement the common ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.otlp.normalise.calls import read_call
-from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Memo, Messages, NormalisedMessage, read_messages, read_text
-from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
+from app.otlp.normalise.convention import AGENT, CHAT, COUNT_MAX, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
+from app.otlp.normalise.toolio import offered_in
 from app.otlp.values import integer
 from app.values.json import json_container, json_or_text, unwrapped_json
 
@@ -28,6 +28,14 @@ class GoogleADK(Convention):
         # The joined results of parallel calls; the calls have their own spans.
         return "merge_tools" if span.name == "execute_tool (merged)" else None
 
+    def input_tokens(self, span: SpanView) -> int | None:
+        return _google_count(span, "promptTokenCount", "prompt_token_count")
+
+    def output_tokens(self, span: SpanView) -> int | None:
+        answered = _google_count(span, "candidatesTokenCount", "candidates_token_count")
+        thought = _google_count(span, "thoughtsTokenCount", "thoughts_token_count")
+        return None if answered is None and thought is None else (answered or 0) + (thought or 0)
+
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(
             span.name.removeprefix("execute_tool ") or None,
@@ -39,6 +47,18 @@ class GoogleADK(Convention):
     def definitions(self, span: SpanView) -> list[Any] | None:
         request = json_container(span.first("gcp.vertex.agent.llm_request"))
         return offered_in(request.get("config")) if isinstance(request, dict) else None
+
+
+def _google_count(span: SpanView, *names: str) -> int | None:
+    """Return a count of the usage that is in a recorded response. ADK for Java writes it nowhere else."""
+    if "gen_ai.usage.input_tokens" in span.attributes:
+        return None
+    response = json_container(span.first("gcp.vertex.agent.llm_response"))
+    for usage in (response.get(key) for key in ("usageMetadata", "usage_metadata")) if isinstance(response, dict) else ():
+        for count in map(integer, map(usage.get, names) if isinstance(usage, dict) else ()):
+            if count is not None and 0 <= count <= COUNT_MAX:
+                return count
+    return None
 
 
 _PARAMETER = "code.function.parameters."
@@ -204,98 +224,3 @@ class LogfireAgents(Convention):
 
     def definitions(self, span: SpanView) -> list[Any] | None:
         return offered_in(span.first("response"))
-
-
-_OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
-
-
-def _unquoted(value: Any) -> Any:
-    """Return a text out of its JSON: some platforms write each attribute as JSON, texts in quotes."""
-    return json_or_text(value) if isinstance(value, str) and value.startswith('"') else value
-
-
-class Platform(Convention):
-    """A platform that records the kind of a span, its input and its output."""
-
-    plain_text = True
-
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        input_key: str,
-        output_key: str,
-        model: str = "",
-        usage: str = "",
-        provider: str = "",
-    ) -> None:
-        self.name = name
-        self.markers = frozenset({kind})
-        self.provider_keys = (provider,)
-        self.model_keys, self.input_keys, self.output_keys = (model,), (input_key,), (output_key,)
-        self._kind, self._usage = kind, usage
-
-    def operation(self, span: SpanView) -> str | None:
-        kind = json_or_text(span.first(self._kind))
-        return _OPERATIONS.get(kind.lower(), kind.lower()) if isinstance(kind, str) else None
-
-    def model(self, span: SpanView) -> str | None:
-        named: str | None = _unquoted(super().model(span))
-        return named
-
-    def provider(self, span: SpanView) -> str | None:
-        named: str | None = _unquoted(super().provider(span))
-        return named
-
-    def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
-        return super()._read(_unquoted(value), role, memo, plain=plain)
-
-    def input_tokens(self, span: SpanView) -> int | None:
-        return self._tokens(span, "input", "input_tokens", "prompt_tokens", "inputTokens")
-
-    def output_tokens(self, span: SpanView) -> int | None:
-        return self._tokens(span, "output", "output_tokens", "completion_tokens", "outputTokens")
-
-    def _tokens(self, span: SpanView, *names: str) -> int | None:
-        usage = json_container(span.first(self._usage)) if self._usage else None
-        if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
-            usage = usage["usage"]
-        if not isinstance(usage, dict):
-            return None
-        name = next((name for name in names if integer(usage.get(name)) is not None), None)
-        # Langfuse excludes cached and other special tokens from `input` and `output`, and names them `input_…`.
-        parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
-        return sum(max(integer(usage[part]) or 0, 0) for part in parts) if name else None
-
-    def definitions(self, span: SpanView) -> list[Any] | None:
-        return offered_in(span.first(*self.input_keys)) if self.operation(span) == CHAT else None
-
-    def tool(self, span: SpanView) -> ToolUse | None:
-        if self.operation(span) != TOOL:
-            return None
-        arguments = recorded_arguments(span.first(*self.input_keys))
-        return ToolUse(span.name, None, arguments, recorded_result(span.first(*self.output_keys)))
-
-
-PLATFORMS = (
-    Platform(
-        "langfuse",
-        "langfuse.observation.type",
-        "langfuse.observation.input",
-        "langfuse.observation.output",
-        "langfuse.observation.model.name",
-        "langfuse.observation.usage_details",
-    ),
-    Platform("langsmith", "langsmith.span.kind", "gen_ai.prompt", "gen_ai.completion"),
-    Platform(
-        "mlflow",
-        "mlflow.spanType",
-        "mlflow.spanInputs",
-        "mlflow.spanOutputs",
-        "mlflow.llm.model",
-        "mlflow.chat.tokenUsage",
-        "mlflow.llm.provider",
-    ),
-    Platform("laminar", "lmnr.span.type", "lmnr.span.input", "lmnr.span.output"),
-    Platform("genkit", "genkit:metadata:subtype", "genkit:input", "genkit:output", "genkit:name", "genkit:output"),
-)

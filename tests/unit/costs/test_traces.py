@@ -196,6 +196,8 @@ def _evaluations(batch: bytes) -> None:
 WORKS: dict[str, Make] = {
     **{make.__name__: lambda size, make=make: read(make(size)) for make in traces.MADE},
     "recorded batches with longer lists": lambda size: read(*traces.longer_lists(size)),
+    "the forms of other vendors": lambda size: read(*traces.other_forms(size)),
+    "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
     "answers of agents in a circle": lambda size: read(nested_circle(size)),
@@ -231,8 +233,10 @@ NOT_GROWING: dict[str, set[str]] = {
     "loop over a table of the module, or over two or three things": {
         "otlp/keyed:_keyed_class",
         "otlp/normalise/__init__:_matching",
+        "otlp/normalise/bodies:has_messages",
         "otlp/normalise/frameworks:ClaudeCode.input_tokens",
         "otlp/normalise/frameworks:ClaudeCode.tool",
+        "otlp/normalise/vendors:_google_count",
         "otlp/normalise/genai:_body",
         "otlp/normalise/messages:_is_message",
         "otlp/normalise/messages:_list_in",

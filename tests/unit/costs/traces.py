@@ -9,7 +9,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from tests.support.exports import export, pairs_of, span
+from tests.support.exports import export, pairs_of, span, value_of
 from tests.unit.sessions import test_build_costs as built
 
 RECORDED = Path(__file__).parents[2] / "data/otlp"
@@ -45,6 +45,38 @@ def longer_lists(size: int) -> list[bytes]:
         json.dumps({"resourceSpans": [_stretched(group, size // 8) for group in groups]}).encode()
         for groups in _recorded_groups()
     ]
+
+
+def other_forms(size: int) -> list[bytes]:
+    """Return batches with as many texts, lines, calls and pieces in the forms of single vendors."""
+    texts, call = json.dumps(["t"] * size), {"name": "t", "arguments": {}}
+    said = {"gen_ai.event.content": '{"role": "assistant", "content": "t"}'}
+    pieces = json.dumps([{"role": "model", "parts": [{"text": "t"}]}] * size)
+    cli = {"gen_ai.operation.name": "llm_call", "gen_ai.agent.name": "gemini-cli", "gen_ai.output.messages": pieces}
+    return [
+        chat({"gen_ai.response.text": texts, "gen_ai.response.tool_calls": json.dumps([call] * size)}),
+        export(span(cli)),
+        chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": texts}, 1)),
+        chat({}, events=events("gen_ai.content.prompt", {"gen_ai.prompt": "user: a\nb\n" * size}, 1), scope="openlit"),
+        export(
+            span(
+                {"gen_ai.operation.name": "process_thread_run", "gen_ai.thread.id": "t"},
+                events=events("gen_ai.assistant.message", said, size),
+            )
+        ),
+    ]
+
+
+def moved_messages(size: int) -> bytes:
+    """Return a batch of a record with as many messages in its body."""
+    messages = {"messages": [{"role": "user", "content": {"content": "t"}}] * size}
+    record = {
+        "traceId": "1" * 32,
+        "spanId": "1" * 16,
+        "eventName": "tracer",
+        "body": value_of({"input": messages, "output": messages}),
+    }
+    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}).encode()
 
 
 def _recorded_groups() -> Iterator[list[Any]]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from app.chat import ToolCall
 from app.otlp.decode import decode
 from app.otlp.normalise import NormalisedMessage, ToolUse
 from app.sessions.build import build_session
 from app.sessions.types import Turn
-from tests.support.exports import export, span
+from tests.support.exports import export, pairs_of, span
 from tests.support.normalized_spans import normal
 
 ASKED = [{"role": "user", "content": "Hi"}]
@@ -64,3 +65,75 @@ def test_the_answer_is_that_of_the_outermost_with_an_answer() -> None:
 
     assert [step.text for step in both.steps] == ["Hello"]
     assert [step.text for step in inner.steps] == ["Inner"]
+
+
+@pytest.mark.parametrize("text", ["Hello", '["Hello"]', '["Hel", "lo"]'])
+def test_sentry_has_the_text_and_the_calls_of_a_response_in_an_attribute_each(text: str) -> None:
+    calls = [{"id": "c", "type": "function", "function": {"name": "t", "arguments": '{"a": 1}'}}]
+    recorded = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.messages": json.dumps(ASKED),
+        "gen_ai.response.text": text,
+        "gen_ai.response.tool_calls": json.dumps(calls),
+        "gen_ai.request.available_tools": '[{"name": "t"}]',
+    }
+
+    call = normal(recorded)
+
+    assert call.input_messages == (NormalisedMessage("user", "Hi"),)
+    assert call.output_messages == (NormalisedMessage("assistant", "Hello", (ToolCall("c", "t", {"a": 1}),)),)
+    assert call.definitions == [{"name": "t"}]
+
+
+@pytest.mark.parametrize("calls", ["{", "7", "[7]", '{"name": "t"}'])
+def test_sentry_s_calls_of_another_form_never_hide_the_text(calls: str) -> None:
+    recorded = {"gen_ai.operation.name": "chat", "gen_ai.response.text": "Hello", "gen_ai.response.tool_calls": calls}
+
+    assert normal(recorded).output_messages == (NormalisedMessage("assistant", "Hello"),)
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"), [("llm_call", "chat"), ("tool_call", "execute_tool"), ("user_prompt", "invoke_agent")]
+)
+def test_gemini_cli_has_operations_of_its_own(operation: str, kind: str) -> None:
+    assert normal({"gen_ai.agent.name": "gemini-cli", "gen_ai.operation.name": operation}).operation == kind
+    assert normal({"gen_ai.agent.name": "other", "gen_ai.operation.name": operation}).operation == operation
+
+
+def test_the_pieces_of_gemini_cli_s_stream_are_one_answer() -> None:
+    pieces = [{"role": "model", "parts": [{"text": text}]} for text in ("Hel", "lo")]
+    recorded = {"gen_ai.agent.name": "gemini-cli", "gen_ai.output.messages": json.dumps(pieces)}
+
+    assert normal(recorded | {"gen_ai.operation.name": "llm_call"}).output_messages == (
+        NormalisedMessage("assistant", "Hello"),
+    )
+    several = normal({"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(pieces)})
+    assert [message.text for message in several.output_messages or ()] == ["Hel", "lo"]
+
+
+def test_azure_s_message_of_the_model_is_an_event_of_the_run() -> None:
+    body = {"role": "assistant", "content": {"text": {"value": "Hello"}}}
+    said = {
+        "name": "gen_ai.assistant.message",
+        "timeUnixNano": "1",
+        "attributes": pairs_of({"gen_ai.event.content": json.dumps(body)}),
+    }
+    recorded = {"gen_ai.thread.id": "t", "gen_ai.operation.name": "process_thread_run"}
+
+    built = turn(span(recorded, events=[said, said | {"attributes": []}]))
+
+    assert [step.text for step in built.steps] == ["Hello"]
+    assert built.conversation_id == "t"
+
+
+@pytest.mark.parametrize("asked", ["Hi", json.dumps(ASKED), str(ASKED)])
+def test_plain_input_and_output_are_the_words_of_a_model_call_without_others(asked: str) -> None:
+    recorded = {"gen_ai.operation.name": "chat", "input": asked, "output": "Hello", "tools": '[{"name": "t"}]'}
+
+    call = normal(recorded)
+
+    assert call.input_messages == (NormalisedMessage("user", "Hi"),)
+    assert call.output_messages == (NormalisedMessage("assistant", "Hello"),)
+    assert call.definitions == [{"name": "t"}]
+    named = normal(recorded | {"gen_ai.output.messages": '[{"role": "assistant", "content": "Other"}]'})
+    assert named.output_messages == (NormalisedMessage("assistant", "Other"),)

@@ -1,0 +1,45 @@
+"""Log records that have all messages of a span in their body, as AWS's distribution of OpenTelemetry moves them.
+
+Source: https://github.com/aws-observability/aws-otel-python-instrumentation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.otlp.normalise.convention import Event
+from app.otlp.normalise.roles import is_role, role_named
+
+_CHOICE = "gen_ai.choice"
+
+
+def has_messages(body: Any) -> bool:
+    """Return whether the body of a record is an object with messages as `input` or `output`."""
+    return isinstance(body, dict) and any(_listed(body, side) for side in ("input", "output"))
+
+
+def events_in(body: dict[str, Any]) -> Iterator[Event]:
+    """Yield an event for each message, with the names that the messages had before they were moved."""
+    for message in _listed(body, "input"):
+        yield f"gen_ai.{_role(message)}.message", _fields(message)
+    for message in _listed(body, "output"):
+        yield _CHOICE, _fields(message)
+
+
+def _listed(body: dict[str, Any], side: str) -> list[dict[str, Any]]:
+    """Return the messages of a side that have a role; none where an entry is something else."""
+    found = body.get(side)
+    messages = found.get("messages") if isinstance(found, dict) else None
+    if not isinstance(messages, list) or not all(isinstance(one, dict) and is_role(one.get("role")) for one in messages):
+        return []
+    return messages
+
+
+def _role(message: dict[str, Any]) -> str:
+    return role_named(message["role"])
+
+
+def _fields(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    return content if isinstance(content, dict) else {"content": content}

@@ -1,0 +1,174 @@
+"""The conventions of observation platforms: the kind of a span with its input and output, each an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
+from app.otlp.normalise.messages import Memo, Messages
+from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
+from app.otlp.values import integer
+from app.values.json import json_container, json_or_text
+
+_OPERATIONS = {"generation": CHAT, "llm": CHAT, "chat_model": CHAT, "model": CHAT, "tool": TOOL, "agent": AGENT}
+_INPUT_TOKENS = ("input", "input_tokens", "prompt_tokens", "inputTokens")
+_OUTPUT_TOKENS = ("output", "output_tokens", "completion_tokens", "outputTokens")
+
+
+def _unquoted(value: Any) -> Any:
+    """Return a text out of its JSON: some platforms write each attribute as JSON, texts in quotes."""
+    return json_or_text(value) if isinstance(value, str) and value.startswith('"') else value
+
+
+def _named(value: Any, key: str) -> str | None:
+    """Return a text, or the text with this key in an object, each given as JSON or as such."""
+    found = json_or_text(value)
+    if isinstance(found, dict):
+        found = found.get(key)
+    return found if isinstance(found, str) and found else None
+
+
+class Platform(Convention):
+    """A platform that records the kind of a span, its input and its output.
+
+    The first of several keys that a span has counts. `usage` has all tokens of a call as an object. If other programs
+    write the attributes of kinds, too, it `shares_kinds`: unknown ones are not its own.
+    """
+
+    plain_text = True
+
+    def __init__(
+        self,
+        name: str,
+        kinds: tuple[str, ...],
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        *,
+        models: tuple[str, ...] = (),
+        providers: tuple[str, ...] = (),
+        usage: str = "",
+        tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+        tools: tuple[str, ...] = (),
+        shares_kinds: bool = False,
+    ) -> None:
+        self.name = name
+        self.markers = frozenset(kinds)
+        self.input_keys, self.output_keys = inputs, outputs
+        self.model_keys, self.provider_keys = models, providers
+        self.input_token_keys, self.output_token_keys = tokens
+        self._kinds, self._usage, self._tools, self._shares_kinds = kinds, usage, tools, shares_kinds
+
+    def operation(self, span: SpanView) -> str | None:
+        kind = _named(span.first(*self._kinds), "type")
+        if kind is None:
+            return None
+        return _OPERATIONS.get(kind.lower(), None if self._shares_kinds else kind.lower())
+
+    def model(self, span: SpanView) -> str | None:
+        return _named(span.first(*self.model_keys), "model")
+
+    def provider(self, span: SpanView) -> str | None:
+        return _named(span.first(*self.provider_keys), "provider")
+
+    def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
+        return super()._read(_unquoted(value), role, memo, plain=plain)
+
+    def input_tokens(self, span: SpanView) -> int | None:
+        return super().input_tokens(span) if self.input_token_keys else _tokens(self._counts(span), _INPUT_TOKENS)
+
+    def output_tokens(self, span: SpanView) -> int | None:
+        return super().output_tokens(span) if self.output_token_keys else _tokens(self._counts(span), _OUTPUT_TOKENS)
+
+    def _counts(self, span: SpanView) -> Mapping[str, Any]:
+        usage = json_container(span.first(self._usage)) if self._usage else None
+        if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
+            usage = usage["usage"]
+        return usage if isinstance(usage, dict) else {}
+
+    def definitions(self, span: SpanView) -> list[Any] | None:
+        return offered_in(span.first(*self.input_keys)) if self.operation(span) == CHAT else None
+
+    def tool(self, span: SpanView) -> ToolUse | None:
+        if self.operation(span) != TOOL:
+            return None
+        name = span.text(*self._tools) or span.name
+        arguments = recorded_arguments(span.first(*self.input_keys))
+        return ToolUse(name, None, arguments, recorded_result(span.first(*self.output_keys)))
+
+
+def _tokens(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    name = next((name for name in names if integer(usage.get(name)) is not None), None)
+    if name is None:
+        return None
+    # Langfuse excludes cached and other special tokens from `input` and `output`, and names them `input_…`.
+    parts = [name, *(key for key in usage if key.startswith(f"{name}_"))] if name in ("input", "output") else [name]
+    return sum(max(integer(usage[part]) or 0, 0) for part in parts)
+
+
+PLATFORMS = (
+    Platform(
+        "langfuse",
+        ("langfuse.observation.type",),
+        ("langfuse.observation.input",),
+        ("langfuse.observation.output",),
+        models=("langfuse.observation.model.name",),
+        usage="langfuse.observation.usage_details",
+    ),
+    Platform("langsmith", ("langsmith.span.kind",), ("gen_ai.prompt",), ("gen_ai.completion",)),
+    Platform(
+        "mlflow",
+        ("mlflow.spanType",),
+        ("mlflow.spanInputs",),
+        ("mlflow.spanOutputs",),
+        models=("mlflow.llm.model",),
+        providers=("mlflow.llm.provider",),
+        usage="mlflow.chat.tokenUsage",
+    ),
+    Platform("laminar", ("lmnr.span.type",), ("lmnr.span.input",), ("lmnr.span.output",)),
+    Platform(
+        "genkit",
+        ("genkit:metadata:subtype",),
+        ("genkit:input",),
+        ("genkit:output",),
+        models=("genkit:name",),
+        usage="genkit:output",
+    ),
+    Platform(
+        "braintrust",
+        ("braintrust.span_attributes",),
+        ("braintrust.input_json", "braintrust.input"),
+        ("braintrust.output_json", "braintrust.output"),
+        models=("braintrust.metadata",),
+        providers=("braintrust.metadata",),
+        usage="braintrust.metrics",
+    ),
+    Platform("cozeloop", ("cozeloop.span_type",), ("cozeloop.input",), ("cozeloop.output",)),
+    Platform(
+        "agentops",
+        ("agentops.span.kind",),
+        ("agentops.entity.input", "agentops.task.input"),
+        ("agentops.entity.output", "agentops.task.output"),
+        tools=("agentops.entity.name",),
+    ),
+    # Langtrace before it spoke the conventions.
+    Platform(
+        "langtrace",
+        ("langtrace.service.type",),
+        ("llm.prompts",),
+        ("llm.responses",),
+        models=("llm.model",),
+        usage="llm.token.counts",
+    ),
+    Platform(
+        "voltagent",
+        ("span.type", "entity.type"),
+        ("llm.messages", "agent.messages", "input"),
+        ("output",),
+        models=("llm.model", "ai.model.name"),
+        providers=("llm.provider",),
+        tokens=(("llm.usage.prompt_tokens",), ("llm.usage.completion_tokens",)),
+        tools=("tool.name",),
+        shares_kinds=True,
+    ),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from app.otlp.names import RESPONSE_ID
+from app.otlp.normalise.convention import FETCH
 from app.otlp.normalise.tokens import TokenCounts
 from app.sessions.spans import TurnSpan, own_name
 from app.values.json import json_key
@@ -79,8 +80,10 @@ def is_same_run(earlier: TurnSpan, later: TurnSpan) -> bool:
 
 def is_same_response(earlier: TurnSpan, later: TurnSpan) -> bool:
     """Return whether two model calls of one response id are one; some servers give each response the same id."""
+    # A response is fetched after the call that asked for it.
+    is_fetched = FETCH in (earlier.normal.operation, later.normal.operation)
     if earlier.outputs and later.outputs:
-        return earlier.words == later.words
+        return earlier.words == later.words and (is_fetched or overlap(earlier, later))
     return bool(earlier.outputs or later.outputs) or overlap(earlier, later)
 
 

@@ -31,7 +31,9 @@ def _listed(body: dict[str, Any], side: str) -> list[dict[str, Any]]:
     """Return the messages of a side that have a role; none where an entry is something else."""
     found = body.get(side)
     messages = found.get("messages") if isinstance(found, dict) else None
-    if not isinstance(messages, list) or not all(isinstance(one, dict) and is_role(one.get("role")) for one in messages):
+    if not isinstance(messages, list) or not all(
+        isinstance(one, dict) and is_role(one.get("role")) for one in messages
+    ):
         return []
     return messages
 

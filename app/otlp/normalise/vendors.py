@@ -54,7 +54,9 @@ def _google_count(span: SpanView, *names: str) -> int | None:
     if "gen_ai.usage.input_tokens" in span.attributes:
         return None
     response = json_container(span.first("gcp.vertex.agent.llm_response"))
-    for usage in (response.get(key) for key in ("usageMetadata", "usage_metadata")) if isinstance(response, dict) else ():
+    for usage in (
+        (response.get(key) for key in ("usageMetadata", "usage_metadata")) if isinstance(response, dict) else ()
+    ):
         for count in map(integer, map(usage.get, names) if isinstance(usage, dict) else ()):
             if count is not None and 0 <= count <= COUNT_MAX:
                 return count

@@ -6,7 +6,7 @@ Source: https://github.com/aws-observability/aws-otel-python-instrumentation
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from app.otlp.normalise.convention import Event
 from app.otlp.normalise.roles import is_role, role_named
@@ -14,7 +14,7 @@ from app.otlp.normalise.roles import is_role, role_named
 _CHOICE = "gen_ai.choice"
 
 
-def has_messages(body: Any) -> bool:
+def has_messages(body: Any) -> TypeGuard[dict[str, Any]]:
     """Return whether the body of a record is an object with messages as `input` or `output`."""
     return isinstance(body, dict) and any(_listed(body, side) for side in ("input", "output"))
 

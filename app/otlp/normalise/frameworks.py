@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.calls import read_call
+from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.flat import joined, joined_texts
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages
 from app.otlp.normalise.numbered import OpenInference, Whole
@@ -193,17 +193,17 @@ class Sentry(Convention):
         return (NormalisedMessage("assistant", text, calls),) if text or calls else None
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        found = json_container(span.first("gen_ai.request.available_tools"))
-        return found if isinstance(found, list) and found else None
+        tools = json_container(span.first("gen_ai.request.available_tools"))
+        return tools if isinstance(tools, list) and tools else None
 
 
-_SAID = "gen_ai.assistant.message"
+_ASSISTANT_EVENT = "gen_ai.assistant.message"
 _GEMINI_CLI = "gemini-cli"
 _CLI_OPERATIONS = {"llm_call": CHAT, "tool_call": TOOL, "agent_call": AGENT, "user_prompt": AGENT}
 
 
 class GeminiCLI(Convention):
-    """Gemini CLI: operations of its own, and an output message for each piece of a stream.
+    """Gemini CLI: its own operations, and an output message for each piece of a stream.
 
     Source: https://geminicli.com/docs/cli/telemetry/
     """
@@ -250,8 +250,10 @@ class AzureAgents(Convention):
         if span.first("gen_ai.operation.name") != _RUN:
             return None
         # In all other conventions this event is a part of the input.
-        bodies = [attributes.get("gen_ai.event.content") for name, attributes in span.events if name == _SAID]
-        return read_messages([found for found in map(json_container, bodies) if found], "assistant")
+        bodies = [
+            attributes.get("gen_ai.event.content") for name, attributes in span.events if name == _ASSISTANT_EVENT
+        ]
+        return read_messages([message for message in map(json_container, bodies) if message], "assistant")
 
 
 class PlainWords(Convention):
@@ -267,8 +269,8 @@ class PlainWords(Convention):
     plain_text = True
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        found = json_container(span.first("tools"))
-        return found if isinstance(found, list) and found else None
+        tools = json_container(span.first("tools"))
+        return tools if isinstance(tools, list) and tools else None
 
 
 class BareChat(Convention):

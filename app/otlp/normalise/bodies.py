@@ -29,13 +29,13 @@ def events_in(body: dict[str, Any]) -> Iterator[Event]:
 
 def _listed(body: dict[str, Any], side: str) -> list[dict[str, Any]]:
     """Return the messages of a side that have a role; none where an entry is something else."""
-    found = body.get(side)
-    messages = found.get("messages") if isinstance(found, dict) else None
-    if not isinstance(messages, list) or not all(
-        isinstance(one, dict) and is_role(one.get("role")) for one in messages
-    ):
-        return []
-    return messages
+    listed = body.get(side)
+    messages = listed.get("messages") if isinstance(listed, dict) else None
+    return messages if isinstance(messages, list) and all(map(_has_role, messages)) else []
+
+
+def _has_role(message: Any) -> bool:
+    return isinstance(message, dict) and is_role(message.get("role"))
 
 
 def _role(message: dict[str, Any]) -> str:

@@ -23,10 +23,10 @@ def _unquoted(value: Any) -> Any:
 
 def _named(value: Any, key: str) -> str | None:
     """Return a text, or the text with this key in an object, each given as JSON or as such."""
-    found = json_or_text(value)
-    if isinstance(found, dict):
-        found = found.get(key)
-    return found if isinstance(found, str) and found else None
+    name = json_or_text(value)
+    if isinstance(name, dict):
+        name = name.get(key)
+    return name if isinstance(name, str) and name else None
 
 
 class Platform(Convention):

@@ -50,7 +50,7 @@ def longer_lists(size: int) -> list[bytes]:
 def other_forms(size: int) -> list[bytes]:
     """Return batches with as many texts, lines, calls and pieces in the forms of single vendors."""
     texts, call = json.dumps(["t"] * size), {"name": "t", "arguments": {}}
-    said = {"gen_ai.event.content": '{"role": "assistant", "content": "t"}'}
+    event = {"gen_ai.event.content": '{"role": "assistant", "content": "t"}'}
     pieces = json.dumps([{"role": "model", "parts": [{"text": "t"}]}] * size)
     cli = {"gen_ai.operation.name": "llm_call", "gen_ai.agent.name": "gemini-cli", "gen_ai.output.messages": pieces}
     return [
@@ -61,7 +61,7 @@ def other_forms(size: int) -> list[bytes]:
         export(
             span(
                 {"gen_ai.operation.name": "process_thread_run", "gen_ai.thread.id": "t"},
-                events=events("gen_ai.assistant.message", said, size),
+                events=events("gen_ai.assistant.message", event, size),
             )
         ),
     ]

@@ -35,7 +35,7 @@ def events(body: Any, *, protobuf: bool = False) -> Any:
 
 @pytest.mark.parametrize("protobuf", [False, True])
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "answered"),
     [
         (ASKED, {"role": "assistant", "content": "Hello"}),
         ({"role": "user", "content": {"content": "Hi"}}, {"role": "assistant", "content": {"message": "Hello"}}),
@@ -46,8 +46,8 @@ def events(body: Any, *, protobuf: bool = False) -> Any:
     ],
     ids=["texts", "in an object", "Bedrock's blocks"],
 )
-def test_the_messages_of_a_body_are_those_of_its_span(asked: Any, said: Any, protobuf: bool) -> None:
-    moved = events({"input": side(asked), "output": side(said)}, protobuf=protobuf)
+def test_the_messages_of_a_body_are_those_of_its_span(asked: Any, answered: Any, protobuf: bool) -> None:
+    moved = events({"input": side(asked), "output": side(answered)}, protobuf=protobuf)
 
     call = normal({"gen_ai.operation.name": "chat"}, events=moved)
 

@@ -95,7 +95,7 @@ def test_sentry_s_calls_of_another_form_never_hide_the_text(calls: str) -> None:
 @pytest.mark.parametrize(
     ("operation", "kind"), [("llm_call", "chat"), ("tool_call", "execute_tool"), ("user_prompt", "invoke_agent")]
 )
-def test_gemini_cli_has_operations_of_its_own(operation: str, kind: str) -> None:
+def test_gemini_cli_has_its_own_operations(operation: str, kind: str) -> None:
     assert normal({"gen_ai.agent.name": "gemini-cli", "gen_ai.operation.name": operation}).operation == kind
     assert normal({"gen_ai.agent.name": "other", "gen_ai.operation.name": operation}).operation == operation
 
@@ -113,14 +113,14 @@ def test_the_pieces_of_gemini_cli_s_stream_are_one_answer() -> None:
 
 def test_azure_s_message_of_the_model_is_an_event_of_the_run() -> None:
     body = {"role": "assistant", "content": {"text": {"value": "Hello"}}}
-    said = {
+    event = {
         "name": "gen_ai.assistant.message",
         "timeUnixNano": "1",
         "attributes": pairs_of({"gen_ai.event.content": json.dumps(body)}),
     }
     recorded = {"gen_ai.thread.id": "t", "gen_ai.operation.name": "process_thread_run"}
 
-    built = turn(span(recorded, events=[said, said | {"attributes": []}]))
+    built = turn(span(recorded, events=[event, event | {"attributes": []}]))
 
     assert [step.text for step in built.steps] == ["Hello"]
     assert built.conversation_id == "t"

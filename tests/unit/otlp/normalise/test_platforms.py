@@ -1,4 +1,4 @@
-"""The spans of observation platforms: kinds, words, models and tokens in attributes of their own."""
+"""The spans of observation platforms: kinds, words, models and tokens in their own attributes."""
 
 from __future__ import annotations
 

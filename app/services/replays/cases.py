@@ -27,8 +27,8 @@ from app.replay import calibration
 from app.replay.accepting import StepOutcome, accept_step, accept_steps
 from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_small_enough
 from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
-from app.replay.changes import change_case
-from app.replay.documents import dump
+from app.replay.changes import CaseChanges, change_case
+from app.replay.documents import dump, load
 from app.replay.effects import require_usable, tools_of
 from app.replay.session_pieces import is_piece
 from app.replay.types import AssertionType, TestCase
@@ -130,8 +130,9 @@ class TestCaseService:
 
         If the session is too long for a test case, it has the turns that `change` includes.
         """
-        included = change.changes.get("includedTurns")
-        turns = included if isinstance(included, int) and included > 0 else None
+        # Refused before the session is read, which costs up to a second.
+        included = load(change.changes, CaseChanges).included_turns
+        turns = included if included and included > 0 else None
         proposal = self.proposed(project_id=project_id, session_id=session_id, turns=turns)
         return self.from_proposal(proposal, session_id=session_id, change=change, actor=actor)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.services.sessions.service import SessionService
 from tests.integration.replays.recording import HOT, make_case, prompt, record
 from tests.support.backends import SQLITE_CONTAINER
 from tests.support.conversations import RecordedTurn
@@ -132,6 +133,17 @@ def test_what_a_test_case_cannot_be_is_refused_by_its_path(
     assert refused.status_code == 400
     assert refused.json["error"].startswith(words)
     assert world.count("test_cases") == 0
+
+
+@SQLITE_CONTAINER
+def test_a_body_that_is_refused_is_refused_before_the_session_is_read(
+    world: World, prompt_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = record(world, prompt_id)
+    monkeypatch.setattr(SessionService, "beginning", lambda *_, **__: pytest.fail("read"))
+
+    for body in ({"steps": "x" * 1_000_000}, {"history": {}}, {"includedTurns": "all"}, {"tools": {"a": 1}}):
+        assert world.post(f"/api/v1/sessions/{session_id}/test-cases", json=body).status_code == 400
 
 
 def test_a_test_case_that_checks_nothing_is_refused(world: World, prompt_id: int) -> None:

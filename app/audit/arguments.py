@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property
@@ -13,7 +13,7 @@ from app.audit.changes import Change
 from app.audit.draw import Draw
 from app.audit.harmless import HARMLESS
 from app.audit.languages import SYMBOLS, TURNED, language_of
-from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of
+from app.audit.passage import Conversation, Leaf, ProbedText, is_name, leaves_of, spend_on
 from app.audit.planted import PLANTED, TextOperator, other_number
 from app.audit.tokens import kind_of, same_value
 
@@ -33,7 +33,7 @@ class RecordedArguments:
     arguments: Mapping[str, Any]
     schema: Mapping[str, Any]
     user: str
-    results: tuple[Any, ...]
+    results: Sequence[Any]
     conversation: Conversation
 
     @cached_property
@@ -201,6 +201,7 @@ def _in_prose(operators: Iterable[tuple[str, TextOperator]]) -> dict[str, Argume
     def on_prose(operator: TextOperator) -> ArgumentsOperator:
         def in_prose(call: RecordedArguments, draw: Draw) -> ArgumentsChange | None:
             for leaf in draw.rotated([leaf for leaf in call.leaves if is_prose(leaf.value)]):
+                spend_on(call.conversation.budget, leaf.value)
                 change: Change | None = operator(
                     ProbedText(str(leaf.value), call.user, call.results, call.conversation), draw.of("prose")
                 )

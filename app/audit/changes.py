@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from app.audit.languages import SYMBOLS, WORD, LanguageWords
 from app.audit.passage import Leaf, ProbedText
 from app.audit.tokens import FoundValue, TextPiece, same_value, sentences_of, values_of
+from app.values.budget import UNLIMITED, WorkBudget
 
 NAMES_MAX = 200
+_STEPS_OF_UNITS = 40
+_STEPS_OF_A_NAME = 200  # to compile its pattern
+_STEPS_OF_A_VALUE = 5
+_SEARCHED_PER_STEP = 1_000  # characters
 ENTRIES_MAX = 12
 """Rows or items of one group that are compared."""
 # Between the name and the rest of an entry, such as `**: ` in "**Delivery**: 5 days". A run of `_` is read once,
@@ -56,8 +61,10 @@ def is_line(text: str, sentence: TextPiece) -> bool:
     return not text[begin : sentence.begin].strip("-*• \t") and text[sentence.end : sentence.end + 1] in ("", "\n")
 
 
-def other_unit(text: str, value: FoundValue, language: LanguageWords | None) -> Change | None:
+def other_unit(passage: ProbedText, value: FoundValue) -> Change | None:
     """Return the text with another unit directly after or before a value."""
+    text, language = passage.text, passage.language
+    passage.conversation.budget.spend(_STEPS_OF_UNITS)
     after = text[value.end : value.end + 40]
     before = text[max(0, value.begin - 8) : value.begin]
     for unit, other in SYMBOLS:
@@ -68,22 +75,25 @@ def other_unit(text: str, value: FoundValue, language: LanguageWords | None) -> 
         if before.rstrip().endswith(unit) and not before.rstrip()[: -len(unit)][-1:].isalnum():
             begin = value.begin - len(before) + len(before.rstrip()) - len(unit)
             return replaced(text, TextPiece(begin, begin + len(unit), unit), other)
-    for words in language.units if language else ():
-        forms = language.forms(words) if language else None
-        if forms and (unit_word := forms.match(after, len(after) - len(after.lstrip()))):
+    for words, forms in language.unit_forms if language else ():
+        if unit_word := forms.match(after, len(after) - len(after.lstrip())):
             other = words[(words.index(unit_word[0]) + 1) % len(words)]
             begin = value.end + unit_word.start()
             return replaced(text, TextPiece(begin, begin + len(unit_word[0]), unit_word[0]), other)
     return None
 
 
-def exchangeable(first: TextPiece, second: TextPiece) -> tuple[TextPiece, TextPiece] | None:
-    """Return the parts that two entries can exchange so that both then mean something else.
+def exchangeable(
+    first: TextPiece, second: TextPiece, budget: WorkBudget = UNLIMITED
+) -> tuple[TextPiece, TextPiece] | None:
+    """Return the parts that two entries can exchange so that both then mean something else. Raises `OverBudget`.
 
     These are the first values of one kind that differ, or else the texts after the names of both entries.
     """
+    budget.spend(len(first.text) + len(second.text) + _STEPS_OF_A_VALUE * ENTRIES_MAX**2)
+    rights = _placed(second)
     for left in _placed(first):
-        for right in _placed(second):
+        for right in rights:
             if left.kind == right.kind and not same_value(left.kind, left.text, right.text):
                 rests = (first.text.replace(left.text, ""), second.text.replace(right.text, ""))
                 return (left, right) if rests[0] != rests[1] else None
@@ -109,12 +119,17 @@ def _placed(entry: TextPiece) -> list[FoundValue]:
 
 def other_name(passage: ProbedText, name: str, others: Sequence[str]) -> Change | None:
     """Return the text with a name exchanged for the first of the others that it lacks and that shares no word."""
+    budget = passage.conversation.budget
+    budget.read(passage.text)
+    if name not in passage.text:
+        return None
+    budget.spend(_STEPS_OF_A_NAME)
     place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", passage.text)
     if place is None:
         return None
     words = set(name.casefold().split())
     for other in others:
-        passage.conversation.budget.read(passage.text)
+        budget.read(passage.text)
         if not words & set(other.casefold().split()) and other.casefold() not in passage.text.casefold():
             return replaced(passage.text, TextPiece(*place.span(), name), other)
     return None
@@ -140,4 +155,5 @@ def is_undisclosed(leaf: Leaf, passage: ProbedText) -> bool:
     if isinstance(leaf.value, bool):
         return True
     text = str(leaf.value)
+    passage.conversation.budget.spend((len(passage.text) + len(passage.user)) // _SEARCHED_PER_STEP)
     return bool(text) and text not in passage.text and text not in passage.user

@@ -61,6 +61,11 @@ class LanguageWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dic
         return self.forms(words)
 
     @cached_property
+    def unit_forms(self) -> list[tuple[tuple[str, ...], re.Pattern[str]]]:
+        """The forms of each unit, and the pattern of all of them."""
+        return [(words, self.forms(words)) for words in self.units]
+
+    @cached_property
     def month_names(self) -> re.Pattern[str]:
         return self.forms(self.months)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from app.audit.languages import WORD, LanguageWords, language_of
-from app.audit.tokens import FoundValue, values_of
+from app.audit.tokens import FoundValue, sentences_of, values_of
 from app.values.budget import UNLIMITED, WorkBudget
 
 _STEPS_OF_A_LEAF = 2
@@ -68,6 +68,12 @@ class Conversation:
             spend_on(self.budget, text)
             known.update(((value.kind, value.text), value) for value in values_of(text))
         return list(known.values())
+
+    @cached_property
+    def instruction_lines(self) -> list[str]:
+        """The sentences of the instruction that have at least four words."""
+        spend_on(self.budget, self.instruction)
+        return [line.text for line in sentences_of(self.instruction) if len(line.text.split()) > 3]
 
     @cached_property
     def names(self) -> dict[str, list[str]]:

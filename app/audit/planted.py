@@ -24,10 +24,12 @@ from app.audit.changes import (
 from app.audit.draw import Draw
 from app.audit.languages import language_of
 from app.audit.passage import ProbedText, leaves_of, spend_on
-from app.audit.tokens import TextPiece, entries_of, forms_of, sentences_of, shape_of, values_of
+from app.audit.tokens import TextPiece, entries_of, forms_of, shape_of, values_of
 
 _VALUES_TRIED = 20
 _OTHERS_TRIED = 20
+_STEPS_OF_A_KEY = 5
+_STEPS_OF_A_VALUE = 8  # to compare its forms
 _SHORTEST_REFUSED = 8  # words of an answer that a refusal is surely unlike
 _LONGEST_DISCLOSED = 300  # characters of a tool's result
 _INTERNAL = re.compile(
@@ -42,7 +44,7 @@ def value_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
     """Exchange a value for another one of the conversation, of the same kind."""
     forms = {(mine.kind, form) for mine in passage.values for form in forms_of(mine.kind, mine.text)}
     for value in draw.rotated(passage.values)[:_VALUES_TRIED]:
-        passage.conversation.budget.spend(2 * len(passage.conversation.values))
+        passage.conversation.budget.spend(_STEPS_OF_A_VALUE * len(passage.conversation.values))
         others = [other for other in passage.conversation.values if other.kind == value.kind]
         shape = shape_of(value.text)
         for other in sorted(draw.of("other").rotated(others), key=lambda other: shape_of(other.text) != shape):
@@ -69,7 +71,7 @@ def other_number(text: str) -> str:
 def unit_changed(passage: ProbedText, draw: Draw) -> Change | None:
     """Change the unit or the currency of a value."""
     for value in draw.rotated(passage.values):
-        if value.kind == "number" and (change := other_unit(passage.text, value, passage.language)):
+        if value.kind == "number" and (change := other_unit(passage, value)):
             return change
     return None
 
@@ -115,7 +117,7 @@ def entries_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
         pairs = list(combinations(draw.of("entries").rotated(group)[:ENTRIES_MAX], 2))
         for left, right in draw.of("pair").rotated(pairs):
             first, second = sorted((left, right), key=lambda entry: entry.begin)
-            if parts := exchangeable(first, second):
+            if parts := exchangeable(first, second, passage.conversation.budget):
                 text = parts[1].replaced(passage.text, parts[0].text)
                 return Change(parts[0].replaced(text, parts[1].text), parts[0].text, parts[1].text)
     return None
@@ -123,9 +125,9 @@ def entries_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
 
 def name_exchanged(passage: ProbedText, draw: Draw) -> Change | None:
     """Exchange a name for another one that calls of the conversation have under the same key, or that texts have."""
+    passage.conversation.budget.spend(_STEPS_OF_A_KEY * len(passage.conversation.names))
     for names in draw.rotated(list(passage.conversation.names.values())):
         for name in draw.of("name").rotated(names[:_VALUES_TRIED]):
-            passage.conversation.budget.read(passage.text)
             if change := other_name(passage, name, draw.of("other").rotated(names)[:_VALUES_TRIED]):
                 return change
     if passage.language and passage.language.code in ("de", "ja"):  # nouns are written like names
@@ -157,6 +159,7 @@ def refused(passage: ProbedText, draw: Draw) -> Change | None:
 
 def sentence_added(passage: ProbedText, draw: Draw) -> Change | None:
     """Add a sentence of another test case that has a value."""
+    passage.conversation.budget.spend(len(passage.conversation.values))
     known = {value.text for value in passage.conversation.values}
     others = draw.rotated(passage.conversation.others)[:_OTHERS_TRIED]
     for text in others:
@@ -171,11 +174,11 @@ def sentence_added(passage: ProbedText, draw: Draw) -> Change | None:
 
 def instruction_leaked(passage: ProbedText, draw: Draw) -> Change | None:
     """Disclose a sentence of the instruction."""
-    passage.conversation.budget.read(passage.conversation.instruction)
-    lines = [line for line in sentences_of(passage.conversation.instruction) if len(line.text.split()) > 3]
+    lines = passage.conversation.instruction_lines
+    passage.conversation.budget.spend(len(lines))
     for line in draw.rotated(lines):
-        if passage.language and line.text not in passage.text:
-            return appended(passage, f"{passage.language.leak} “{line.text}”")
+        if passage.language and line not in passage.text:
+            return appended(passage, f"{passage.language.leak} “{line}”")
     return None
 
 

@@ -29,6 +29,7 @@ LONGEST_PROBED = 20_000
 _OTHERS_MAX = 200  # answers of other test cases
 _OTHER_ANSWERS = 3
 _STEPS_OF_A_PLACE = 5
+_RESULTS_PER_STEP = 100
 
 
 class Probe(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -71,11 +72,13 @@ class ProbedCase:
 
 @dataclass(frozen=True)
 class Place:
-    """A recorded step that is checked, and what precedes it in its turn."""
+    """A recorded step that is checked, and what its turn has: `turn_results` are the results of all of its calls."""
 
     case: ProbedCase
     turn: int
     step: int
+    calls_before: int
+    turn_results: Sequence[Any] = field(repr=False, compare=False)
     conversation: Conversation = field(repr=False, compare=False)
     tools: Mapping[str, Tool] = field(repr=False, compare=False)
 
@@ -84,9 +87,10 @@ class Place:
         return self._turn.steps[self.step]
 
     @property
-    def results(self) -> tuple[Any, ...]:
+    def results(self) -> Sequence[Any]:
         """The results of the calls before the step."""
-        return tuple(decoded(step.result) for step in self._turn.steps[: self.step] if step.kind == "tool_call")
+        self.conversation.budget.spend(self.calls_before // _RESULTS_PER_STEP)
+        return self.turn_results[: self.calls_before]
 
     @property
     def user(self) -> str:
@@ -181,13 +185,29 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
     answers = {case.test_case_id: _answers(case.case) for case in cases}
     places = []
     for number, case in enumerate(cases):
-        neighbours = [*cases[number + 1 :][:_OTHERS_MAX], *cases[:number][-_OTHERS_MAX:]][:_OTHERS_MAX]
+        last = number + 1 + _OTHERS_MAX
+        neighbours = [*cases[number + 1 : last], *cases[max(0, number - _OTHERS_MAX) : number]][:_OTHERS_MAX]
         others = [text for other in neighbours for text in answers[other.test_case_id][:_OTHER_ANSWERS]]
-        conversation, tools = _conversation(case, others, budget), tools_of(case.case, ())
+        results = [[decoded(call.result) for call in _calls(turn)] for turn in case.case.played]
+        conversation, tools = _conversation(case, results, others, budget), tools_of(case.case, ())
         for turn, recorded in enumerate(case.case.played):
-            steps = [n for n, step in enumerate(recorded.steps) if step.checked and _is_decidable(step, budget)]
-            places += [Place(case, turn, step, conversation, tools) for step in steps if recorded.user]
+            if recorded.user:
+                for step, calls in _decidable(recorded, budget):
+                    places.append(Place(case, turn, step, calls, results[turn], conversation, tools))
     return places
+
+
+def _calls(turn: CaseTurn) -> list[CheckedCall]:
+    return [step for step in turn.steps if step.kind == "tool_call"]
+
+
+def _decidable(turn: CaseTurn, budget: WorkBudget) -> Iterator[tuple[int, int]]:
+    """Yield each step of a turn that the gate decides, and the number of calls before it."""
+    calls = 0
+    for number, step in enumerate(turn.steps):
+        if step.checked and _is_decidable(step, budget):
+            yield number, calls
+        calls += step.kind == "tool_call"
 
 
 def decoded(value: Any) -> Any:
@@ -209,9 +229,15 @@ def _answers(case: TestCase) -> list[str]:
     return [step.text for turn in case.played for step in turn.steps if step.kind == "answer" and step.text]
 
 
-def _conversation(case: ProbedCase, others: Sequence[str], budget: WorkBudget) -> Conversation:
-    calls = [step for turn in case.case.played for step in turn.steps if step.kind == "tool_call"]
-    data = [decoded(value) for step in calls for value in (step.arguments, step.result)]
+def _conversation(
+    case: ProbedCase, results: Sequence[Sequence[Any]], others: Sequence[str], budget: WorkBudget
+) -> Conversation:
+    data = [
+        value
+        for turn, of_turn in zip(case.case.played, results, strict=True)
+        for call, result in zip(_calls(turn), of_turn, strict=True)
+        for value in (decoded(call.arguments), result)
+    ]
     users = [turn.user for turn in case.case.played if turn.user]
     return Conversation(case.instruction, [*users, *_answers(case.case)], data, others, budget)
 
@@ -256,6 +282,7 @@ def _of_kind(
 ) -> Iterator[Probe]:
     """Yield the probes of one kind, of places in an order that is drawn."""
     mask = draw.of(kind).number
+    budget.spend(_STEPS_OF_A_PLACE * len(places))
     ranked = sorted(places, key=lambda place: draw.of(*place.key).number ^ mask)
     for place in ranked:
         budget.spend(_STEPS_OF_A_PLACE)

@@ -16,6 +16,9 @@ from app.values.json_pointer import format_pointer
 SEVERAL_WORDS = 2
 SEVERAL_CHARACTERS = 8  # of a text in a script that has no spaces between words
 LONGEST = 20_000  # characters of a text of which the shape is looked at
+# Of a schema, which is asked about each text of a call. A longer reference leads to nothing.
+LONGEST_REFERENCE = 1_000  # characters
+CHOICES_READ = 20  # alternatives of which the first object is looked for
 
 _CODE_KEYS, _SEARCH_KEYS, SHELL_KEYS = words("keys", "code"), words("keys", "search"), words("keys", "shell")
 FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
@@ -119,7 +122,8 @@ def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             break
         parts.append(part)
         below: Any = None
-        if isinstance(reference := part.get("$ref"), str) and reference.startswith("#/"):
+        reference = part.get("$ref")
+        if isinstance(reference, str) and len(reference) <= LONGEST_REFERENCE and reference.startswith("#/"):
             below = root
             for name in reference[2:].split("/"):
                 below = below.get(name) if isinstance(below, Mapping) else None
@@ -128,7 +132,12 @@ def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
                 (part[key] for key in ("anyOf", "oneOf", "allOf") if isinstance(part.get(key), list)), []
             )
             below = next(
-                (choice for choice in choices if isinstance(choice, Mapping) and choice.get("type") != "null"), None
+                (
+                    choice
+                    for choice in choices[:CHOICES_READ]
+                    if isinstance(choice, Mapping) and choice.get("type") != "null"
+                ),
+                None,
             )
         part = below
     return ChainMap(*parts)  # not a merged copy: a schema may be large, and is asked about each text of a call

@@ -92,7 +92,10 @@ class Sources:
         plain |= reader.plain_words(instruction)
         self._calls: tuple[Forms, ...] = (self._tools,)
         if before:
-            reader.budget.spend((len(before._plain) + len(before._lengths)) // _UNITED)
+            names: Names = before._names
+            reader.budget.spend(
+                (len(before._plain) + len(before._lengths) + 4 * (len(names.strong) + len(names.weak))) // _UNITED
+            )
             self._calls += before._calls
             lengths |= before._lengths
             plain |= before._plain
@@ -100,7 +103,7 @@ class Sources:
         self._longest = max(lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
         self._said_words = standing_words(user)[0]
-        self._names = _names(texts, self._plain)
+        self._names: Names = _names(texts, self._plain)
         if before:
             self._names = self._names.joined(before._names)
         self._all_names = self._names.joined(names_of(user, plain))

@@ -342,3 +342,15 @@ def test_a_tool_with_thousands_of_matchers_is_looked_up_path_by_path() -> None:
         return lambda: replay(case, ports(FakeModel(lambda at, messages: script[at]), judge=None))
 
     assert growth_of(prepare, 200, calls_of) < LINEAR
+
+
+def test_names_of_the_turns_before_are_counted_where_a_turn_joins_them() -> None:
+    """There is no plain word, so that only the names have to be joined."""
+    names = [f"Ann{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}" for n in range(2_000)]
+    counted = reader()
+    before = Sources(results=[{"name": name} for name in names], reader=counted)
+    spent = counted.budget.spent
+
+    Sources(before=before, reader=counted)
+
+    assert counted.budget.spent - spent >= len(names) // 8

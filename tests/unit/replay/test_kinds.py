@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.replay.kinds import kind_of, kinds_of, schema_at
+from app.replay.kinds import CHOICES_READ, LONGEST_REFERENCE, kind_of, kinds_of, schema_at
+from tests.support.growth import work_by_function
 
 
 @pytest.mark.parametrize(
@@ -119,3 +120,17 @@ def test_a_large_schema_is_not_copied_for_each_text_of_a_call() -> None:
     kinds_of(dict.fromkeys(names, "words"), schema, "write")
 
     assert schema.reads <= 10 * len(names)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"anyOf": [{"type": "null"}] * CHOICES_READ * 50 + [{"type": "string"}]},
+        {"$ref": "#" + "/properties" * LONGEST_REFERENCE},
+    ],
+    ids=["alternatives", "a reference"],
+)
+def test_a_place_of_a_schema_is_found_in_few_steps_however_long_its_alternatives_and_references_are(part: Any) -> None:
+    schema = {"properties": {"at": part}}
+
+    assert sum(work_by_function(lambda: schema_at(schema, ("at",))).values()) < 300

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from app.errors import Invalid
-from app.otlp.names import MAX_PROMPT_NAME, PROMPT_ID, PROMPT_NAME, conversation_of, has_error_status, text_of
+from app.otlp.names import conversation_of, has_error_status
+from app.otlp.prompt_ids import NO_RESOURCE, BadSpan, ResourceAttributes, bad_span, prompt_of
 from app.otlp.protobuf import ELEMENT_BYTES_MIN, ITEM_ELEMENTS_MAX, TOO_MANY, has_too_many_members
 from app.otlp.span import (
-    Code,
     Raw,
     Rejection,
     Span,
@@ -23,10 +22,8 @@ from app.otlp.span import (
     decode_span,
     lenient_span,
     scope_name,
-    shown,
-    unknown_prompt_reason,
 )
-from app.otlp.values import MAX_INT64, LazyAttributes, attributes, id_bytes, integer, integer_of, raw_value, time_ns
+from app.otlp.values import LazyAttributes, id_bytes, time_ns
 from app.values.json import Body, parse_json, valid_utf8, without_bom, without_lone_surrogates
 from app.values.structs import decoder
 
@@ -91,34 +88,7 @@ def groups_of(groups: Sequence[T] | UnsetType | None, body: Body, name: str) -> 
     return groups or ()
 
 
-_SDK_ATTRIBUTE_LIMIT = 128
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
-
-
-class BadSpan(Exception):
-    """Raised for a span that is rejected; the rest of the batch is stored."""
-
-    def __init__(self, rejection: Rejection) -> None:
-        super().__init__(rejection.reason)
-        self.rejection = rejection
-
-
-class ResourceAttributes:
-    """The resource of a group of spans. It is decoded at most once, and only to explain a rejection."""
-
-    def __init__(self, raw: Raw) -> None:
-        self._raw = raw
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._keys
-
-    @cached_property
-    def _keys(self) -> frozenset[str]:
-        try:
-            resource = parse_json(bytes(self._raw))
-        except ValueError:
-            return frozenset()
-        return frozenset(attributes(resource.get("attributes"))) if isinstance(resource, dict) else frozenset()
 
 
 @dataclass(slots=True)
@@ -151,9 +121,6 @@ class ForgetfulAttributes(LazyAttributes):
     @property
     def _raw(self) -> dict[str, Any]:  # type: ignore[override]
         return self._latest.of(self._span)
-
-
-NO_RESOURCE = ResourceAttributes(Raw(b"null"))
 
 
 def span_of(
@@ -203,10 +170,7 @@ def checked_span(
     if not start_ns:
         raise bad_span(wire, "no_start_time", "startTimeUnixNano is missing or no time in nanoseconds")
     rank, conversation_id = conversation_of(values)
-    prompt_name = ""
-    if PROMPT_ID not in values and prompt_id is None:
-        prompt_name = text_of(values.get(PROMPT_NAME))[: MAX_PROMPT_NAME + 1]
-        prompt_id = 0 if prompt_name else None
+    known_id, prompt_name = prompt_of(wire, values, resource, prompt_id)
     return Span(
         trace_id,
         span_id,
@@ -215,7 +179,7 @@ def checked_span(
         scope,
         start_ns,
         max(start_ns, time_ns(wire.endTimeUnixNano)),
-        prompt_id if prompt_id is not None and PROMPT_ID not in values else _prompt_id(wire, values, resource),
+        known_id,
         conversation_id,
         raw,
         kept,
@@ -253,43 +217,3 @@ def _wire_span(raw: Raw) -> WireSpan:
     if not isinstance(fields.get("attributes"), list | None):
         raise bad_span(wire, "bad_attributes", "attributes must be a list of {key, value} objects")
     return wire
-
-
-def _prompt_id(wire: WireSpan, values: Mapping[str, Any], resource: ResourceAttributes) -> int:
-    recorded = values.get(PROMPT_ID)
-    value = integer_of(recorded)
-    if value is not None and 0 < value <= MAX_INT64:
-        return value
-    if value is not None:
-        raise bad_span(wire, "unknown_prompt", unknown_prompt_reason(str(value)))
-    if PROMPT_ID not in values:
-        raise _missing_prompt_id(wire, resource)
-    reason = f"{PROMPT_ID} must be an integer (or its digits as a string), not {shown(repr(recorded))}"
-    raise bad_span(wire, "bad_prompt_id", reason)
-
-
-def _named_prompt_id(wire: WireSpan) -> int | None:
-    """Return the id of the prompt that a span names. The span is rejected for another reason."""
-    prompt_ids = (integer_of(raw_value(pair.value)) for pair in wire.attributes or () if pair.key == PROMPT_ID)
-    value = next(prompt_ids, None)
-    return value if value is not None and 0 < value <= MAX_INT64 else None
-
-
-def _missing_prompt_id(wire: WireSpan, resource: ResourceAttributes) -> BadSpan:
-    if PROMPT_ID in resource:
-        reason = f"{PROMPT_ID} is only on the resource; set it as an attribute of each span"
-        return bad_span(wire, "prompt_id_on_resource", reason)
-    if len(wire.attributes or ()) >= _SDK_ATTRIBUTE_LIMIT or (integer(wire.droppedAttributesCount) or 0) > 0:
-        reason = (
-            f"{PROMPT_ID} is missing, probably cut by the SDK's limit of {_SDK_ATTRIBUTE_LIMIT} attributes; "
-            "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (Python's SDK drops the attributes that were set first)"
-        )
-        return bad_span(wire, "prompt_id_cut", reason)
-    reason = f"attribute {PROMPT_ID} is missing; set it, or {PROMPT_NAME}, on each span"
-    return bad_span(wire, "missing_prompt_id", reason)
-
-
-def bad_span(wire: WireSpan, code: Code, reason: str) -> BadSpan:
-    """Return the rejection of a span, for the caller to raise."""
-    ids = ((wire.traceId or "")[:64], (wire.spanId or "")[:64])
-    return BadSpan(Rejection(*ids, shown(wire.name or ""), code, reason, _named_prompt_id(wire)))

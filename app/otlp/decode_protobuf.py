@@ -12,16 +12,9 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from app.otlp.decode import (
-    LARGE,
-    BadSpan,
-    Decoded,
-    ForgetfulAttributes,
-    LatestAttributes,
-    bad_span,
-    checked_span,
-)
+from app.otlp.decode import LARGE, Decoded, ForgetfulAttributes, LatestAttributes, checked_span
 from app.otlp.keyed import KeyedSpan
+from app.otlp.prompt_ids import BadSpan, bad_span
 from app.otlp.protobuf import (
     ELEMENT_BYTES_MIN,
     ITEM_ELEMENTS_MAX,

@@ -73,13 +73,10 @@ class Forecaster:
     ) -> Forecaster:
         """Read what the forecast needs. Raises `Invalid` without test cases."""
         head = contents[0].head
-        entries = case_entries(connection, head, new.test_case_ids)
-        if not entries:
+        if not (entries := case_entries(connection, head, new.test_case_ids)):
             raise Invalid("testCaseIds: The prompt has no test cases.")
         played = [
-            PlayedEntry(entry.id, entry.steps, faults_text(faults))
-            for entry in entries
-            for faults in played_faults(entry)
+            PlayedEntry(row.id, row.steps, faults_text(faults)) for row in entries for faults in played_faults(row)
         ]
         fingerprints = {content.fingerprint for content in (*contents, *others, *([baseline] if baseline else []))}
         snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=fingerprints)

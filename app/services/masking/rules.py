@@ -15,9 +15,10 @@ from app.database.transactions import Database
 from app.encryption import NO_KEY, ContentCipher
 from app.errors import Unavailable
 from app.models import data_policies
-from app.otlp.decode import BadSpan, span_of
+from app.otlp.decode import span_of
 from app.otlp.mask_texts import MaskingBudget
 from app.otlp.masking import EVERY, MASK, Masking, Rule
+from app.otlp.prompt_ids import BadSpan
 from app.otlp.span import MAX_SCOPE, MAX_SHOWN, Rejection, Span, too_large
 
 # A change of the rules reaches every process after this time.

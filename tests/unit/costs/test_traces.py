@@ -258,7 +258,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "sessions/steps:span_error",
     },
     "stop at the first that they find, or after a few": {
-        "otlp/decode:_named_prompt_id",
+        "otlp/prompt_ids:_named_prompt_id",
         "otlp/logs:DecodedLogs.explain",
         "otlp/normalise/frameworks:_logged",
         "otlp/normalise/frameworks:_tool_output",

@@ -113,9 +113,9 @@ def fields_asked(query: Mapping[str, str]) -> ExperimentFields:
 
 
 JUDGES = [
-    ("auto", "Ask the model that judges, if one can"),
-    ("always", "Start only if a model can judge"),
-    ("never", "Ask no model: other words need a person"),
+    ("auto", "Judge by a model, if possible"),
+    ("always", "Only if a model can judge"),
+    ("never", "No model: a person decides"),
 ]
 
 

@@ -104,7 +104,10 @@ function follow(result) {
     text.append(piece);
     if (atEnd) scroller.scrollTop = scroller.scrollHeight;
   };
-  source.addEventListener("token", (event) => grown(JSON.parse(event.data).text));
+  source.addEventListener("token", (event) => {
+    result.querySelector(".badge").textContent = "running";
+    grown(JSON.parse(event.data).text);
+  });
   source.addEventListener("tool_call", (event) => grown(`\nCalls the tool ${JSON.parse(event.data).name}\n`));
   const end = async (wait) => {
     source.close();
@@ -146,22 +149,40 @@ function tell(fresh, messages) {
   followAll();
 }
 
-function failed(words) {
+function failed(words, signIn) {
   const message = document.createElement("p");
   message.className = "flash problem";
   message.setAttribute("role", "alert");
   message.textContent = words;
+  if (signIn) {
+    const link = document.createElement("a");
+    Object.assign(link, { href: "/sign-in", target: "_blank", textContent: "Sign in in another tab" });
+    message.append(" ", link, ", then save again.");
+  }
   tell(null, [message]);
 }
 
-// Returns whether the server took what was sent.
+// After another sign-in, the token of this page's form is not valid any more.
+async function renewToken() {
+  const page = html(await (await fetch(location.href, { headers: { Accept: "text/html" } })).text());
+  const token = page.querySelector('#editor [name="csrf"]');
+  if (token) editor.elements.csrf.value = token.value;
+}
+
+// Returns whether the server accepted what was sent.
 async function send(button) {
   if (editor.ariaBusy === "true" || !button) return false;
   editor.ariaBusy = "true";
+  if ("expired" in editor.dataset) await renewToken();
   const [action, before, sent] = [button.value, drafted(), new FormData(editor, button)];
   try {
     const answer = await fetch(editor.action, { method: "POST", body: sent, headers: { Accept: "text/html" } });
     const fresh = html(await answer.text());
+    if (new URL(answer.url).pathname === "/sign-in") {
+      editor.dataset.expired = "";
+      failed("Nothing was sent, because your sign-in has expired. What you wrote is still here.", true);
+      return false;
+    }
     if (!fresh.getElementById("editor")) throw new Error(fresh.querySelector("h1")?.textContent || answer.statusText);
     if (answer.redirected) accepted(action, before, sent, answer.url);
     tell(fresh, [...fresh.getElementById("told").children]);

@@ -42,9 +42,12 @@ class TestCasesPage(PromptPage):
         trends = self.services.replay_history.trends(test_case_ids=[row.id for row in page.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
         batch = self.services.replay_history.newest_batch(prompt_id=head.id)
+        activity = self.services.overview.activity(project_id=visit.project_id, prompt_ids=[prompt_id])[prompt_id]
         return show(
             "test_cases.html",
             head=head,
+            replayed=activity.replayed,
+            passed=activity.passed,
             cases=[(row, _extent(row), trends[row.id]) for row in page.entries],
             count=self.services.overview.count_test_cases(prompt_id=prompt_id, search=search or None),
             search=search,

@@ -278,3 +278,45 @@ def test_what_could_not_be_sent_is_reported_and_stays(site: Site, look: Look) ->
         page.keyboard.press("Control+s")
         expect(page.locator(".flash")).to_have_text("The draft is saved.")
         visit.wrong[:] = [said for said in visit.wrong if "ERR_INTERNET_DISCONNECTED" not in said]
+
+
+def test_an_expired_sign_in_leads_to_the_sign_in_and_the_draft_is_saved_afterwards(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = opened(site, visit, "Expired", "First")
+        session = [cookie for cookie in page.context.cookies() if cookie["name"] == "reprise_session"]
+        page.context.clear_cookies(name="reprise_session")
+        page.get_by_label("Text").fill("Written before the sign-in expired")
+        page.keyboard.press("Control+s")
+
+        link = page.get_by_role("alert").get_by_role("link", name="Sign in in another tab")
+        expect(link).to_be_visible()
+        assert visit.accessibility_problems() == []
+        with page.expect_popup() as opening:
+            link.click()
+        other = opening.value
+        other.fill("#email", site.known["ADMIN_EMAIL"])
+        other.fill("#password", site.known["ADMIN_PASSWORD"])
+        other.get_by_role("button", name="Sign in").click()
+        other.wait_for_url("**/projects/**")
+        assert session != [cookie for cookie in page.context.cookies() if cookie["name"] == "reprise_session"]
+
+        page.keyboard.press("Control+s")
+        expect(page.locator(".flash", has_text="The draft is saved.")).to_be_visible()
+        page.reload()
+        expect(page.get_by_label("Text")).to_have_value("Written before the sign-in expired")
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_preview_is_folded_for_a_wider_text(site: Site, look: Look, width: int) -> None:
+    with look(width=width) as visit:
+        page = opened(site, visit, f"Folded {width}", "Text")
+        before = page.get_by_label("Text").bounding_box()
+        page.locator(".rendered > summary").click()
+        expect(page.get_by_label("The exact instruction")).to_be_hidden()
+        after = page.get_by_label("Text").bounding_box()
+
+        assert before
+        assert after
+        assert after["width"] > before["width"] * 1.2
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        assert visit.accessibility_problems() == []

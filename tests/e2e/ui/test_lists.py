@@ -70,3 +70,36 @@ def test_the_address_of_a_list_has_only_the_filters_that_were_chosen(look: Look,
         visit.page.wait_for_url("**/sessions?**")
 
         assert visit.page.url.partition("?")[2] == "q=refund"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["prompts", "sessions", "overview", "prompts/{prompt}/versions"])
+@pytest.mark.parametrize("width", [390, 720])
+def test_no_list_is_wider_than_a_phone_or_a_doubled_page(site: Site, look: Look, page: str, width: int) -> None:
+    with look(width=width) as visit:
+        visit.open(f"{site.base}/{page.format(prompt=site.prompt_id)}")
+
+        hidden = visit.page.eval_on_selector_all(".table", "all => all.filter(e => e.scrollWidth > e.clientWidth)")
+
+        assert hidden == []
+
+
+@pytest.mark.browser
+def test_a_name_from_right_to_left_does_not_mix_with_the_words_around_it(site: Site, look: Look) -> None:
+    name = "أين طلبي A-1042؟"
+    made = site.client.post("/api/v1/prompts", {"name": name, "value": "Help."}).json()["prompt"]["id"]
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{made}/experiments/new")
+        crumb = visit.page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name=name)
+
+        # The mark of the question is the last character, so it is at the left end.
+        mark, letter = crumb.evaluate(
+            """link => [link.textContent.length - 1, 0].map(at => {
+                const range = document.createRange();
+                range.setStart(link.firstChild, at);
+                range.setEnd(link.firstChild, at + 1);
+                return range.getBoundingClientRect().left;
+            })"""
+        )
+
+        assert mark < letter

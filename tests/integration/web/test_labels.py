@@ -55,7 +55,9 @@ def test_a_label_is_made_moved_and_moved_back_by_one_click(
     member.open(f"{page}/versions")
     assert "The draft, not committed" in said(member)
     assert f"Second latest production {second[:6]}" in said(member)
-    back = re.search(r'name="version" value="(\w+)"><button class="small" title="To version (\w+)">Back<', member.page)
+    back = re.search(
+        r'name="version" value="(\w+)"><button class="small" title="To version (\w+)">Roll back<', member.page
+    )
     assert back is not None
     assert (back[1], back[2]) == (first, first[: len(back[2])])
     member.send(f"{page}/labels", label="production", version=back[1])

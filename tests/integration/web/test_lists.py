@@ -232,7 +232,7 @@ def test_prompts_show_failing_test_cases_on_every_screen_and_states_only_as_exce
     case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json={"question": "Hi", "expectedAnswer": "Hello"})
 
     admin.open(f"{admin.base}/prompts?search=Tested")
-    assert '<span class="quiet">not replayed yet</span>' in admin.page
+    assert '<span class="quiet unbroken">not replayed</span>' in admin.page
     assert "0/1" not in admin.text
     assert "Red: " not in admin.text
 

@@ -9,7 +9,7 @@ import pytest
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6}
+AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4}
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 

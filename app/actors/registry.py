@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from dramatiq.brokers.redis import RedisBroker
 
-from app.actors import audits, checks, replays, runs, spans, webhooks
+from app.actors import audits, checks, effects, replays, runs, spans, webhooks
 from app.services.accounts.projects import Owners
 from app.services.audits.runner import JudgeAuditRunner
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.ingest.service import IngestService
 from app.services.replays.calibrations import CalibrationService
+from app.services.replays.effect_proposer import EffectProposer
 from app.services.replays.player import ReplayPlayer
 from app.services.runs import RunService
 from app.services.scores.checking import OnlineCheckRunner
@@ -24,6 +25,7 @@ class Actors:
 
     audit_judge: audits.AuditActor
     check_turns: checks.CheckActor
+    propose_effects: effects.EffectsActor
     replay: replays.ReplayActor
     run_prompt: runs.RunActor
     store_spans: spans.BatchActor
@@ -35,6 +37,7 @@ def declare(
     *,
     audit_runner: JudgeAuditRunner,
     check_runner: OnlineCheckRunner,
+    effect_proposer: EffectProposer,
     replay_player: ReplayPlayer,
     calibrations: CalibrationService,
     experiment_advancer: ExperimentAdvancer,
@@ -56,6 +59,7 @@ def declare(
             broker, runner=audit_runner, advancer=experiment_advancer, replay=replay, owners=owners
         ),
         check_turns=checks.declare(broker, check_runner),
+        propose_effects=effects.declare(broker, effect_proposer),
         replay=replay,
         run_prompt=runs.declare(broker, run_service),
         store_spans=spans.declare(broker, ingest),

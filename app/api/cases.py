@@ -31,6 +31,7 @@ class SessionTestCases(Resource, POST="write"):
         row = self.services.test_cases.from_session(
             project_id=key.project_id, session_id=session_id, change=command, actor=key.actor
         )
+        self.container.effects_delivery.send(row)
         return self.services.test_cases.view(row)
 
 
@@ -83,6 +84,8 @@ class ImportedTestCases(Resource, POST="write"):
             document=command["test_case"],
             actor=key.actor,
         )
+        if imported.created:
+            self.container.effects_delivery.send(imported.row)
         return ApiReply(201 if imported.created else 200, self.services.test_cases.view(imported.row))
 
 
@@ -116,6 +119,7 @@ class TestCaseCopy(Resource, POST="write"):
         row = self.services.test_cases.copy(
             project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor
         )
+        self.container.effects_delivery.send(row)
         return self.services.test_cases.view(row)
 
 

@@ -53,6 +53,9 @@ class TestCaseRow:
     variants: Annotated[list[dict[str, Any]] | None, Json]
     # The SHA-256 of the document, as 64 hex digits; "" in rows of older releases until they are replayed.
     fingerprint: Annotated[str, exact(64), DefaultClause("")]
+    # What a model proposes for tools with an unknown effect: {name: app.replay.effect_proposals.EffectProposal}. NULL
+    # until a worker asks.
+    proposed_effects: Annotated[dict[str, Any] | None, Json]
     created_at: Annotated[datetime, Timestamp]
     updated_at: Annotated[datetime, Timestamp]
 
@@ -69,7 +72,7 @@ _ROW = select(*columns_of(TestCaseRow, test_cases))
 
 
 def add_test_case(connection: Connection, *, values: dict[str, Any], now: datetime) -> TestCaseRow:
-    columns = {"session_id": None, **values, "created_at": now, "updated_at": now}
+    columns = {"session_id": None, "proposed_effects": None, **values, "created_at": now, "updated_at": now}
     return TestCaseRow(insert_row(connection, test_cases, **columns), **columns)
 
 
@@ -192,6 +195,23 @@ def change_test_case(
     unchanged = update(test_cases).where(c.id == before.id, c.fingerprint == before.fingerprint)
     changed = changes_row(connection, unchanged.values(updated_at=now, **values))
     return replace(before, **values, updated_at=now) if changed else None
+
+
+def newest_proposals(connection: Connection, *, project_id: int, prompt_id: int, limit: int) -> list[dict[str, Any]]:
+    """Return the proposed effects of the prompt's newest test cases that have any, newest first."""
+    c = test_cases.c
+    proposed = c.proposed_effects.is_not(None)
+    statement = select(c.proposed_effects).where(c.prompt_id == prompt_id, c.project_id == project_id, proposed)
+    return list(connection.scalars(newest_first(statement, c.id).limit(limit)))
+
+
+def put_proposals(connection: Connection, row: TestCaseRow, *, proposed: dict[str, Any], first: bool = False) -> bool:
+    """Store the proposed effects of a test case; with `first` only if there are none yet. Returns whether it did."""
+    c = test_cases.c
+    statement = update(test_cases).where(c.id == row.id, c.project_id == row.project_id)
+    if first:
+        statement = statement.where(c.proposed_effects.is_(None))
+    return changes_row(connection, statement.values(proposed_effects=proposed))
 
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:

@@ -134,6 +134,13 @@ def count_runs(connection: Connection, ended: Iterable[tuple[UsageKey, Spent]], 
     upsert(connection, usage_daily.name, [*_KEY, *SUMS], rows, key=_KEY, update=dict.fromkeys(SUMS, "plus"))
 
 
+def runs_of_day(connection: Connection, *, project_id: int, day: date, source: str) -> int:
+    """Return how many runs of a source a project has had on a day of UTC."""
+    c = usage_daily.c
+    of_day = select(func.sum(c.runs)).where(c.project_id == project_id, c.day == day, c.source == source)
+    return int(connection.scalar(of_day) or 0)
+
+
 def counting(end: Update) -> Update:
     """Return an UPDATE that ends a run and adds it to its day's usage; it does neither if the day has no row.
 

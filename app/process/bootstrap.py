@@ -15,6 +15,7 @@ from app import __version__
 from app.actors import registry as actor_registry
 from app.actors.audits import AuditDelivery
 from app.actors.checks import CheckDelivery
+from app.actors.effects import EffectsDelivery
 from app.actors.experiments import ExperimentDelivery
 from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
@@ -122,6 +123,7 @@ def bootstrap(
         backends.broker,
         audit_runner=services.judge_audit_runner,
         check_runner=services.online_check_runner,
+        effect_proposer=services.effect_proposer,
         replay_player=services.replay_player,
         calibrations=services.calibrations,
         experiment_advancer=services.experiment_advancer,
@@ -149,6 +151,7 @@ def _container(backends: Backends, services: Services, declared: Actors) -> Cont
         audit_delivery=audits,
         batch_delivery=_batch_delivery(backends, services, declared),
         check_delivery=CheckDelivery(broker=broker, actor=declared.check_turns, runner=services.online_check_runner),
+        effects_delivery=EffectsDelivery(broker=broker, owners=owners, actor=declared.propose_effects),
         run_delivery=RunDelivery(
             broker=broker, owners=owners, actor=declared.run_prompt, runs=services.runs, wait_s=settings.run_wait_s
         ),

@@ -90,11 +90,18 @@ def require_playable(case: TestCase, path: str, steps: str) -> None:
     require_variants(case, path)
 
 
-def shown_document(case: TestCase, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    """Return the JSON of a test case with the rules of all its tools; `tools` are those of the prompt's draft."""
+def shown_document(
+    case: TestCase, tools: Sequence[ToolDefinition], proposed: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return the JSON of a test case with the rules of all its tools.
+
+    `tools` are those of the prompt's draft. `proposed` has what a model proposes for unknown effects, by tool.
+    """
     rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
-    for each in rules.values():
-        del each["name"], each["schema"], each["extraSet"]
+    for name, shown in rules.items():
+        del shown["name"], shown["schema"], shown["extraSet"]
+        proposal = (proposed or {}).get(name) if shown["effectFrom"] == "unknown" else None
+        shown["proposedEffect"] = proposal and {key: proposal[key] for key in ("effect", "reason", "model")}
     return dump(case) | {
         "tools": rules,
         "basis": case.basis or "recorded",

@@ -25,6 +25,8 @@ from app.replay.fault_types import VARIANTS_MAX, Variant
 from app.replay.patterns import NewPatterns
 from app.replay.types import AnswerCheck, CaseSettings, CaseStep, Check, TestCase, ToolRules
 
+_ONLY_SHOWN = ("effectFrom", "proposedEffect")
+
 
 class StepChange(msgspec.Struct, forbid_unknown_fields=True):
     """The fields of `check` replace those of a step; turns and their steps count from 0."""
@@ -127,11 +129,11 @@ def _changed_rules(
 
 
 def _merged(name: str, rules: ToolRules, change: Mapping[str, Any], patterns: NewPatterns) -> ToolRules:
-    """Return the rules with the changes of `change`. The `effectFrom` of an answer may be sent back; it is ignored."""
+    """Return the rules with the changes of `change`. What an answer has beyond them may be sent back; it is ignored."""
     for field in ("arguments", "kinds"):
         require_few_matchers(change.get(field), f"tools.{name}.{field}")
     given = {**msgspec.to_builtins(rules), **change}
-    given = {key: value for key, value in given.items() if value is not None and key != "effectFrom"}
+    given = {key: value for key, value in given.items() if value is not None and key not in _ONLY_SHOWN}
     merged = load(given, ToolRules, f"tools.{name}")
     patterns.require(merged, f"tools.{name}", rules)
     return merged

@@ -161,6 +161,12 @@ def effect_of_name(name: str) -> Effect | None:
     return None if acting.intersection(last) else "read"
 
 
+def is_named_for_an_action(name: str) -> bool:
+    """Return True for a name that begins with a word for an action, such as `refund_order`."""
+    words = _words(name)
+    return bool(words) and words[0] in ACTING_OR_NAMED and READING.isdisjoint(words)
+
+
 def _begins_or_ends_reading(part: str, words: Sequence[str]) -> bool:
     if not words or tuple(words[:2]) in ACTING_PAIRS or _joins_an_action(words):
         return False

@@ -107,7 +107,7 @@ RULES = {
             "additionalProperties": {"enum": [*get_args(types.StringKind)]},
         },
     },
-    "maxProperties": 11,
+    "maxProperties": 12,
 }
 # A file with one step is `{"turns": [{"user": …, "steps": [{"kind": …}]}]}`.
 FILE = {
@@ -181,11 +181,20 @@ CaseTurn = answer_of(types.CaseTurn, "TestCaseTurn")
 CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 
 
+class ProposedEffect(AnswerSchema):
+    """What a model proposes for a tool with an unknown effect. It changes nothing until a person sets the effect."""
+
+    effect = choice(*get_args(types.Effect))
+    reason = text()
+    model = text()
+
+
 class ToolSettings(AnswerSchema):
     """The rules of a tool, including defaults."""
 
     effect = choice(*get_args(types.Effect))
     effect_from = choice(*get_args(EffectFrom))
+    proposed_effect = one(ProposedEffect, allow_none=True)
     extra = choice(*get_args(types.Permission))
     max_calls = integer(allow_none=True)
     never = boolean()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.actors.audits import AuditDelivery
 from app.actors.checks import CheckDelivery
+from app.actors.effects import EffectsDelivery
 from app.actors.experiments import ExperimentDelivery
 from app.actors.registry import Actors
 from app.actors.replays import ReplayDelivery
@@ -29,6 +30,7 @@ class Container(Backends):
     batch_delivery: BatchDelivery
     audit_delivery: AuditDelivery
     check_delivery: CheckDelivery
+    effects_delivery: EffectsDelivery
     run_delivery: RunDelivery
     run_follower: AnswerFollower
     replay_delivery: ReplayDelivery

@@ -64,6 +64,7 @@ from app.services.replays.acceptance import AcceptanceService
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.cases import TestCaseService
 from app.services.replays.claims import ReplaySweeper
+from app.services.replays.effect_proposer import EffectProposer
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
 from app.services.replays.service import ReplayService
@@ -115,6 +116,7 @@ class Services:
     data_policies: DataPolicyService
     deletion: DeletionService
     doctor: Doctor
+    effect_proposer: EffectProposer
     experiment_advancer: ExperimentAdvancer
     experiment_follower: ExperimentFollower
     experiments: ExperimentService
@@ -265,6 +267,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
         return backends.broker.stopping
 
     parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
+    parts.make(partial(EffectProposer, database=background, call_timeout_s=call_timeout_s))
     parts.make(partial(OnlineCheckRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(JudgeAuditRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
 

@@ -64,6 +64,10 @@ class Upstream:
     connections: int = 0
     # Chooses the reply by the request's body, where requests come in any order; goes before the script.
     choose: Callable[[dict[str, Any]], Reply] | None = None
+    # Questions about the effects of tools come when a worker gets to a new test case. They are not among the requests,
+    # and `classifies` gives their replies.
+    classified: list[Recorded] = field(default_factory=list)
+    classifies: Callable[[dict[str, Any]], Reply] = lambda body: Reply(text='{"tools": []}')
     _replies: deque[Reply] = field(default_factory=deque)
 
     def script(self, *replies: Reply) -> None:
@@ -73,6 +77,7 @@ class Upstream:
         self._replies.clear()
         self.choose = None
         self.requests.clear()
+        self.classified.clear()
         self.most_open = self.open_now
 
     @property
@@ -166,9 +171,13 @@ class Upstream:
 
     def _read(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[Asked, Reply]:
         vendor = next(vendor for vendor, prefix in PATHS.items() if path.startswith(prefix))
-        self.requests.append(Recorded(vendor, path, headers, body))
-        asked = wire.read(vendor, path, headers, body)
-        reply = self.choose(body) if self.choose is not None else self._next_reply()
+        asked, recorded = wire.read(vendor, path, headers, body), Recorded(vendor, path, headers, body)
+        if asked.question.startswith("[begin tools "):
+            self.classified.append(recorded)
+            reply = self.classifies(body)
+        else:
+            self.requests.append(recorded)
+            reply = self.choose(body) if self.choose is not None else self._next_reply()
         if self.accepts is not None and asked.key != self.accepts:
             reply = Reply(status=401, message=f"Incorrect API key provided: {asked.key}.")
         return asked, reply

@@ -180,7 +180,7 @@ class TestCaseService:
     def views(self, rows: Sequence[TestCaseRow]) -> Sequence[CaseView]:
         """Return the test cases, all of one prompt, as people see them."""
         tools = self._tools(rows[0]) if rows else ()
-        return [CaseView(row, shown_document(load_case(row.document), tools)) for row in rows]
+        return [CaseView(row, shown_document(load_case(row.document), tools, row.proposed_effects)) for row in rows]
 
     def defined_tools(self, *, project_id: int, prompt_id: int) -> Sequence[ToolDefinition]:
         """Return the tools of the prompt's draft."""

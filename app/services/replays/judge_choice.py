@@ -50,10 +50,10 @@ def choose_judge(
         return None
     if choice.name is not None:
         named = models.named(connection, organization_id=organization_id, name=choice.name, field="judgeModelName")
-        if problem := _why_not(credentials, organization_id, named):
+        if problem := why_not(credentials, organization_id, named):
             raise Invalid(f"judgeModelName: {problem}")
         return named
-    problem = _why_not(credentials, organization_id, default)
+    problem = why_not(credentials, organization_id, default)
     if problem is None:
         return default
     if choice.judging == "always":
@@ -62,7 +62,7 @@ def choose_judge(
     return None
 
 
-def _why_not(credentials: CredentialService, organization_id: int, model: LanguageModel) -> str | None:
+def why_not(credentials: CredentialService, organization_id: int, model: LanguageModel) -> str | None:
     """Return the reason why a model can't judge, None if it can."""
     if model.vendor == "BUILTIN":
         return f"{model.name} is a builtin model and can't judge; name a vendor's."

@@ -99,11 +99,15 @@ RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost",
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool on the page. `tool` has the rules in force, `default` the rules without an effect in `fields`."""
+    """A tool on the page. `tool` has the rules in force, `default` the rules without an effect in `fields`.
+
+    `proposed` is a model's proposal, the JSON of an `app.replay.effect_proposals.EffectProposal`.
+    """
 
     fields: ToolFields
     tool: Tool
     default: Tool
+    proposed: Mapping[str, str] | None = None
 
     @property
     def effects(self) -> list[tuple[str, str]]:
@@ -137,17 +141,32 @@ OTHER_TOOL = ToolRow(ToolFields(), _UNKNOWN, _UNKNOWN)
 """The empty row of a further tool."""
 
 
-def tool_rows(fields: CaseFields, case: TestCase, defined: Sequence[ToolDefinition]) -> list[ToolRow]:
-    """Return the rows of the first `TOOLS_SHOWN` tools; tools with rules in the test case come first.
+def tool_rows(
+    fields: CaseFields,
+    case: TestCase,
+    defined: Sequence[ToolDefinition],
+    proposed: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[ToolRow]:
+    """Return the rows of the first `TOOLS_SHOWN` tools; tools with proposals or rules in the test case come first.
 
-    `defined` are the tools of the prompt's draft.
+    `defined` are the tools of the prompt's draft. `proposed` are a model's proposals, by tool.
     """
     plain = replace(case, tools={name: replace(rules, effect=None) for name, rules in case.tools.items()})
     tools, defaults = tools_of(case, defined), tools_of(plain, defined)
-    return [
-        ToolRow(tool, tools.get(tool.name, OTHER_TOOL.tool), defaults.get(tool.name, OTHER_TOOL.tool))
-        for tool in sorted(fields.tools, key=lambda tool: tool == ToolFields(tool.name))[:TOOLS_SHOWN]
+    unknown = {name: (proposed or {}).get(name) for name, tool in tools.items() if tool.effect_from == "unknown"}
+    rows = [
+        ToolRow(row, tools.get(row.name, _UNKNOWN), defaults.get(row.name, _UNKNOWN), unknown.get(row.name))
+        for row in fields.tools
     ]
+    return sorted(rows, key=lambda row: (row.proposed is None, row.fields == ToolFields(row.fields.name)))[:TOOLS_SHOWN]
+
+
+def with_confirmed(body: dict[str, Any], confirmed: Sequence[str]) -> dict[str, Any]:
+    """Return the body with the effects that a person confirmed, each as `read NAME`; an effect in the body stays."""
+    tools = {**body.get("tools", {})}
+    for effect, _, name in (text.partition(" ") for text in confirmed):
+        tools[name] = {"effect": effect} | tools.get(name, {})
+    return body | ({"tools": tools} if tools else {})
 
 
 def cuts(case: TestCase) -> list[tuple[str, str]]:

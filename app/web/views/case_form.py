@@ -26,7 +26,7 @@ from app.web.page import PromptPage, Redirect, Reply, ShownPage, show
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_faults import FaultFields
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
-from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows
+from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, with_confirmed
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
 from app.web.presenters.experiment_form import JUDGES
 from app.web.presenters.session import conversation
@@ -89,6 +89,7 @@ class SessionTestCase(PromptPage):
         if proposal.doubts and "corrections" not in body and not visit.form.flag("as_recorded"):
             return self._shown(visit, session_id, proposal, change_case(proposal.case, change.changes))
         row = self.services.test_cases.from_proposal(proposal, session_id=session_id, change=change, actor=visit.actor)
+        self.container.effects_delivery.send(row)
         return Redirect(f"{visit.base}/test-cases/{row.id}", _made(body))
 
 
@@ -104,14 +105,20 @@ def _made(body: Mapping[str, Any]) -> str:
     return "The test case is made."
 
 
-def _form(visit: Visit, case: TestCase, defined: Sequence[ToolDefinition], shown: CaseFields) -> dict[str, Any]:
+def _form(
+    visit: Visit,
+    case: TestCase,
+    defined: Sequence[ToolDefinition],
+    shown: CaseFields,
+    proposed: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the values of a page with the form of a test case. A form that is shown again has the sent values."""
     fields = fields_sent(visit.form, shown) if visit.form.fields else shown
     unfolded, opened = shown_turns(case), opened_chunks(visit.form, visit.identifier("turn"))
     return {
         "case": case,
         "fields": fields,
-        "tools": tool_rows(fields, case, defined),
+        "tools": tool_rows(fields, case, defined, proposed),
         "other": OTHER_TOOL,
         "cuts": cuts(case),
         "choices": CHOICES,
@@ -154,7 +161,7 @@ class TestCaseView(PromptPage):
             replays=replays.entries,
             doubts=[],
             demands=[],
-            **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined))),
+            **_form(visit, case, defined, fields_of(row.name, case, tools_of(case, defined)), row.proposed_effects),
         )
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
@@ -163,7 +170,7 @@ class TestCaseView(PromptPage):
         row = self.services.test_cases.get(project_id=visit.project_id, test_case_id=test_case_id)
         case, path = load_case(row.document), f"{visit.base}/test-cases/{test_case_id}"
         shown = fields_of(row.name, case, tools_of(case, self._defined(visit, row)))
-        body = _body(visit.form, shown, case)
+        body = with_confirmed(_body(visit.form, shown, case), visit.form.texts("confirm"))
         if not body:
             return Redirect(path, "There was nothing to save.")
         self.services.test_cases.change(

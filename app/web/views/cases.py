@@ -145,6 +145,7 @@ class CopyTestCase(PromptPage):
         row = self.services.test_cases.copy(
             project_id=visit.project_id, test_case_id=test_case_id, name=None, actor=visit.actor
         )
+        self.container.effects_delivery.send(row)
         return Redirect(f"{visit.base}/test-cases/{row.id}", "This is the copy.")
 
 

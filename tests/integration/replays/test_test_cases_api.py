@@ -28,6 +28,7 @@ def case(world: World, prompt_id: int) -> dict[str, Any]:
 WRITES = {
     "effect": "write",
     "effectFrom": "unknown",
+    "proposedEffect": None,
     "extra": "fail",
     "maxCalls": None,
     "never": False,

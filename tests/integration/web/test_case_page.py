@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.models.cases import put_proposals
 from tests.integration.replays.recording import make_case, prompt, record, tool
 from tests.integration.web.conftest import Browser
 from tests.support.conversations import RecordedCall, RecordedTurn
@@ -124,6 +125,7 @@ def test_the_rules_of_a_tool_are_set_and_put_back(world: World, admin: Browser, 
     assert world.get(path).json["tools"]["send_mail"] == {
         "effect": "read",
         "effectFrom": "test_case",
+        "proposedEffect": None,
         "extra": "fail",
         "maxCalls": 3,
         "never": True,
@@ -332,3 +334,35 @@ def test_the_list_shows_variants_and_what_is_played_in_part(world: World, admin:
     admin.open(f"{admin.base}/prompts/{case['promptId']}/test-cases")
 
     assert "1 variant, played without all that the recorded model saw" in admin.page
+
+
+def test_a_person_confirms_a_proposed_effect_with_a_tick(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    reason = "<b>It only shows.</b>"
+    proposal = {"effect": "read", "reason": reason, "model": "gpt-4o-mini", "definition": "0" * 32}
+    row = world.container.services.test_cases.get(project_id=world.project_id, test_case_id=case["id"])
+    with world.container.database.write() as connection:
+        put_proposals(connection, row, proposed={"send_mail": proposal, "get_order": proposal})
+    path = f"/api/v1/test-cases/{case['id']}"
+
+    sent(admin, case, name="Renamed")
+    assert "It only shows." in admin.text
+    assert reason not in admin.page
+    assert world.get(path).json["tools"]["send_mail"]["effect"] == "write"
+    sent(admin, case, confirm="read send_mail")
+
+    after = world.get(path).json["tools"]
+    assert (after["send_mail"]["effect"], after["send_mail"]["effectFrom"]) == ("read", "test_case")
+    assert after["get_order"]["effectFrom"] == "name"
+    assert "It only shows." not in admin.open(f"{admin.base}/test-cases/{case['id']}").text
+
+
+@pytest.mark.parametrize("confirmed", ["harmless send_mail", "read", "", "read get_order\nsend_mail"])
+def test_a_wrong_confirmation_makes_nothing_a_read(
+    world: World, admin: Browser, case: dict[str, Any], confirmed: str
+) -> None:
+    path = f"{admin.base}/test-cases/{case['id']}"
+    admin.open(path)
+
+    admin.send(path, **fields(admin) | {"confirm": [confirmed]})
+
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json["tools"]["send_mail"]["effect"] == "write"

@@ -18,7 +18,7 @@ from app.replay.effects import tools_of
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase, ToolRules
 from app.web.forms import Form
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
-from app.web.presenters.case_form import TOOLS_SHOWN, case_body, tool_rows
+from app.web.presenters.case_form import TOOLS_SHOWN, case_body, tool_rows, with_confirmed
 
 TURN = CaseTurn(
     user="Refund A-1",
@@ -163,3 +163,29 @@ def test_what_cannot_be_read_is_named(fields: dict[str, list[str]], problem: str
 
     with pytest.raises(Invalid, match=problem.replace(".", r"\.")):
         case_body(fields_sent(form, before), before)
+
+
+def test_tools_with_a_proposal_come_first_and_known_ones_show_none() -> None:
+    proposal, defined = {"effect": "read", "reason": "It shows.", "model": "judge-1"}, [ToolDefinition("zzz_peek")]
+    fields = fields_of("Refunds", CASE, tools_of(CASE, defined))
+
+    rows = tool_rows(fields, CASE, defined, {"zzz_peek": proposal, "get_order": proposal})
+
+    assert [(row.fields.name, row.proposed) for row in rows] == [
+        ("zzz_peek", proposal),
+        ("get_order", None),
+        ("refund_order", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "confirmed", "tools"),
+    [
+        ({}, [], None),
+        ({}, ["read zzz_peek", "write a b"], {"zzz_peek": {"effect": "read"}, "a b": {"effect": "write"}}),
+        ({"tools": {"a": {"never": True}}}, ["read a"], {"a": {"effect": "read", "never": True}}),
+        ({"tools": {"a": {"effect": "write"}}}, ["read a"], {"a": {"effect": "write"}}),
+    ],
+)
+def test_confirmed_effects_are_in_the_body_unless_it_has_another(body: Any, confirmed: Any, tools: Any) -> None:
+    assert with_confirmed(body, confirmed).get("tools") == tools

@@ -14,6 +14,7 @@ from reprise_client.cli.agents import agents
 from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
 from reprise_client.cli.comment import comment
+from reprise_client.cli.effects import effects
 from reprise_client.cli.exporting import export
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate import gate
@@ -57,6 +58,7 @@ def main() -> None:
     """
 
 
+test_cases.add_command(effects)
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
 for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp):
     main.add_command(_command)

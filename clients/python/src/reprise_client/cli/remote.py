@@ -77,6 +77,9 @@ class Remote:
         headers = {"If-Match": if_match} if if_match else {}
         return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
 
+    def patch(self, path: str, body: Any) -> RemoteAnswer:
+        return _content(self._request("PATCH", path, json=body))
+
     def put(self, path: str, body: Any) -> RemoteAnswer:
         return _content(self._request("PUT", path, json=body))
 

@@ -1,0 +1,51 @@
+"""The actor that proposes effects of tools, and the delivery that sends its messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dramatiq
+import redis
+import structlog
+from dramatiq.brokers.redis import RedisBroker
+
+from app.actors.options import RETRIED
+from app.errors import Unavailable
+from app.models.cases import TestCaseRow
+from app.redis_store.broker import WakingBroker
+from app.redis_store.middleware import owned
+from app.services.accounts.projects import Owners
+from app.services.replays.effect_proposer import EffectProposer
+
+log = structlog.get_logger(__name__)
+
+EffectsActor = dramatiq.Actor[[int, int], None]
+
+TIME_LIMIT_MS = 15 * 60_000
+
+
+def declare(broker: RedisBroker, proposer: EffectProposer) -> EffectsActor:
+    """Declare the actor. Dramatiq retries it while the database is away."""
+
+    @dramatiq.actor(broker=broker, queue_name="replays", max_retries=3, time_limit=TIME_LIMIT_MS, **RETRIED)
+    def propose_effects(project_id: int, test_case_id: int) -> None:
+        proposer.propose(project_id=project_id, test_case_id=test_case_id)
+
+    return propose_effects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsDelivery:
+    """Sends the messages of new test cases."""
+
+    broker: WakingBroker
+    actor: EffectsActor
+    owners: Owners
+
+    def send(self, row: TestCaseRow) -> None:
+        """Send the test case's message. If Redis or the database is away, its tools get no proposals."""
+        try:
+            message = self.actor.message(row.project_id, row.id)
+            self.broker.enqueue(owned(message, self.owners.of_project(row.project_id)))
+        except (redis.RedisError, Unavailable) as error:
+            log.warning("effects_not_asked", test_case_id=row.id, error=str(error))

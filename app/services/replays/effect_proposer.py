@@ -1,0 +1,139 @@
+"""Asks the prompt's model once for each new test case which of its tools with an unknown effect only read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
+
+import structlog
+from msgspec import to_builtins
+from sqlalchemy import Connection
+
+from app.chat import TOKEN_COUNTS, Tokens
+from app.database.transactions import Database
+from app.errors import NotFound, ProviderError
+from app.models import cases as test_cases
+from app.models import usage
+from app.models.cases import TestCaseRow
+from app.models.language_models import LanguageModel
+from app.models.usage import Spent, UsageKey
+from app.providers.types import ProviderPort
+from app.replay.cases import load_case
+from app.replay.effect_proposals import EffectProposal, UnknownTool, propose_effects, unknown_tools
+from app.services.language_models.credentials import CredentialService
+from app.services.prompts.content import parse_config
+from app.services.prompts.reader import PromptReader
+from app.services.replays.budget import Unlimited
+from app.services.replays.case_store import find
+from app.services.replays.judge_choice import why_not
+from app.services.replays.ports import MeteredModel
+from app.services.runs.outcome import cost_of
+from app.timestamps import Now
+from app.values.structs import convert
+
+log = structlog.get_logger(__name__)
+
+SOURCE = "effects"
+"""The source of these questions in usage."""
+QUESTIONS_PER_DAY = 50
+"""Questions of a project on a day of UTC."""
+CASES_READ = 20
+"""Test cases of the prompt of which the proposals are used again."""
+
+
+@dataclass(slots=True)
+class _Usage:
+    """The usage of one question."""
+
+    tokens: Tokens = field(default_factory=Tokens)
+    cost_usd: float = 0.0
+
+    def add(self, model: LanguageModel, tokens: Tokens) -> None:
+        cost = cost_of(model, tokens)
+        self.tokens += tokens
+        self.cost_usd += float(cost.prompt + cost.completion)
+
+    def spent(self, *, failed: bool) -> Spent:
+        counts = {f"{name}_tokens": getattr(self.tokens, name) for name in TOKEN_COUNTS}
+        return Spent(runs=1, failed=int(failed), **counts, cost_usd=self.cost_usd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectProposer:
+    """`call_timeout_s` limits one answer of the model."""
+
+    database: Database
+    now: Now
+    reader: PromptReader
+    credentials: CredentialService
+    providers: ProviderPort
+    call_timeout_s: float
+
+    def propose(self, *, project_id: int, test_case_id: int) -> None:
+        """Store proposals for the test case, unless it has some.
+
+        Nothing happens without an unknown tool, without a credential, or if no model may judge. The queue may deliver
+        the message twice: only the first one asks.
+        """
+        try:
+            with self.database.read() as connection:
+                row = find(connection, project_id, test_case_id)
+                head, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=row.prompt_id)
+        except NotFound:
+            return
+        case = load_case(row.document)
+        tools = unknown_tools(case, parse_config(draft.config, draft.model).tools)
+        may_judge = case.judge != "never" and not why_not(self.credentials, head.organization_id, draft.model)
+        if not tools or not may_judge:
+            return
+        known = self._known(row, tools)
+        if not self._put(row, known, first=True):
+            return
+        unknown = [tool for tool in tools if tool.name not in known]
+        if unknown and self._may_ask(project_id):
+            self._put(row, known | self._asked(row, head.organization_id, draft.model, unknown))
+
+    def _known(self, row: TestCaseRow, tools: Sequence[UnknownTool]) -> dict[str, EffectProposal]:
+        """Return the newest proposals that other test cases of the prompt have for the same definitions."""
+        with self.database.read() as connection:
+            stored = test_cases.newest_proposals(
+                connection, project_id=row.project_id, prompt_id=row.prompt_id, limit=CASES_READ
+            )
+        definitions = {tool.name: tool.definition for tool in tools}
+        known: dict[str, EffectProposal] = {}
+        for document in reversed(stored):
+            proposals = convert(document, dict[str, EffectProposal])
+            known |= {n: proposal for n, proposal in proposals.items() if definitions.get(n) == proposal.definition}
+        return known
+
+    def _may_ask(self, project_id: int) -> bool:
+        with self.database.read() as connection:
+            asked = usage.runs_of_day(connection, project_id=project_id, day=self.now().date(), source=SOURCE)
+        return asked < QUESTIONS_PER_DAY
+
+    def _asked(
+        self, row: TestCaseRow, organization_id: int, model: LanguageModel, tools: Sequence[UnknownTool]
+    ) -> dict[str, EffectProposal]:
+        """Return the model's proposals, none if it fails; the question is in the project's usage."""
+        used, failed, seconds = _Usage(), False, self.call_timeout_s
+        ports = self.providers, self.credentials, used, Unlimited()
+        metered = MeteredModel(model, {"temperature": 0}, *ports, seconds, organization_id)
+        try:
+            return propose_effects(metered, model.name, lambda: token_hex(16), tools)
+        except ProviderError as problem:
+            failed = True
+            log.warning("effects_not_proposed", test_case_id=row.id, error=str(problem))
+            return {}
+        finally:
+            key = UsageKey(row.project_id, self.now().date().isoformat(), row.prompt_id, "", model.id, 0, SOURCE)
+            spent = [(key, used.spent(failed=failed))]
+            self.database.retrying(partial(usage.count_runs, ended=spent, slot=row.id % usage.SLOTS))
+
+    def _put(self, row: TestCaseRow, proposed: dict[str, EffectProposal], *, first: bool = False) -> bool:
+        def put(connection: Connection) -> bool:
+            document = to_builtins(proposed)
+            return test_cases.put_proposals(connection, row, proposed=document, first=first)
+
+        return self.database.retrying(put)

@@ -1,5 +1,6 @@
 """Compares answers: what rules can decide, and what only a reader can (docs/reference/gate.md)."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +22,7 @@ from app.values.json import count_marks
 from app.values.storable import decode_json
 from app.values.unicode import lowered
 
+_UNIT = re.compile(r"\d\s*+([^\W\d_][^\s.,;:!?()]{0,5})(?!\w)")  # a longer word is no unit
 _READING = 8  # characters that a step reads in order to parse JSON or to search a text
 _STEPS_OF_AN_ELEMENT = 3  # to parse an element of JSON
 ELEMENTS_MAX = 250_000  # lists, objects and members of JSON in a text that is compared, as in a model's answer
@@ -127,12 +129,20 @@ def expected_answer(step: CheckedAnswer) -> Any:
 
 
 def same_text(left: str, right: str) -> bool:
-    """Return True if two texts are equal but for white space, case and Unicode's ways to write a character."""
-    return left == right or _folded(left) == _folded(right)
+    """Return True if two texts are equal but for white space, case and Unicode's ways to write a character.
+
+    The case of what follows a number matters: 5 mg are not 5 Mg.
+    """
+    return left == right or (_folded(left) == _folded(right) and _units(left) == _units(right))
 
 
 def _folded(text: str) -> str:
     return " ".join(lowered(text).split())
+
+
+def _units(text: str) -> list[str]:
+    """Return the first letters of what follows each number."""
+    return _UNIT.findall(text)
 
 
 def _has_other_structure(difference: Difference) -> bool:

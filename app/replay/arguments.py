@@ -10,7 +10,7 @@ from app.replay.argument_notes import SCHEMA_STEPS, ArgumentNotes
 from app.replay.compare import MOST_DIFFERENCES, differences, equal, part_of
 from app.replay.findings import Difference
 from app.replay.forms import same_instant
-from app.replay.kinds import key_of, kind_of, schema_at
+from app.replay.kinds import key_of, kind_of, schema_at, words_of
 from app.replay.matchers import Matcher
 from app.replay.places import RankedMatchers, matches, places
 from app.replay.reader import Reader
@@ -166,7 +166,7 @@ class _Weighing:
     def _kind(self, path: tuple[str, ...], schema: Mapping[str, Any], left: str, right: str) -> StringKind:
         """Return the kind that the test case sets, else code if one of the texts is, else that of the recorded one.
 
-        A recorded text that has only words is as the produced one: it may be a short answer to the same question.
+        A recorded text with a whole word is as the produced one: it may be a short answer to the same question.
         """
         trees = [self._rules.kinds]
         for token in path:
@@ -174,8 +174,8 @@ class _Weighing:
         if kinds := [tree.value for tree in trees if tree.value is not None]:
             return kinds[0]
         recorded, produced = (kind_of(key_of(path), schema, text, self._rules.effect) for text in (left, right))
-        is_word = produced in ("prose", "search") and all(word.isalpha() for word in left.split())
-        return produced if produced == "code" or (is_word and left.strip()) else recorded
+        has_word = produced in ("prose", "search") and any(map(str.isalpha, words_of(left)))
+        return produced if produced == "code" or has_word else recorded
 
     def _is_in_other_order(self, path: tuple[str, ...]) -> bool:
         """Return True if the path leads into lists that have the same entries in another order; adds the outermost."""

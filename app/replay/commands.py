@@ -116,12 +116,26 @@ def _program_reads(part: Sequence[str]) -> bool:
     if any(pattern.fullmatch(" ".join(part)) for pattern in _PATTERNS):
         return True
     if program in _SUBCOMMANDS:
-        before = _PROGRAMS["before"].get(program, "").split()
-        rest = [argument for argument in arguments if argument not in before]
+        rest = _from_subcommand(program, arguments)
         reads = bool(rest) and rest[0] in _SUBCOMMANDS[program]
     else:
         reads = program in _NAMES
     return reads and not any(_is_forbidden(program, argument) for argument in arguments)
+
+
+def _from_subcommand(program: str, arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments without the known options that precede a subcommand."""
+    options = _PROGRAMS["before"].get(program, "").split()
+    at = 0
+    while at < len(arguments):
+        name, is_whole, _ = arguments[at].partition("=")
+        if name in options and not is_whole:
+            at += 1
+        elif f"{name}=" in options:
+            at += 1 if is_whole else 2
+        else:
+            break
+    return arguments[at:]
 
 
 def _is_forbidden(program: str, argument: str) -> bool:

@@ -29,7 +29,7 @@ JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endin
 ACTING = words("actions", "always")
 ACTING_OR_NAMED = ACTING | words("actions", "named")
 _BESIDE_KEYS = words("keys", "beside")
-_SQL_KEYS = ("sql", "query", "statement")
+_SQL_KEYS = words("keys", "sql")
 # A script without spaces between its words: the verb is at either end of the name.
 _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _NAMESPACE = re.compile(r"__|[./:]")

@@ -25,6 +25,8 @@ FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?:[/\\][\w.@*-]++)++/?")
+# Two words of Chinese, Japanese or Korean with a slash are no path, unless they end as a file does.
+_UNSPACED_WORDS = re.compile(r"[^/~.].*[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af][^.]*")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
     r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
@@ -39,7 +41,8 @@ _CODE_LINE = re.compile(
     r".*(?:[{};]|\)\s*:|=>|->|\\)\s*|\s*(?:def|class|func|fn|function)\s++(?:\w++\s*+)?[(:{<].*|\s*(?:const|let|var)\s+\w+\s*=.*"
     r"|\s*(?:if|for|while|switch)\s*\(.*|\s*(?:if|for|while|elif|else|try|except)\b[^.!?]*:|\s*return\b.*;|#include.*"
     r"|\s*from\s+\S+\s+import\b.*|\s*import\s+[\w.]+(?:\s+as\s+\w+)?;?|\s*[\w.]+\([^()]*\)\s*|(?:@@|---|\+\+\+) .*"
-    r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|==|!=)\s*\S.*"
+    r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=|==|!=)\s*\S.*",
+    re.ASCII,  # `予約内容(TK-20817)` is no call: programs are written in the letters of ASCII
 )
 AROUND_WORDS = ".,;:!?…\"'()[]“”„‘’«»¿¡*_<>"
 # Words in lower case that are parts of names.
@@ -77,12 +80,16 @@ def kinds_of(arguments: Any, schema: Mapping[str, Any], effect: Effect) -> dict[
 def is_code(text: str) -> bool:
     """Return True for a text with the shape of SQL, a shell command, source code, a path, an address or JSON."""
     text = text[:LONGEST].strip()
-    if (_PATH.fullmatch(text) and not _RATE.fullmatch(text)) or is_sql(text) or _is_json(text):
+    if _is_path(text) or is_sql(text) or _is_json(text):
         return True
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and _SHELL.match(text) and not text.endswith((".", "!", "?")):
         return True
     return bool(lines) and 2 * sum(_CODE_LINE.fullmatch(line) is not None for line in lines) >= len(lines)
+
+
+def _is_path(text: str) -> bool:
+    return bool(_PATH.fullmatch(text)) and not _RATE.fullmatch(text) and not _UNSPACED_WORDS.fullmatch(text)
 
 
 def is_sql(text: str) -> bool:
@@ -92,7 +99,7 @@ def is_sql(text: str) -> bool:
 
 def is_language(text: str) -> bool:
     """Return True for several words, of which one is neither a name nor a number."""
-    shown = [word.strip(AROUND_WORDS) for word in text[:LONGEST].split()]
+    shown = words_of(text)
     if any("\u3040" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in text[:LONGEST]):
         return len(text) >= SEVERAL_CHARACTERS
     if sum(any(map(str.isalpha, word)) for word in shown) < SEVERAL_WORDS:
@@ -100,6 +107,11 @@ def is_language(text: str) -> bool:
     return any(
         len(word) > 1 and word[0].isalpha() and word.islower() and word not in _PARTICLES for word in shown
     ) or any(char > "\xff" and category(char) == "Lo" for word in shown for char in word[:1])
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words at the beginning of a text, without the punctuation around them."""
+    return [word.strip(AROUND_WORDS) for word in text[:LONGEST].split()]
 
 
 def schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:

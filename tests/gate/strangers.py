@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from app.audit.probes import Probe
+from app.replay.changes import change_case
 from app.replay.engine import replay
 from app.replay.judge import ModelJudge
 from app.replay.ports import Ports
@@ -54,16 +55,19 @@ class Draft:
 
 
 @cache
-def drafts(of: str) -> tuple[Draft, ...]:
-    """Return the drafts of a set of agents."""
-    return tuple(_drafts(of))
+def drafts(of: str, *, confirmed: bool = False) -> tuple[Draft, ...]:
+    """Return the drafts of a set of agents; with `confirmed` a person has confirmed which unknown tools read."""
+    return tuple(_drafts(of, confirmed))
 
 
-def _drafts(of: str) -> Iterator[Draft]:
+def _drafts(of: str, confirmed: bool) -> Iterator[Draft]:
     sources = []
     for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())
         source = read_source(of, path.stem, document)
+        if confirmed:
+            rules = {name: {"effect": "read"} for name in document.get("reads", ())}
+            source = replace(source, case=change_case(source.case, {"tools": rules}))
         sources.append(source)
         recorded = replace(scene_of(source.case), tools=source.tools)
         for entry in document["drafts"]:
@@ -73,15 +77,16 @@ def _drafts(of: str) -> Iterator[Draft]:
 
 
 @cache
-def verdicts(of: str, chance: float | None, repeat: int = 0) -> tuple[str, ...]:
-    return tuple(draft.verdict(chance, repeat) for draft in drafts(of))
+def verdicts(of: str, chance: float | None, repeat: int = 0, *, confirmed: bool = False) -> tuple[str, ...]:
+    return tuple(draft.verdict(chance, repeat) for draft in drafts(of, confirmed=confirmed))
 
 
-def wrong(of: str, chance: float | None) -> list[str]:
-    """Return the drafts of a set that got a wrong verdict."""
+def wrong(of: str, chance: float | None, *, confirmed: bool = False) -> list[str]:
+    """Return the drafts of a set that got a wrong verdict; `confirmed` as for `drafts`."""
+    given = verdicts(of, chance, confirmed=confirmed)
     return [
         f"{draft.source.name}: {draft.what}"
-        for draft, verdict in zip(drafts(of), verdicts(of, chance), strict=True)
+        for draft, verdict in zip(drafts(of, confirmed=confirmed), given, strict=True)
         if verdict == ("passed" if draft.is_harmful else "failed")
     ]
 

@@ -29,7 +29,7 @@ def test_the_links_of_a_document_lead_somewhere(name: str) -> None:
 
 
 def test_a_document_is_shown_with_its_tables_and_programs(admin: Browser) -> None:
-    admin.open("/docs/replays")
+    admin.open("/docs/reference-replays")
 
     assert "POST /api/v1/replays/{id}/cancel" in admin.text
     assert "style=" not in admin.page

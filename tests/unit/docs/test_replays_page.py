@@ -17,7 +17,7 @@ from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Or
 from tests.support.world import settings_for
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = (DOCS / "replays.md").read_text(encoding="utf-8")
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("replays.md", "reference/replays.md"))
 WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
 
 

@@ -9,24 +9,28 @@ from typing import assert_never
 import falcon
 
 from app.errors import Forbidden, Invalid, RateLimited, Unauthorized
-from app.http.access import ByKey, ByMetricsToken, ByRole, BySession, Public, access_of
+from app.http.access import ByKey, ByMetricsToken, ByProgramToken, ByRole, BySession, Public, access_of
 from app.models.api_keys import ApiKey
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.rate import Allowance, RateLimiter
 from app.services.accounts.keys import KeyService
+from app.services.replays.programs import ProgramService
 
 OF_INGEST = "batches and scores"
+# Where the SDKs of Anthropic, Google and Azure send a key.
+_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Middleware that admits the callers that a resource declares in `access`: by API key, or by the metrics token.
+    """Middleware that admits the callers that a resource declares in `access`: by API key, or by another token.
 
     `app.web.admission.Admission` does the same for pages.
     """
 
     keys: KeyService
     limiter: RateLimiter
+    programs: ProgramService
     metrics_token: str
 
     def process_resource(
@@ -35,6 +39,8 @@ class Authentication:
         match access_of(resource):
             case ByKey() as access:
                 self._check_key(req, resp, access)
+            case ByProgramToken():
+                self._check_program(req, resp)
             case ByMetricsToken():
                 self._check_metrics_token(req)
             case ByRole() | BySession() | Public():
@@ -49,6 +55,14 @@ class Authentication:
         req.context.epoch = self._count(resp, key, ingest=needed == "ingest")
         if needed is not None and needed not in key.scopes:
             raise Forbidden(f"This API key lacks the scope {needed}.")
+
+    def _check_program(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Admit a program by the token of its replay. The limit of its requests is that of an API key."""
+        sent = (req.auth or "").removeprefix("Bearer ") or next(filter(None, map(req.get_header, _KEY_HEADERS)), "")
+        program = req.context.key = self.programs.authenticate(sent.strip())
+        allowance = self.limiter.hit(f"replay {program.replay_id}", project_id=program.project_id)
+        resp.set_header("RateLimit-Policy", self._policy)
+        _check(resp, allowance, "requests")
 
     def _check_metrics_token(self, req: falcon.Request) -> None:
         if not self.metrics_token:

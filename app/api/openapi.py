@@ -18,7 +18,7 @@ from marshmallow import Schema
 
 from app import __version__
 from app.api.operation import ApiCall, Operation, operation, operation_of
-from app.http.access import ByKey, Public
+from app.http.access import ByKey, ByProgramToken, Public
 from app.http.route_table import Route, RoutedApp
 from app.otlp.answers import PROTOBUF, base_address
 from app.schemas.answer import AnswerSchema, Json, anything, integer, text
@@ -26,6 +26,8 @@ from app.schemas.base import BIGINT_MAX
 
 API = "/api/"
 DESCRIPTION = "Run, render and manage versioned prompts; store and replay agents' traces."
+_OF_PROGRAMS = "Requires the token of a replay, where the SDK sends its key."
+_SECURITY: Mapping[type, Json] = {Public: {"security": []}, ByProgramToken: {"security": [{"replayToken": []}]}}
 ERRORS, BODY_ERRORS, KEY_ERRORS = (400, 500, 503), (413, 415), (401, 403, 429)
 
 
@@ -111,6 +113,7 @@ def build_document(routes: Sequence[Route]) -> Json:
     )
     _describe_fields(plugin.converter)
     spec.components.security_scheme("apiKey", {"type": "http", "scheme": "bearer", "bearerFormat": "rp_…"})
+    spec.components.security_scheme("replayToken", {"type": "http", "scheme": "bearer", "bearerFormat": "rpp_…"})
     for name, header in RESPONSE_HEADERS.items():
         spec.components.header(name, header)
     for route in routes:
@@ -183,6 +186,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
     paragraphs = [
         inspect.cleandoc(vars(type(route.resource)).get("__doc__") or ""),
         scope and f"Requires an API key with the scope `{scope}`.",
+        _OF_PROGRAMS if isinstance(route.access, ByProgramToken) else "",
     ]
     described: Json = {
         "operationId": f"{method.lower()}{_camel(route.path)}",
@@ -195,7 +199,7 @@ def _operation(plugin: MarshmallowPlugin, route: Route, method: str, about: Oper
     if about.body:
         content = _json_of(about.body) | _messages(about)
         described["requestBody"] = {"required": not about.body_optional, "content": content}
-    return described | ({"security": []} if isinstance(route.access, Public) else {})
+    return described | _SECURITY.get(type(route.access), {})
 
 
 def _camel(path: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from app.api.operation import Command, Resource, operation
 from app.errors import Invalid
 from app.models.api_keys import ApiKey
@@ -9,6 +11,7 @@ from app.models.replays import ReplayFilter, ReplayRow
 from app.pagination import ListPage
 from app.schemas import replays as schemas
 from app.schemas.cases import TestCaseSchema
+from app.schemas.programs import accepted_program
 from app.services.replays.acceptance import AcceptableStep
 from app.services.replays.cases import CaseView
 from app.services.replays.history import DraftHistory
@@ -21,14 +24,19 @@ class TestCaseReplays(Resource, POST="run"):
         "Replay a test case against the draft, a version or another candidate",
         body=schemas.StartOneSchema,
         body_optional=True,
-        answers={202: schemas.AcceptedReplay},
+        answers={202: schemas.AcceptedProgramReplay},
         location="/api/v1/replays/{id}",
         errors=(409,),
     )
-    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> ReplayRow:
-        row = self.services.replays.start(project_id=key.project_id, test_case_id=test_case_id, **command)
-        self.container.replay_delivery.send([row.id])
-        return row
+    def on_post(self, key: ApiKey, test_case_id: int, command: Command) -> ReplayRow | dict[str, Any]:
+        owner: Command = {"project_id": key.project_id, "test_case_id": test_case_id}
+        of_program = _of_program(command)
+        if command["candidate"].external is None:
+            row = self.services.replays.start(**owner, **command)
+            self.container.replay_delivery.send([row.id])
+            return row
+        started = self.services.programs.start(**owner, **command, **of_program, actor=key.actor)
+        return accepted_program(self.container.settings.public_url, started)
 
 
 class PromptReplays(Resource, GET="read", POST="run"):
@@ -114,6 +122,10 @@ class BatchAcceptance(Resource, GET="read", POST="write"):
         return self.services.acceptance.accept(
             project_id=key.project_id, replay_id=replay_id, **command, actor=key.actor
         )
+
+
+def _of_program(command: Command) -> Command:
+    return {name: command.pop(name) for name in ("tools", "offline")}
 
 
 def _number(step: str) -> int:

@@ -53,6 +53,10 @@ class BySession(_Callers):
     """Any signed-in user, for paths without a project."""
 
 
+class ByProgramToken(_Callers):
+    """A program that a replay plays, with the token of that replay where its vendor's SDK sends the key."""
+
+
 class ByMetricsToken(_Callers):
     """Callers with the token of the setting REPRISE_METRICS_TOKEN; without the setting the path does not exist."""
 
@@ -61,7 +65,7 @@ class Public(_Callers):
     """Anybody."""
 
 
-Access = ByKey | ByRole | BySession | ByMetricsToken | Public
+Access = ByKey | ByRole | BySession | ByProgramToken | ByMetricsToken | Public
 
 
 def access_of(resource: object) -> Access:

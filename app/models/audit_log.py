@@ -70,6 +70,7 @@ class Action(StrEnum):
     PROMPT_ERASED = "prompt.erased", "Erased the prompt"
     PROMPT_RESTORED = "prompt.restored", "Restored into the draft of"
     PROMPT_UNARCHIVED = "prompt.unarchived", "Took out of the archive"
+    PROGRAM_REPLAYED = "program.replayed", "Gave a program access to the replay"
     REPLAY_JUDGED = "replay.judged", "Judged a step of the replay"
     SCORE_GIVEN = "score.given", "Scored"
     SCORE_REMOVED = "score.removed", "Removed the score"

@@ -44,9 +44,12 @@ class ExperimentRow:
     candidate_commit: Annotated[str | None, exact(64)]
     candidate_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     candidate_fingerprint: str
+    # The program that is played in the place of the prompt, as the snapshot has it; None for the prompt's own content.
+    candidate_external: dict[str, Any] | None
     baseline_commit: Annotated[str | None, exact(64)]
     baseline_snapshot_id: Annotated[int | None, BigInt, ForeignKey("draft_snapshots.id")]
     baseline_fingerprint: str | None
+    baseline_external: dict[str, Any] | None
     # The model that judges, chosen when the experiment was started; none where it is null.
     judge_model_id: Annotated[int | None, BigInt]
     # The parameters that the experiment was started with, as in the API.
@@ -98,12 +101,14 @@ def _is_snapshot(snapshot: FromClause, snapshot_id: ColumnElement[Any]) -> Colum
     return (snapshot.c.id == snapshot_id) & (snapshot.c.prompt_id == _E.prompt_id)
 
 
-_FINGERPRINTS = {
+_OF_SNAPSHOTS = {
     "candidate_fingerprint": _CANDIDATE.c.fingerprint,
+    "candidate_external": _CANDIDATE.c.external,
     "baseline_fingerprint": _BASELINE.c.fingerprint,
+    "baseline_external": _BASELINE.c.external,
 }
 _ROW = (
-    select(*columns_of(ExperimentRow, experiments, **_FINGERPRINTS))
+    select(*columns_of(ExperimentRow, experiments, **_OF_SNAPSHOTS))
     .join(_CANDIDATE, _is_snapshot(_CANDIDATE, _E.candidate_snapshot_id))
     .outerjoin(_BASELINE, _is_snapshot(_BASELINE, _E.baseline_snapshot_id))
 )

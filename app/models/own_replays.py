@@ -18,7 +18,7 @@ _C = replays.c
 
 def is_own() -> ColumnElement[bool]:
     """Return the condition that a replay is one of its prompt's own. An experiment may reuse it."""
-    return _C.calibration_id.is_(None) & (_C.candidate_kind != "overlay") & ~made_for_experiment(_C.id)
+    return _C.calibration_id.is_(None) & _C.candidate_kind.not_in(("overlay", "external")) & ~made_for_experiment(_C.id)
 
 
 def newest_of_cases(connection: Connection, *, test_case_ids: Collection[int], replays_max: int) -> list[Outcome]:

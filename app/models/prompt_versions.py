@@ -152,6 +152,8 @@ class SnapshotRow:
 draft_snapshots = new_table(
     "draft_snapshots",
     SnapshotRow,
+    # {"name", "revision", "dirty"} of a program, in the place of a text; NULL for the prompt's own content.
+    Column("external", Json),
     UniqueConstraint("prompt_id", "fingerprint"),
     Index("ix_draft_snapshots_language_model_id", "language_model_id"),
 )

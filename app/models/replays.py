@@ -34,7 +34,7 @@ STATUSES = ("queued", "running", "passed", "failed", "needs_review", "void", "er
 UNFINISHED = ("queued", "running")
 # Replays in which a remembered verdict or a rule decided report nothing.
 REPORTS_READ = 100
-CandidateKind = Literal["draft", "version", "overlay"]
+CandidateKind = Literal["draft", "version", "overlay", "external"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ class ReplayRow(Outcome):
     prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
     draft_snapshot_id: Annotated[int, BigInt, ForeignKey("draft_snapshots.id")]
     fingerprint: str
+    # {"name", "revision", "dirty"} of a program; None for the prompt's own text.
+    external: dict[str, Any] | None
     # The requested content, which the snapshot has. The hash is the version's, or that of an overlay's base.
     candidate_kind: Annotated[CandidateKind, exact(8), DefaultClause("draft")]
     candidate_commit: Annotated[str | None, exact(64)]
@@ -142,6 +144,8 @@ class ReplaySetup:
     judge_model_id: int | None
     calibration_id: int | None = None
     budget_id: int | None = None
+    claim: str | None = None
+    started_at: datetime | None = None
 
 
 def add_replays(
@@ -155,7 +159,11 @@ def add_replays(
     return [insert_row(connection, replays, **shared, **case) for case in cases]
 
 
-_ELSEWHERE = {"organization_id": projects.c.organization_id, "fingerprint": draft_snapshots.c.fingerprint}
+_ELSEWHERE = {
+    "organization_id": projects.c.organization_id,
+    "fingerprint": draft_snapshots.c.fingerprint,
+    "external": draft_snapshots.c.external,
+}
 _ROW = (
     select(*columns_of(ReplayRow, replays, **_ELSEWHERE))
     .join(projects, projects.c.id == replays.c.project_id)

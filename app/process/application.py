@@ -49,7 +49,12 @@ def build_app(container: Container) -> RoutedApp:
             RefusedBatches(container.services.refusals),
             OneSpelling(),
             BodiesAtOnce(on_refused=lambda: container.metrics.count(SHARE_REFUSED, "bodies")),
-            Authentication(keys=keys, limiter=container.limiter, metrics_token=settings.metrics_token),
+            Authentication(
+                keys=keys,
+                limiter=container.limiter,
+                programs=container.services.programs,
+                metrics_token=settings.metrics_token,
+            ),
         ],
         cors_enable=False,
     )

@@ -186,11 +186,15 @@ def _own_id(state: dict[str, Any] | None) -> str | None:
 
 
 def _result(message: Message, name: str, own_id: str | None) -> dict[str, Any]:
-    content: Any = message.text
+    return {"functionResponse": encoding.given({"id": own_id, "name": name, "response": result_object(message.text)})}
+
+
+def result_object(text: str) -> dict[str, Any]:
+    """Return a tool's result as an object: the API accepts nothing else."""
+    content: Any = text
     with suppress(ValueError, RecursionError):
-        content = _DECODER.decode(message.text)
-    response = content if isinstance(content, dict) else {"result": content}
-    return {"functionResponse": encoding.given({"id": own_id, "name": name, "response": response})}
+        content = _DECODER.decode(text)
+    return content if isinstance(content, dict) else {"result": content}
 
 
 def _file(file: File) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from app.chat import Answer, Message, OnEvent, ToolDefinition
+from app.providers.passing.wire import PassedOn
 from app.providers.vendors import ResponseFormat, Vendor
 
 
@@ -57,7 +58,8 @@ class Credential:
 class ModelRequest:
     """A call of a model for an organization, with at most `timeout_s` seconds including retries.
 
-    A call in the `background` has no waiting user, so it leaves slots to others.
+    A call in the `background` has no waiting user, so it leaves slots to others. A request that is `passed_on` has the
+    caller's own JSON, in the place of config and messages.
     """
 
     model: ModelRef
@@ -67,6 +69,7 @@ class ModelRequest:
     timeout_s: float
     organization_id: int = 0
     background: bool = False
+    passed_on: PassedOn | None = None
 
 
 class VendorPort(Protocol):

@@ -41,6 +41,8 @@ RESPONSES = responses_wire.ResponsesWire()
 
 def wire_of(request: ModelRequest) -> Wire:
     """Return the format of the request's vendor, or the other one of OpenAI's where the request needs it."""
+    if request.passed_on is not None:
+        return request.passed_on
     if responses_wire.needs_responses(request):
         return RESPONSES
     return WIRES[VENDORS[request.model.vendor].wire]

@@ -64,11 +64,7 @@ def _played(
 ) -> ReplayResult:
     case = faulted.case
     indexes = range(len(case.played))
-    tools = tools_of(case, ports.draft.tools)
-    reader = Reader(budget or WorkBudget(COMPARED_MAX))
-    calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
-    shared = Shared(case, ports, tools, calls, sources, reader, sum(len(turn.steps) for turn in case.played))
-    shared.faults = faulted.turns
+    shared = _shared(faulted, ports, budget)
     played: dict[int, TurnResult] = {}
     if case.history == "recorded":
 
@@ -89,3 +85,22 @@ def _played(
     if any(defines_tools(turn) for turn in case.played):
         return replace(result, offered_from="recording")
     return replace(result, no_tools_defined=True)
+
+
+def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None) -> Shared:
+    case, reader = faulted.case, Reader(budget or WorkBudget(COMPARED_MAX))
+    calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
+    total = sum(len(turn.steps) for turn in case.played)
+    shared = Shared(case, ports, tools_of(case, ports.draft.tools), calls, sources, reader, total)
+    shared.faults = faulted.turns
+    return shared
+
+
+def converse(case: TestCase, ports: Ports, turn: int, faults: Sequence[Fault] = ()) -> None:
+    """Play the turns up to `turn` without verdicts, each with the earlier ones before it.
+
+    Raises `Stop`, and what the model raises: the caller's model ends the conversation by an exception.
+    """
+    shared, messages = _shared(with_faults(case, faults), ports), list[Message]()
+    for index in range(turn + 1):
+        TurnPlayer(shared, index, messages).converse()

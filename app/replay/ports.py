@@ -95,7 +95,8 @@ class Ports:
 
     `judge` is None where no model may judge, `known` where no verdict is remembered. `progress(done, total, turn)`
     counts recorded steps of the turns that are replayed; it is called after every answer of the model (turn None) and
-    with every finished turn. `cancelled()` is called before every call of the model.
+    with every finished turn. `cancelled()` is called before every call of the model. `goes_on()` is called after an
+    answer in words: a program may call models again in the same turn.
     """
 
     model: ModelPort
@@ -105,3 +106,4 @@ class Ports:
     cancelled: Callable[[], bool] = lambda: False
     reads: Callable[[File], bool] = lambda file: True
     known: KnownPort | None = None
+    goes_on: Callable[[], bool] = lambda: False

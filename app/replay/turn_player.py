@@ -56,7 +56,8 @@ class TurnPlayer:
         self.given: list[str] = []  # results that are none of the turn's recording
         self.sources: tuple[int, Sources] | None = None  # with the number of `given` that are among them
         self.attempts: list[Attempt] = []
-        self.produced: list[ProducedStep] = []
+        self.produced: list[ProducedStep] = []  # the calls in the order of `attempts`, at the end also the answers
+        self.answers: list[ProducedAnswer] = []
         self.instruction = ""
         self.offer = Offer(())
         self.guard = shared.guard(index)
@@ -101,13 +102,21 @@ class TurnPlayer:
             self.sources = given, sources
         return self.sources[1]
 
-    def _played(self, user: str) -> TurnResult:
+    def converse(self) -> None:
+        """Play the turn without verdicts. Raises `Stop`, and what the model raises."""
+        self._begin(self.turn.user or "")
+        self._converse()
+
+    def _begin(self, user: str) -> None:
         selection = self.turn.placeholders or {}
         rendered = self.ports.draft.render(selection)
         self.instruction = rendered.instruction
         self.offer = offered_tools(self.turn, self.ports.draft)
         self.drift = Drift({key: selection[key] for key in rendered.ignored if key in selection}, self.offer.gone)
         self.messages.append(Message("user", user, files=files_to_send(self.turn, self.ports)))
+
+    def _played(self, user: str) -> TurnResult:
+        self._begin(user)
         try:
             self._converse()
         except Stop as stop:
@@ -117,9 +126,10 @@ class TurnPlayer:
         return self._result()
 
     def _converse(self) -> None:
-        """Call the model until it answers without calling a tool. Raises Stop when it never gets there."""
+        """Call the model until it answers without calling a tool, and no other call follows. Raises `Stop` before."""
         limit = max(8, 2 * sum(step.kind == "tool_call" for step in self.turn.steps))
-        for _ in range(limit):
+        asked = 0  # answers in words end a turn, or are those of one of a program's several models
+        while asked < limit:
             if self.ports.cancelled():
                 raise Stop("cancelled", "the replay was cancelled")
             answer = self.ports.model.answer(self.instruction, tuple(self.messages), self.offer.tools)
@@ -129,8 +139,11 @@ class TurnPlayer:
                 Message("assistant", text, tool_calls=answer.tool_calls, vendor_state=answer.vendor_state)
             )
             if not answer.tool_calls:
-                self.produced.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
-                return
+                self.answers.append(ProducedAnswer(text, self.ports.draft.nok(answer)))
+                if not self.ports.goes_on():
+                    return
+                continue
+            asked += 1
             self._answer_calls(answer)
             self._report(min(len(self.produced), len(self.turn.steps)), None)
             if self.guard and len(self.produced) > self.guard.most_calls:
@@ -190,6 +203,7 @@ class TurnPlayer:
     def _result(
         self, message: str | None = None, reason: StopReason | None = None, error: str | None = None
     ) -> TurnResult:
+        self.produced += self.answers
         steps, checker, optional = self.turn.steps, self.checker, self._optional()
         accepted = dict(enumerate(self.recording.accepted))
         pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))

@@ -178,12 +178,14 @@ class Shown(NamedTuple):
 def _candidate(shown: Shown) -> dict[str, Any]:
     """Return the candidate, of several the one that is ranked first."""
     if shown.summary["candidates"]:
-        return {name: shown.summary["candidates"][0][name] for name in ("kind", "commitHash", "fingerprint")}
+        first = shown.summary["candidates"][0]
+        return {name: first[name] for name in ("kind", "commitHash", "fingerprint")} | {"external": None}
     row = shown.row
     return {
         "kind": row.candidate_kind,
         "commitHash": row.candidate_commit,
         "fingerprint": row.candidate_fingerprint,
+        "external": row.candidate_external,
     }
 
 
@@ -196,7 +198,12 @@ def _candidates(shown: Shown) -> list[dict[str, Any]]:
 def _baseline(row: ExperimentRow) -> dict[str, Any] | None:
     if row.baseline_snapshot_id is None:
         return None
-    return {"kind": "version", "commitHash": row.baseline_commit, "fingerprint": row.baseline_fingerprint}
+    return {
+        "kind": "external" if row.baseline_external else "version",
+        "commitHash": row.baseline_commit,
+        "fingerprint": row.baseline_fingerprint,
+        "external": row.baseline_external,
+    }
 
 
 def _design(name: str) -> Any:

@@ -9,6 +9,7 @@ import msgspec
 from marshmallow import ValidationError, fields, validate, validates_schema
 
 from app import chat
+from app.models.program_replays import ToolsMode
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import findings, types
 from app.replay.fault_types import FAULTS_MAX, VARIANT_NAME_MAX, Fault
@@ -31,8 +32,8 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictSchema, Text
-from app.schemas.candidates import CandidateAnswer, CandidateField
+from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictBoolean, StrictSchema, Text
+from app.schemas.candidates import AnyCandidateField, CandidateAnswer, CandidateField
 from app.schemas.faults import NewFaultSchema
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
@@ -66,8 +67,15 @@ class StartSchema(JudgeSchema):
 
 
 class StartOneSchema(StartSchema):
-    """The recording is played, or the named `variant` of the test case, or the recording with `faults`."""
+    """The recording is played, or the named `variant` of the test case, or the recording with `faults`.
 
+    With a program as the candidate, `tools` is who answers the calls of its tools: the `endpoint`, so that the program
+    gets none, or the `program`, which asks the replay. If it is `offline`, calls that are no chat are refused.
+    """
+
+    candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
+    tools = fields.String(validate=validate.OneOf(get_args(ToolsMode)), load_default="endpoint")
+    offline = StrictBoolean(load_default=False)
     variant = Text(minimum=1, maximum=VARIANT_NAME_MAX, load_default=None)
     faults = BoundedList(fields.Nested(NewFaultSchema), maximum=FAULTS_MAX, load_default=())
 
@@ -194,6 +202,21 @@ class AcceptedReplay(AnswerSchema):
     id = integer()
     status = choice(*STATUSES)
     test_case_id = integer(allow_none=True)
+
+
+class EndpointsSchema(AnswerSchema):
+    """The base URLs for the SDKs of vendors. They begin with a slash if the instance does not know its own address."""
+
+    openai = text()
+    anthropic = text()
+    gemini = text()
+
+
+class AcceptedProgramReplay(AcceptedReplay):
+    """`endpoint` and `token` are there for a program: it calls models there, with the token as its key."""
+
+    endpoint = one(EndpointsSchema, required=False, get=lambda row: None)
+    token = text(required=False, get=lambda row: None)
 
 
 class AcceptedReplays(AnswerSchema):

@@ -67,6 +67,8 @@ from app.services.replays.claims import ReplaySweeper
 from app.services.replays.effect_proposer import EffectProposer
 from app.services.replays.history import ReplayHistory
 from app.services.replays.player import ReplayPlayer
+from app.services.replays.program_sweeper import ProgramSweeper
+from app.services.replays.programs import ProgramService
 from app.services.replays.service import ReplayService
 from app.services.runs.beginning import ACCEPTED_AT_ONCE
 from app.services.runs.claims import HEARTBEAT_S, RUN_WORK
@@ -142,6 +144,8 @@ class Services:
     own_models: OwnModelService
     owners: Owners
     prices: PriceService
+    program_sweeper: ProgramSweeper
+    programs: ProgramService
     projects: ProjectService
     prompt_editor: PromptEditor
     prompts: PromptService
@@ -266,6 +270,7 @@ def _add_calls(parts: ServiceParts, backends: Backends) -> None:
     def stopping() -> bool:
         return backends.broker.stopping
 
+    parts.make(partial(ProgramService, call_timeout_s=call_timeout_s))
     parts.make(partial(ReplayPlayer, database=background, call_timeout_s=call_timeout_s, stopping=stopping))
     parts.make(partial(EffectProposer, database=background, call_timeout_s=call_timeout_s))
     parts.make(partial(OnlineCheckRunner, database=background, call_timeout_s=call_timeout_s, stopping=stopping))

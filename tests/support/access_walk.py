@@ -12,7 +12,7 @@ import falcon
 from falcon.testing import StartResponseMock, create_environ
 from gunicorn.util import split_request_uri, unquote_to_wsgi_str
 
-from app.http.access import Access, ByKey, ByMetricsToken, ByRole, BySession, Public
+from app.http.access import Access, ByKey, ByMetricsToken, ByProgramToken, ByRole, BySession, Public
 from app.models.organizations import Role
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE")
@@ -68,6 +68,8 @@ def allowed(access: Access, method: str, caller: Caller) -> Statuses:
     match access:
         case Public():
             return ANY | NOT_READY if declared else _undeclared(method)
+        case ByProgramToken():
+            return frozenset({401})  # no caller is a program
         case ByMetricsToken():
             return frozenset({404})  # no token is set
         case ByKey():

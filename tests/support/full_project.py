@@ -66,6 +66,7 @@ def everything(world: Project) -> dict[str, Any]:
         "attribute": 0,
         "file": 0,
         "kind": "sessions",
+        "model": "nowhere:generateContent",
     }
 
 

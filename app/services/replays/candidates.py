@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 
+import msgspec
 from sqlalchemy import Connection
 
+from app.encryption import new_token
 from app.errors import Invalid
 from app.models.prompts import PromptHead
 from app.models.replays import CandidateKind
@@ -19,19 +23,36 @@ from app.services.prompts.drafts import DraftChange
 from app.services.prompts.reader import PromptReader
 
 
+class External(msgspec.Struct, frozen=True):
+    """A revision of a program. What is `dirty` has changes that are not committed, so it equals no other."""
+
+    name: str
+    revision: str
+    dirty: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        once = new_token() if self.dirty else ""
+        return sha256(msgspec.json.encode(("external", self.name, self.revision, once))).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """The version of `commit_hash`, or the draft without one; with a `change` it is an overlay on them.
 
-    `instruction_format` is only for overlays: a prompt keeps the format that it was created with.
+    `instruction_format` is only for overlays: a prompt keeps the format that it was created with. An `external`
+    program is played in the place of the prompt.
     """
 
     commit_hash: str | None = None
     change: DraftChange | None = None
     instruction_format: InstructionFormat | None = None
+    external: External | None = None
 
     @property
     def kind(self) -> CandidateKind:
+        if self.external is not None:
+            return "external"
         if self.change is not None:
             return "overlay"
         return "draft" if self.commit_hash is None else "version"
@@ -40,19 +61,23 @@ class Candidate:
 DRAFT = Candidate()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CandidateContent:
-    """The content of a candidate; `commit_hash` is the hash of the version, or of an overlay's base."""
+    """The content of a candidate; `commit_hash` is the hash of the version, or of an overlay's base.
+
+    For an `external` program the content has only the prompt's model, which judges by default.
+    """
 
     head: PromptHead
     content: PromptContent
     kind: CandidateKind
     commit_hash: str | None
+    external: External | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The hash of the content; drafts, versions and overlays with equal content share it."""
-        return content_hash(self.content)
+        return self.external.fingerprint if self.external else content_hash(self.content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +111,9 @@ class CandidateReader:
                 content = self._overlaid(connection, head, content, candidate)
             if not content.model.usable:
                 raise Invalid(f"languageModelName: The model {content.model.name!r} can't be used any more.")
-        return CandidateContent(head, content, candidate.kind, candidate.commit_hash)
+        if candidate.external:
+            content = replace(content, value="", config={}, placeholders=(), commit_hash=None)
+        return CandidateContent(head, content, candidate.kind, candidate.commit_hash, candidate.external)
 
     def newest(self, connection: Connection, *, project_id: int, prompt_id: int) -> Candidate | None:
         """Return the prompt's newest version; None for a prompt that was never committed."""

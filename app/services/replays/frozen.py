@@ -93,6 +93,7 @@ def freeze_content(connection: Connection, candidate: CandidateContent) -> int:
         "prompt_id": candidate.head.id,
         "instruction_format": candidate.content.instruction_format,
         "fingerprint": candidate.fingerprint,
+        "external": candidate.external,
     }
     return prompt_versions.put_snapshot(connection, values=values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from app.metrics import Metrics
 from app.metrics.registry import REPLAYS
 from app.models import replays
 from app.models.language_models import LanguageModel
+from app.models.program_replays import remove_program
 from app.models.replays import ReplayRow
 from app.providers.types import ProviderPort
 from app.replay import documents, results
@@ -32,6 +34,7 @@ from app.services.replays.known import KnownVerdicts, scope_of
 from app.services.replays.masking import masked_replay
 from app.services.replays.ports import MeteredModel, Progress
 from app.services.replays.preparation import Preparation, Prepared
+from app.services.replays.program_calls import program_ports
 from app.timestamps import Now
 from app.work.heartbeat import Heartbeat, Patience
 from app.work.table import Claim
@@ -141,13 +144,17 @@ class ReplayPlayer:
         known: KnownVerdicts,
     ) -> Ports:
         organization_id, content = prepared.row.organization_id, prepared.draft.content
+        judge = self._judge(organization_id, prepared.judge, progress, budget)
+        interrupted = partial(self._interrupted, heartbeat)
+        if prepared.program is not None:
+            return program_ports(prepared.program, judge, progress.note, interrupted, known)
         model = self._metered(organization_id, content.model, content.config, progress, budget)
         return Ports(
             model=model,
             draft=prepared.draft,
-            judge=self._judge(organization_id, prepared.judge, progress, budget),
+            judge=judge,
             progress=progress.note,
-            cancelled=lambda: self._interrupted(heartbeat),
+            cancelled=interrupted,
             known=known,
             reads=model.reads,
         )
@@ -202,6 +209,8 @@ class ReplayPlayer:
             if REPLAY_WORK.finish(connection, claim, kept, now=self.now()):
                 if known is not None:
                     known.store(connection)
+                if row.external:
+                    remove_program(connection, project_id=row.project_id, replay_id=row.id)
                 return True
             columns = {name: value for name, value in kept.items() if name != "status"}
             return replays.complete_cancelled(connection, replay_id=row.id, token=claim.token, values=columns)

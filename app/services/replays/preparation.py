@@ -17,12 +17,14 @@ from app.models.prompts import PromptHead
 from app.models.replays import ReplayRow
 from app.replay.cases import load_case
 from app.replay.fault_types import Fault
+from app.replay.program import Transcript, program_case
 from app.replay.types import TestCase
 from app.services.language_models.service import ModelService
 from app.services.prompts.content import PromptContent, parse_placeholders
 from app.services.prompts.reader import PromptReader
 from app.services.replays.frozen import FrozenFaults, resolved
 from app.services.replays.ports import PlayedContent, SnapshotDraft
+from app.services.replays.program_store import ProgramStore
 from app.values.structs import convert
 
 
@@ -41,13 +43,17 @@ class FrozenDraft(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The parts of a replay, read in one transaction; `max_cost` is the experiment's limit in USD."""
+    """The parts of a replay, read in one transaction; `max_cost` is the experiment's limit in USD.
+
+    `program` is what a program did, None for a replay of a prompt.
+    """
 
     row: ReplayRow
     case: TestCase
     draft: SnapshotDraft
     judge: LanguageModel | None
     max_cost: float | None
+    program: Transcript | None = None
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -88,15 +94,19 @@ class Drafts:
 class Preparation:
     models: ModelService
     reader: PromptReader
+    programs: ProgramStore
 
     def prepare(self, connection: Connection, row: ReplayRow) -> Prepared:
         """Return the parts of a replay; raises `NotFound` or `Invalid` if one of them no longer exists."""
         head = self.reader.head(connection, project_id=row.project_id, prompt_id=row.prompt_id)
         played = _played(connection, row)
-        case = load_case(resolved(played.document, head))
+        case, program = load_case(resolved(played.document, head)), None
+        if row.external:
+            stored = self.programs.find(connection, project_id=row.project_id, replay_id=row.id)
+            case, program = program_case(case), require(stored, "What the program did was removed.").transcript
         snapshot = self.drafts(connection, head, row).of(case, played.created_at)
         max_cost = row.budget_id and budgets.find_max_cost(connection, experiment_id=row.budget_id)
-        return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost)
+        return Prepared(row, case, snapshot, self.judge_model(connection, row), max_cost, program)
 
     def drafts(self, connection: Connection, head: PromptHead, row: FrozenDraft) -> Drafts:
         """Return the content that was frozen for a row, to be played with test cases."""

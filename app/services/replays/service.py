@@ -86,22 +86,35 @@ class ReplayService:
         The recording is played, or the named `variant`, or the recording with `faults`. Raises `Invalid` for a fault
         that fits no call, and `NotFound` for an unknown variant.
         """
+        choice = JudgeChoice(judge_model, judging)
 
         def work(connection: Connection) -> Ids:
-            prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
-            known_id = require(prompt_id, "There is no such test case.")
-            key: dict[str, Any] = {"project_id": project_id, "prompt_id": known_id}
-            played = self.candidates.read(connection, **key, candidate=candidate)
-            cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
-            chosen = next((case for case in cases if case.variant_name == variant), None)
-            case = require(chosen, f"variant: The test case has no variant {variant!r}.")
-            if faults:
-                stored = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
-                require_faults(load_case(require(stored, "There is no such test case.").document), faults, "faults")
-                case = structs.replace(case, faults=FrozenFaults(None, tuple(faults)))
-            return self.add(connection, played, [case], JudgeChoice(judge_model, judging))
+            played, case = self.frozen(connection, project_id, test_case_id, candidate, variant, faults)
+            return self.add(connection, played, [case], choice)
 
         return self._started(work)[0]
+
+    def frozen(
+        self,
+        connection: Connection,
+        project_id: int,
+        test_case_id: int,
+        candidate: Candidate,
+        variant: str | None,
+        faults: Sequence[Fault],
+    ) -> tuple[CandidateContent, FrozenCase]:
+        """Return the candidate's content and the test case as a replay plays them; raises as `start`."""
+        prompt_id = test_cases.find_prompt_of(connection, project_id=project_id, test_case_id=test_case_id)
+        known_id = require(prompt_id, "There is no such test case.")
+        played = self.candidates.read(connection, project_id=project_id, prompt_id=known_id, candidate=candidate)
+        cases = freeze_cases(connection, played.head, [test_case_id], now=self.now())
+        chosen = next((case for case in cases if case.variant_name == variant), None)
+        case = require(chosen, f"variant: The test case has no variant {variant!r}.")
+        if faults:
+            stored = test_cases.find_test_case(connection, project_id=project_id, test_case_id=test_case_id)
+            require_faults(load_case(require(stored, "There is no such test case.").document), faults, "faults")
+            case = structs.replace(case, faults=FrozenFaults(None, tuple(faults)))
+        return played, case
 
     def start_all(
         self,
@@ -252,17 +265,22 @@ class ReplayService:
 
         Raises `Invalid` if a model has to judge and none can.
         """
+        setup = replace(self.setup(connection, candidate, cases, choice), calibration_id=calibration_id)
+        return replays.add_replays(connection, setup, [case.columns for case in cases], now=self.now())
+
+    def setup(
+        self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], choice: JudgeChoice
+    ) -> ReplaySetup:
+        """Return the columns of the candidate's replays; raises as `add`."""
         judge = self.choose_judge(connection, candidate, cases, choice)
-        setup = ReplaySetup(
+        return ReplaySetup(
             project_id=candidate.head.project_id,
             prompt_id=candidate.head.id,
             draft_snapshot_id=freeze_content(connection, candidate),
             candidate_kind=candidate.kind,
             candidate_commit=candidate.commit_hash,
             judge_model_id=judge.id if judge else None,
-            calibration_id=calibration_id,
         )
-        return replays.add_replays(connection, setup, [case.columns for case in cases], now=self.now())
 
     def choose_judge(
         self, connection: Connection, candidate: CandidateContent, cases: Sequence[FrozenCase], choice: JudgeChoice

@@ -1,0 +1,204 @@
+"""Replays of programs: their turns and answers, and the endpoint where a program calls models as at their vendors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import falcon
+import orjson
+
+from app.api.operation import ApiCall, Command, Method, Resource, operation
+from app.errors import UNREADABLE, Invalid, ProviderError
+from app.http.access import ByProgramToken
+from app.http.event_stream import EVENT_STREAM
+from app.models.api_keys import ApiKey
+from app.providers.passing.anthropic import Messages
+from app.providers.passing.google import GenerateContent
+from app.providers.passing.openai import ChatCompletions, Responses
+from app.providers.passing.wire import Body, PassingWire
+from app.schemas import programs as schemas
+from app.schemas.base import load
+from app.services.replays.program_calls import ProgramRequest
+from app.services.replays.programs import AnsweredTurn, NextTurn
+
+_OPENAI, _ANTHROPIC, _GEMINI = (schemas.ENDPOINTS[name] for name in ("openai", "anthropic", "gemini"))
+_REQUEST = schemas.VendorRequest()
+
+
+class ReplayTurns(Resource, tag="Replays", POST="run"):
+    """The same turn until it is answered."""
+
+    @operation(
+        "The next turn to ask the program of a replay", answers={200: schemas.NextTurnSchema, 204: None}, errors=(409,)
+    )
+    def on_post(self, key: ApiKey, call: ApiCall, replay_id: int) -> NextTurn | None:
+        turn = self.services.programs.next_turn(project_id=key.project_id, replay_id=replay_id)
+        if turn is None:
+            call.resp.status = falcon.HTTP_204
+            self.container.replay_delivery.send([replay_id])
+        return turn
+
+
+class ReplayTurnAnswer(Resource, tag="Replays", POST="run"):
+    """The last answer ends the program's part of the replay, which is then judged."""
+
+    @operation(
+        "Send what the program answered in a turn",
+        body=schemas.ProgramTextSchema,
+        limit="run",
+        answers={200: schemas.AnsweredTurnSchema},
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, replay_id: int, turn: int, command: Command) -> AnsweredTurn:
+        answered = self.services.programs.answer_turn(
+            project_id=key.project_id, replay_id=replay_id, turn=turn, text=command["text_"]
+        )
+        if answered.is_last:
+            self.container.replay_delivery.send([replay_id])
+        return answered
+
+
+class _Endpoint(Resource, tag="Replay endpoint"):
+    """A path of the replay endpoint, which needs the token of a replay in the place of a vendor's key."""
+
+    access = ByProgramToken({"POST"})
+    waits = frozenset({"POST"})
+    wire: ClassVar[PassingWire]
+
+    def _answer(self, call: ApiCall, model: str = "", streamed: bool | None = None) -> None:
+        body, resp, wire = _read(call), call.resp, self.wire
+        received = self.services.programs.chat(call.req.context.key, _request(call, wire, body, model))
+        if wire.is_streamed(body) if streamed is None else streamed:
+            resp.content_type, resp.data = EVENT_STREAM, _streamed(wire, received, body)
+        else:
+            _send(resp, received)
+
+    def _pass_on(self, call: ApiCall, path: str, model: str = "") -> None:
+        request = _request(call, self.wire, _read(call), model)
+        _send(call.resp, self.services.programs.pass_on(call.req.context.key, request, path))
+
+
+def _described(summary: str, **more: Any) -> Callable[[Method], Method]:
+    return operation(
+        summary,
+        body=schemas.VendorRequest,
+        limit="run",
+        answers={200: schemas.VendorAnswer},
+        errors=(409, 502, 504),
+        **more,
+    )
+
+
+class ChatCompletionsEndpoint(_Endpoint):
+    access = _Endpoint.access
+    wire = ChatCompletions()
+
+    @_described("OpenAI's chat completions, in a replay", texts=(EVENT_STREAM,))
+    def on_post(self, call: ApiCall) -> None:
+        self._answer(call)
+
+
+class ResponsesEndpoint(_Endpoint):
+    access = _Endpoint.access
+    wire = Responses()
+
+    @_described("OpenAI's Responses, in a replay", texts=(EVENT_STREAM,))
+    def on_post(self, call: ApiCall) -> None:
+        self._answer(call)
+
+
+class OpenAiOtherEndpoint(_Endpoint):
+    """Calls that are no chat are passed on and listed, unless the replay is offline."""
+
+    access = _Endpoint.access
+    wire = ChatCompletions()
+
+    @_described("OpenAI's embeddings or moderations, in a replay")
+    def on_post(self, call: ApiCall) -> None:
+        self._pass_on(call, call.req.path.removeprefix(_OPENAI))
+
+
+class MessagesEndpoint(_Endpoint):
+    access = _Endpoint.access
+    wire = Messages()
+
+    @_described("Anthropic's Messages, in a replay", texts=(EVENT_STREAM,))
+    def on_post(self, call: ApiCall) -> None:
+        self._answer(call)
+
+
+class CountTokensEndpoint(_Endpoint):
+    """It is passed on and listed, unless the replay is offline."""
+
+    access = _Endpoint.access
+    wire = Messages()
+
+    @_described("Anthropic's count of tokens, in a replay")
+    def on_post(self, call: ApiCall) -> None:
+        self._pass_on(call, "/v1/messages/count_tokens")
+
+
+class GeminiEndpoint(_Endpoint):
+    """`model` is a name and a method, such as `gemini-3-flash:streamGenerateContent`.
+
+    Methods that generate no content are passed on and listed, unless the replay is offline.
+    """
+
+    access = _Endpoint.access
+    wire = GenerateContent()
+
+    @_described("Google's models, in a replay", texts=(EVENT_STREAM,))
+    def on_post(self, call: ApiCall, model: str) -> None:
+        name, _, method = model.partition(":")
+        if method not in ("generateContent", "streamGenerateContent"):
+            self._pass_on(call, f"/v1beta/models/{model}", name)
+        elif method == "streamGenerateContent" and call.req.params.get("alt") != "sse":
+            raise Invalid("alt: Only streams of server-sent events are supported: send alt=sse.")
+        else:
+            self._answer(call, name, method == "streamGenerateContent")
+
+
+ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (
+    (f"{_OPENAI}/chat/completions", ChatCompletionsEndpoint),
+    (f"{_OPENAI}/responses", ResponsesEndpoint),
+    (f"{_OPENAI}/embeddings", OpenAiOtherEndpoint),
+    (f"{_OPENAI}/moderations", OpenAiOtherEndpoint),
+    (f"{_ANTHROPIC}/v1/messages", MessagesEndpoint),
+    (f"{_ANTHROPIC}/v1/messages/count_tokens", CountTokensEndpoint),
+    # The Vercel AI SDK expects the version in the base URL.
+    (f"{_ANTHROPIC}/messages", MessagesEndpoint),
+    (f"{_GEMINI}/v1beta/models/{{model}}", GeminiEndpoint),
+    (f"{_GEMINI}/models/{{model}}", GeminiEndpoint),
+)
+
+
+def _read(call: ApiCall) -> Body:
+    body = call.read_json()
+    load(_REQUEST, body)
+    checked: Body = body
+    return checked
+
+
+def _request(call: ApiCall, wire: PassingWire, body: Body, model: str) -> ProgramRequest:
+    name = model or body.get("model")
+    if not isinstance(name, str) or not name:
+        raise Invalid("model: Must be the name of a model.")
+    sent = {header: call.req.get_header(header) for header in wire.kept_headers}
+    request = ProgramRequest(wire, name, body, {header: value for header, value in sent.items() if value})
+    try:
+        request.instruction, list(request.tools)
+    except UNREADABLE as error:
+        raise Invalid(f"The request is not in the vendor's format: {error}") from error
+    return request
+
+
+def _streamed(wire: PassingWire, received: Any, body: Body) -> bytes:
+    try:
+        return wire.stream(received, body)
+    except UNREADABLE as error:
+        raise ProviderError(f"The model's answer can't be streamed: {error}") from error
+
+
+def _send(resp: falcon.Response, received: Any) -> None:
+    resp.content_type, resp.data = falcon.MEDIA_JSON, orjson.dumps(received)

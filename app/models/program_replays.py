@@ -1,0 +1,109 @@
+"""Replays of programs that are being played: what happened so far, until a worker has judged it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from sqlalchemy import Boolean, Connection, DefaultClause, Index, Integer, UniqueConstraint, select, update
+
+from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
+from app.models.organizations import projects
+from app.models.queries import changes_row, columns_of, delete_rows, find_row, insert_row, list_rows
+from app.models.replays import ReplaySetup, replays
+
+ToolsMode = Literal["endpoint", "program"]
+PLAYED_BY_PROGRAM = "program"
+"""The claim of a replay that its program plays: no worker has it, and none gets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReplay:
+    """The program's side of a replay. `version` counts the changes of the transcript, which is None before the first.
+
+    With `tools` "program" its tools ask the replay; else the endpoint answers the model's calls. If it is `offline`,
+    calls of models that are no chat are refused.
+    """
+
+    id: int
+    project_id: Annotated[int, BigInt]
+    organization_id: int
+    prompt_id: Annotated[int, BigInt]
+    replay_id: Annotated[int, BigInt]
+    # The SHA-256 of the token.
+    digest: Annotated[bytes, binary(32)]
+    tools: Annotated[ToolsMode, exact(8)]
+    offline: Annotated[bool, Boolean(create_constraint=False)]
+    expires_at: Annotated[datetime, Timestamp]
+    version: Annotated[int, Integer, DefaultClause("0")]
+    # JSON, encrypted where the instance has a key.
+    transcript: Annotated[bytes | None, MediumBlob]
+
+
+program_replays = new_table(
+    "program_replays",
+    ProgramReplay,
+    UniqueConstraint("replay_id"),
+    Index("ix_program_replays_prompt_id", "prompt_id"),
+    Index("ix_program_replays_project_id", "project_id"),
+    Index("ix_program_replays_expires_at", "expires_at"),
+)
+_C = program_replays.c
+_ROW = select(*columns_of(ProgramReplay, program_replays, organization_id=projects.c.organization_id)).join(
+    projects, projects.c.id == _C.project_id
+)
+
+
+def add_program(connection: Connection, *, setup: ReplaySetup, replay_id: int, values: Mapping[str, Any]) -> None:
+    owner = {"project_id": setup.project_id, "prompt_id": setup.prompt_id, "replay_id": replay_id}
+    insert_row(connection, program_replays, **owner, **values)
+
+
+def find_program(connection: Connection, *, project_id: int, replay_id: int) -> ProgramReplay | None:
+    statement = _ROW.where(_C.replay_id == replay_id, _C.project_id == project_id)
+    return find_row(connection, ProgramReplay, statement)
+
+
+def put_transcript(connection: Connection, *, before: ProgramReplay, transcript: bytes) -> bool:
+    """Replace the transcript; returns False if it has been changed since it was read."""
+    unchanged = update(program_replays).where(
+        _C.id == before.id, _C.project_id == before.project_id, _C.version == before.version
+    )
+    return changes_row(connection, unchanged.values(transcript=transcript, version=before.version + 1))
+
+
+def remove_program(connection: Connection, *, project_id: int, replay_id: int) -> None:
+    delete_rows(connection, program_replays, project_id=project_id, replay_id=replay_id)
+
+
+def list_expired(connection: Connection, *, before: datetime, limit: int) -> list[ProgramReplay]:
+    """List programs that had time until `before`, the oldest first."""
+    expired = _ROW.where(_C.expires_at <= before).order_by(_C.expires_at, _C.id).limit(limit)
+    return list_rows(connection, ProgramReplay, expired)
+
+
+def put_expiry(connection: Connection, *, of: ProgramReplay, expires_at: datetime) -> None:
+    row = update(program_replays).where(_C.id == of.id, _C.project_id == of.project_id)
+    connection.execute(row.values(expires_at=expires_at))
+
+
+def leave_replay(connection: Connection, *, of: ProgramReplay, values: Mapping[str, Any]) -> bool:
+    """Change a replay that its program plays; returns False if it is not played by the program any more."""
+    c = replays.c
+    played = update(replays).where(
+        c.id == of.replay_id,
+        c.project_id == of.project_id,
+        c.status == "queued",
+        c.claim == PLAYED_BY_PROGRAM,
+    )
+    return changes_row(connection, played.values(**values))
+
+
+def count_usage(connection: Connection, *, of: ProgramReplay, usage: Mapping[str, float]) -> None:
+    """Add to the usage of the replay's calls, by column."""
+    added = {name: replays.c[name] + amount for name, amount in usage.items() if amount}
+    if added:
+        own = update(replays).where(replays.c.id == of.replay_id, replays.c.project_id == of.project_id)
+        connection.execute(own.values(added))

@@ -1,0 +1,42 @@
+"""Google's generateContent, as programs call it: https://ai.google.dev/api/generate-content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from app.chat import ToolDefinition
+from app.providers.google_wire import GoogleDecoder, result_object
+from app.providers.passing.wire import Body, PassingWire, Results, entries, texts, tool, without_nulls
+from app.providers.vendors import Vendor
+
+
+class GenerateContent(PassingWire):
+    vendor: ClassVar[Vendor] = "GOOGLE"
+    make_decoder = GoogleDecoder
+
+    def path(self, model: str) -> str:
+        return f"/v1beta/models/{quote(model)}:generateContent"
+
+    def continued(self, body: Body, results: Results) -> Body:
+        content = results.received["candidates"][0]["content"]
+        calls = [part["functionCall"] for part in content["parts"] if part.get("functionCall")]
+        answers = [
+            {"functionResponse": without_nulls({"id": call.get("id"), "name": call["name"], "response": response})}
+            for call, response in zip(calls, map(result_object, results.texts), strict=False)
+        ]
+        return body | {"contents": [*entries(body.get("contents")), content, {"role": "user", "parts": answers}]}
+
+    def events(self, received: Any, body: Body) -> Iterator[Any]:
+        yield received
+
+    def instruction(self, body: Body) -> str:
+        sent = body.get("systemInstruction") or body.get("system_instruction") or {}
+        return texts(sent.get("parts") if isinstance(sent, dict) else sent)
+
+    def tools(self, body: Body) -> Iterator[ToolDefinition]:
+        for group in entries(body.get("tools")):
+            for entry in entries(group.get("functionDeclarations") or group.get("function_declarations")):
+                schemas = (entry.get(key) for key in ("parametersJsonSchema", "parameters_json_schema", "parameters"))
+                yield from tool(entry, next(filter(None, schemas), None))

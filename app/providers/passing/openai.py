@@ -1,0 +1,129 @@
+"""OpenAI's chat completions and Responses, as programs call them.
+
+Sources: https://platform.openai.com/docs/api-reference/chat-streaming and …/responses-streaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, ClassVar
+
+from app.chat import ToolDefinition
+from app.providers.openai_answers import OpenAIDecoder
+from app.providers.passing.wire import Body, PassingWire, Results, entries, texts, tool, without_nulls
+from app.providers.responses_wire import ResponsesDecoder
+from app.providers.vendors import Vendor
+
+_SYSTEM = ("system", "developer")
+
+
+class ChatCompletions(PassingWire):
+    vendor: ClassVar[Vendor] = "OPENAI"
+    make_decoder = OpenAIDecoder
+
+    def path(self, model: str) -> str:
+        return "/chat/completions"
+
+    def continued(self, body: Body, results: Results) -> Body:
+        message = results.received["choices"][0]["message"]
+        answers = [
+            {"role": "tool", "tool_call_id": call.get("id"), "content": text}
+            for call, text in zip(message.get("tool_calls") or (), results.texts, strict=False)
+        ]
+        return body | {"messages": [*body["messages"], without_nulls(message), *answers]}
+
+    def events(self, received: Any, body: Body) -> Iterator[Any]:
+        shared = {key: value for key, value in received.items() if key not in ("choices", "usage")}
+        shared["object"] = "chat.completion.chunk"
+        for choice in received["choices"]:
+            for delta in _deltas(choice["message"]):
+                yield shared | {"choices": [{"index": choice.get("index", 0), "delta": delta, "finish_reason": None}]}
+            end = {"index": choice.get("index", 0), "delta": {}, "finish_reason": choice.get("finish_reason")}
+            yield shared | {"choices": [end]}
+        options = body.get("stream_options")
+        if isinstance(options, dict) and options.get("include_usage"):
+            yield shared | {"choices": [], "usage": received.get("usage")}
+
+    def stream(self, received: Any, body: Body) -> bytes:
+        return super().stream(received, body) + b"data: [DONE]\n\n"
+
+    def instruction(self, body: Body) -> str:
+        messages = entries(body.get("messages"))
+        return "\n".join(texts(each.get("content")) for each in messages if each.get("role") in _SYSTEM)
+
+    def tools(self, body: Body) -> Iterator[ToolDefinition]:
+        for entry in entries(body.get("tools")):
+            if isinstance(function := entry.get("function"), dict):
+                yield from tool(function, function.get("parameters"))
+
+
+def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    for key, value in message.items():
+        if key not in ("role", "tool_calls") and value:
+            yield {key: value}
+    for place, call in enumerate(message.get("tool_calls") or ()):
+        yield {"tool_calls": [{"index": place, **call}]}
+
+
+class Responses(PassingWire):
+    vendor: ClassVar[Vendor] = "OPENAI"
+    make_decoder = ResponsesDecoder
+
+    def path(self, model: str) -> str:
+        return "/responses"
+
+    def continued(self, body: Body, results: Results) -> Body:
+        given, output = body.get("input"), results.received["output"]
+        before = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+        calls = (item for item in output if item.get("type") == "function_call")
+        answers = [
+            {"type": "function_call_output", "call_id": call.get("call_id"), "output": text}
+            for call, text in zip(calls, results.texts, strict=False)
+        ]
+        return body | {"input": [*before, *map(without_nulls, output), *answers]}
+
+    def events(self, received: Any, body: Body) -> Iterator[Any]:
+        number = count()
+        begun = received | {"status": "in_progress", "output": []}
+        last = {"incomplete": "response.incomplete", "failed": "response.failed"}
+        pieces = [
+            {"type": "response.created", "response": begun},
+            {"type": "response.in_progress", "response": begun},
+            *(event for place, item in enumerate(received["output"]) for event in _item_events(place, item)),
+            {"type": last.get(received.get("status"), "response.completed"), "response": received},
+        ]
+        return (piece | {"sequence_number": next(number)} for piece in pieces)
+
+    def instruction(self, body: Body) -> str:
+        items = (item for item in entries(body.get("input")) if item.get("role") in _SYSTEM)
+        return "\n".join(filter(None, (texts(body.get("instructions")), *(texts(each["content"]) for each in items))))
+
+    def tools(self, body: Body) -> Iterator[ToolDefinition]:
+        for entry in entries(body.get("tools")):
+            if entry.get("type") == "function":
+                yield from tool(entry, entry.get("parameters"))
+
+
+def _item_events(place: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    where = {"output_index": place, "item_id": item.get("id", "")}
+    empties: dict[Any, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    empty = empties.get(item.get("type"), {})
+    yield {"type": "response.output_item.added", "output_index": place, "item": item | empty}
+    if item.get("type") == "function_call":
+        arguments = item.get("arguments") or ""
+        yield {"type": "response.function_call_arguments.delta", **where, "delta": arguments}
+        yield {"type": "response.function_call_arguments.done", **where, "arguments": arguments}
+    for index, part in enumerate(item.get("content") or () if item.get("type") == "message" else ()):
+        yield from _part_events(where | {"content_index": index}, part)
+    yield {"type": "response.output_item.done", "output_index": place, "item": item}
+
+
+def _part_events(where: dict[str, Any], part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    key, kind = ("refusal", "response.refusal") if part.get("type") == "refusal" else ("text", "response.output_text")
+    logprobs: dict[str, Any] = {"logprobs": []} if key == "text" else {}
+    yield {"type": "response.content_part.added", **where, "part": part | {key: ""}}
+    yield {"type": f"{kind}.delta", **where, "delta": part.get(key, ""), **logprobs}
+    yield {"type": f"{kind}.done", **where, key: part.get(key, ""), **logprobs}
+    yield {"type": "response.content_part.done", **where, "part": part}

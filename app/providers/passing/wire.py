@@ -1,0 +1,142 @@
+"""Passes a program's request on, and has what that needs of each vendor's JSON."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import orjson
+
+from app.chat import Answer, StreamEvent, ToolDefinition
+from app.providers.decoding import Decoder
+from app.providers.vendors import Vendor
+
+Body = dict[str, Any]
+# What a stream changes in a request; the vendor is always asked for a whole answer.
+_OF_STREAMS = frozenset({"stream", "stream_options"})
+
+
+class PassedOn:
+    """A request in the caller's own words, as an `app.providers.wires.Wire`; `received` is the JSON of the answer."""
+
+    def __init__(self, path: str, body: Body, headers: Mapping[str, str], make_decoder: Callable[[], Decoder]) -> None:
+        self.headers = headers
+        self.received: Any = None
+        self._path, self._body, self._make_decoder = path, body, make_decoder
+
+    def path(self, _request: object, *, streamed: bool) -> str:
+        return self._path
+
+    def body(self, _request: object, *, streamed: bool) -> Body:
+        return self._body
+
+    def decoder(self, _request: object) -> Decoder:
+        return _Keeping(self._make_decoder(), self)
+
+
+class _Keeping(Decoder):
+    """Keeps the JSON that another decoder reads."""
+
+    def __init__(self, decoder: Decoder, passed_on: PassedOn) -> None:
+        self._decoder, self._passed_on = decoder, passed_on
+        self.answer = decoder.answer
+
+    def read_whole(self, sent: Any) -> None:
+        self._passed_on.received = sent
+        self._decoder.read_whole(sent)
+
+    def read_event(self, sent: Any) -> list[StreamEvent]:
+        return self._decoder.read_event(sent)
+
+    def end(self) -> Answer:
+        return self._decoder.end()
+
+
+class NoChat(Decoder):
+    """Reads an answer of what is no chat, such as embeddings, of which nothing is needed."""
+
+    def read_whole(self, sent: Any) -> None:
+        self.answer.finish = "stop"
+
+    def read_event(self, sent: Any) -> list[StreamEvent]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of the calls in one answer of a model, by their places; `received` is the JSON of that answer."""
+
+    received: Any
+    texts: Sequence[str]
+
+
+class PassingWire(ABC):
+    """A vendor's chat API as programs call it."""
+
+    vendor: ClassVar[Vendor]
+    headers: ClassVar[Mapping[str, str]] = {}
+    kept_headers: ClassVar[tuple[str, ...]] = ()
+    """Headers of a program's request that are passed on."""
+    make_decoder: ClassVar[Callable[[], Decoder]]
+
+    def is_streamed(self, body: Body) -> bool:
+        return body.get("stream") is True
+
+    def whole(self, body: Body) -> Body:
+        """Return the request for an answer that is not streamed."""
+        return {name: value for name, value in body.items() if name not in _OF_STREAMS}
+
+    @abstractmethod
+    def path(self, model: str) -> str:
+        """Return the path of a whole answer, below the vendor's base URL."""
+
+    @abstractmethod
+    def continued(self, body: Body, results: Results) -> Body:
+        """Return the request with an answer of the model and the results of its calls added."""
+
+    @abstractmethod
+    def events(self, received: Any, body: Body) -> Iterator[Any]:
+        """Yield the events, as JSON, of the stream that would have brought this answer."""
+
+    @abstractmethod
+    def instruction(self, body: Body) -> str:
+        """Return the program's own instruction."""
+
+    @abstractmethod
+    def tools(self, body: Body) -> Iterator[ToolDefinition]:
+        """Yield the functions that the program offers, without tools that the vendor runs."""
+
+    def stream(self, received: Any, body: Body) -> bytes:
+        """Return the stream of an answer as server-sent events."""
+        return b"".join(self.frame(event) for event in self.events(received, body))
+
+    def frame(self, event: Any) -> bytes:
+        """Return an event, with its type where the vendor names it."""
+        name = event.get("type")
+        return (f"event: {name}\n" if name else "").encode() + b"data: " + orjson.dumps(event) + b"\n\n"
+
+
+def entries(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list in JSON; a text counts as a list with that text."""
+    items: Iterable[Any] = [{"text": value}] if isinstance(value, str) else value if isinstance(value, list) else ()
+    return (item for item in items if isinstance(item, dict))
+
+
+def texts(value: Any) -> str:
+    """Return the text of a message's content, which may be a list of parts."""
+    return "\n".join(part["text"] for part in entries(value) if isinstance(part.get("text"), str))
+
+
+def tool(entry: Mapping[str, Any], parameters: Any) -> Iterator[ToolDefinition]:
+    """Yield the definition of a tool that has a name."""
+    name, description = entry.get("name"), entry.get("description")
+    if isinstance(name, str) and name:
+        schema = parameters if isinstance(parameters, dict) else {}
+        yield ToolDefinition(name, description if isinstance(description, str) else "", schema)
+
+
+def without_nulls(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without what is null, which some servers refuse in what they sent themselves."""
+    return {key: value for key, value in message.items() if value is not None}

@@ -1,0 +1,198 @@
+"""A replay of a program that is not part of Reprise: what it asked models, and its answers, in their order.
+
+The same engine as for prompts plays the turns from this record, so that the verdicts are made in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from app.chat import Answer, Message, ToolDefinition
+from app.errors import ProviderError
+from app.replay.ports import RenderedDraft
+from app.replay.types import Fidelity, Missing, OnMissing, TestCase
+
+
+class ModelCall(msgspec.Struct, frozen=True, tag="model", rename="camel"):
+    """A model's answer. `instruction` and `tools` are those of the program's request, where an earlier call of the
+    replay did not have them.
+    """
+
+    turn: int
+    answer: Answer
+    instruction: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
+
+
+class OtherCall(msgspec.Struct, frozen=True, tag="other", rename="camel"):
+    """A call that is no chat, such as one for embeddings."""
+
+    turn: int
+    path: str
+    model: str
+
+
+class ProgramAnswer(msgspec.Struct, frozen=True, tag="answer", rename="camel"):
+    """What the program answered, which ends a turn."""
+
+    turn: int
+    text: str
+
+
+class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
+    """The turn can't go on, so that the replay ends with it."""
+
+    turn: int
+    reason: str
+
+
+ProgramEvent = ModelCall | OtherCall | ProgramAnswer | TurnStopped
+
+
+class ProgramStep(NamedTuple):
+    """An answer in a replay; the last one ends a turn. `place` counts calls of models, None if no model wrote it."""
+
+    answer: Answer
+    place: int | None
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What happened so far in the replay of a program."""
+
+    events: Sequence[ProgramEvent] = ()
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that is played; each answer of the program ends one."""
+        return sum(isinstance(event, ProgramAnswer) for event in self.events)
+
+    @property
+    def is_stopped(self) -> bool:
+        return any(isinstance(event, TurnStopped) for event in self.events)
+
+    @property
+    def model_calls(self) -> list[ModelCall]:
+        return [event for event in self.events if isinstance(event, ModelCall)]
+
+    @property
+    def instruction(self) -> str:
+        return next((call.instruction for call in self.model_calls), "")
+
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """All tools that the program offered, each as it was first defined."""
+        defined: dict[str, ToolDefinition] = {}
+        for call in self.model_calls:
+            for tool in call.tools:
+                defined.setdefault(tool.name, tool)
+        return tuple(defined.values())
+
+    def calls_in(self, turn: int) -> list[ModelCall]:
+        return [call for call in self.model_calls if call.turn == turn]
+
+    def steps(self) -> Iterator[ProgramStep]:
+        """Yield the answers in order. What the program answers replaces what the last model wrote in the turn."""
+        waiting: ProgramStep | None = None
+        place = 0
+        for event in self.events:
+            if isinstance(event, ModelCall):
+                if waiting:
+                    yield waiting
+                waiting, place = ProgramStep(event.answer, place), place + 1
+            elif isinstance(event, ProgramAnswer):
+                if waiting and waiting.answer.tool_calls:
+                    yield waiting
+                    waiting = None
+                last = waiting or ProgramStep(Answer(""), None)
+                yield ProgramStep(replace(last.answer, text=event.text, refusal=None), last.place, is_last=True)
+                waiting = None
+        if waiting:
+            yield waiting
+
+
+def program_case(case: TestCase) -> TestCase:
+    """Return a test case as a program can play it.
+
+    A program keeps the conversation itself, so that each turn follows its own earlier answers. No model imagines
+    results, because the program has to get the same ones that are judged later.
+    """
+    earlier = [
+        Missing(kind="history", turn=number, message="a program can't be shown what came before its recording")
+        for number, turn in enumerate(case.turns)
+        if turn.earlier
+    ]
+    recorded = case.fidelity.missing if case.fidelity else ()
+    # The instruction is the program's own.
+    missing = (*(gap for gap in recorded if gap.kind != "instruction"), *earlier)
+    rules = {
+        name: structs.replace(rules, on_missing=rules.on_missing and _answerable(rules.on_missing))
+        for name, rules in case.tools.items()
+    }
+    return structs.replace(
+        case,
+        history="replayed",
+        on_missing=_answerable(case.on_missing),
+        tools=rules,
+        fidelity=Fidelity(missing=missing),
+    )
+
+
+def is_void(case: TestCase) -> bool:
+    """Return whether a program can't be shown what the recorded one saw, so that nothing is played."""
+    missing = case.fidelity.missing if case.fidelity else ()
+    shown = (gap.turn >= len(case.played) or gap.kind == "tool_definitions" for gap in missing)
+    return not (case.accept_partial or all(shown))
+
+
+def _answerable(on_missing: OnMissing) -> OnMissing:
+    return "error" if on_missing == "simulate" else on_missing
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDraft:
+    """The engine's `DraftPort` for a program: its own instruction and tools."""
+
+    instruction: str
+    tools: Sequence[ToolDefinition]
+    unusable: Callable[[Answer], str | None]
+    agent_owns_tools: Literal[False] = False
+
+    def nok(self, answer: Answer) -> str | None:
+        return self.unusable(answer)
+
+    def version_tools(self, _commit_hash: str | None) -> frozenset[str]:
+        return frozenset()
+
+    def render(self, placeholders: Mapping[str, str]) -> RenderedDraft:
+        return RenderedDraft(self.instruction)
+
+
+@dataclass(slots=True)
+class RecordedProgram:
+    """The engine's `ModelPort` on what a program did."""
+
+    transcript: Transcript
+    _steps: Iterator[ProgramStep] = field(init=False)
+    _goes_on: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = self.transcript.steps()
+
+    def goes_on(self) -> bool:
+        """Return whether the program did more in the turn after the last answer."""
+        return self._goes_on
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        """Return the next answer; raises `ProviderError` where the program did no more."""
+        step = next(self._steps, None)
+        if step is None:
+            raise ProviderError("The program did not answer this turn.")
+        self._goes_on = not step.is_last
+        return step.answer

@@ -1,0 +1,301 @@
+"""Replays of programs: the turns that a program is asked, its answers, and the calls of its models in between."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.encryption import digest, new_token
+from app.errors import Conflict, Invalid, Unauthorized, require
+from app.models import audit_log, language_models, program_replays, replays
+from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.program_replays import PLAYED_BY_PROGRAM, ProgramReplay, ToolsMode
+from app.models.replays import ReplayRow, ReplaySetup
+from app.providers.types import ProviderPort
+from app.replay.engine import converse
+from app.replay.fault_types import Fault
+from app.replay.playing import Stop
+from app.replay.ports import Ports
+from app.replay.program import OtherCall, ProgramAnswer, ProgramEvent, TurnStopped, is_void
+from app.replay.types import CaseTurn, Judging, TestCase
+from app.services.language_models.credentials import CredentialService
+from app.services.replays.candidates import Candidate
+from app.services.replays.judge_choice import JudgeChoice
+from app.services.replays.preparation import Preparation, Prepared
+from app.services.replays.program_calls import (
+    Exchange,
+    ExchangeOver,
+    LiveProgram,
+    ProgramRequest,
+    Upstream,
+    model_of,
+)
+from app.services.replays.program_store import ChangedMeanwhile, ProgramStore, StoredProgram
+from app.services.replays.service import ReplayService
+from app.timestamps import Now
+
+TOKEN_FOR = timedelta(hours=1)
+ANSWER_MAX = 1_000_000
+"""Characters of a program's answer."""
+# Simultaneous calls of one program; each of them may be stored after all others.
+ATTEMPTS = 50
+ID_MAX = 2**63 - 1
+_TOKEN = re.compile(r"rpp_(\d{1,19})_(\d{1,19})_[A-Za-z0-9_-]{43}", re.ASCII)
+_BY_ITSELF = (
+    "The program answered turn {turn}, but no model was called at the replay's endpoint, as in the recording. "
+    "It must use OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL, and the key of that vendor's variable."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedProgram:
+    """A replay with the token of its program, which is shown once."""
+
+    row: ReplayRow
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """A turn to ask the program, counted from 0, of `turns` in all."""
+
+    turn: int
+    turns: int
+    content: CaseTurn
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTurn:
+    """A turn that the program answered, and the calls in it; `other_calls` were no chat."""
+
+    turn: int
+    is_last: bool
+    model_calls: int
+    other_calls: Sequence[OtherCall]
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A replay that its program plays."""
+
+    stored: StoredProgram
+    prepared: Prepared
+
+    @property
+    def case(self) -> TestCase:
+        return self.prepared.case
+
+    @property
+    def turn(self) -> int:
+        return self.stored.transcript.turn
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether there is a turn that is not answered yet."""
+        return not is_void(self.case) and self.turn < len(self.case.played)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no turn is left to ask."""
+        return self.stored.transcript.is_stopped or not self.has_turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramService:
+    database: Database
+    now: Now
+    replays: ReplayService
+    preparation: Preparation
+    store: ProgramStore
+    providers: ProviderPort
+    credentials: CredentialService
+    call_timeout_s: float
+
+    def start(
+        self,
+        *,
+        project_id: int,
+        test_case_id: int,
+        candidate: Candidate,
+        judge_model: str | None = None,
+        judging: Judging = "auto",
+        tools: ToolsMode = "endpoint",
+        offline: bool = False,
+        variant: str | None = None,
+        faults: Sequence[Fault] = (),
+        actor: Actor = SYSTEM,
+    ) -> StartedProgram:
+        """Begin a replay of a program, which asks for its turns by `next_turn`; raises as `ReplayService.start`."""
+
+        def work(connection: Connection) -> tuple[int, str]:
+            owner = (project_id, test_case_id, candidate, variant, faults)
+            content, case = self.replays.frozen(connection, *owner)
+            setup = self.replays.setup(connection, content, [case], JudgeChoice(judge_model, judging))
+            return self.add(connection, setup, case.columns, tools=tools, offline=offline, actor=actor)
+
+        replay_id, token = self.database.retrying(work)
+        with self.database.read() as connection:
+            return StartedProgram(replays.get_replays(connection, ids=[replay_id])[0], token)
+
+    def add(
+        self,
+        connection: Connection,
+        setup: ReplaySetup,
+        case: Mapping[str, Any],
+        *,
+        tools: ToolsMode,
+        offline: bool,
+        actor: Actor,
+    ) -> tuple[int, str]:
+        """Add a replay of a program; returns its id and its program's token. `case` are the test case's columns."""
+        now = self.now()
+        setup = replace(setup, claim=PLAYED_BY_PROGRAM, started_at=now)
+        (replay_id,) = replays.add_replays(connection, setup, [case], now=now)
+        return replay_id, self.admit(connection, setup, replay_id, tools=tools, offline=offline, actor=actor)
+
+    def admit(
+        self,
+        connection: Connection,
+        setup: ReplaySetup,
+        replay_id: int,
+        *,
+        tools: ToolsMode,
+        offline: bool,
+        actor: Actor,
+    ) -> str:
+        """Make the token of a replay's program, and return it."""
+        now, token = self.now(), f"rpp_{setup.project_id}_{replay_id}_{new_token()}"
+        values = {"digest": digest(token), "tools": tools, "offline": offline, "expires_at": now + TOKEN_FOR}
+        program_replays.add_program(connection, setup=setup, replay_id=replay_id, values=values)
+        key = {"project_id": setup.project_id}
+        audit_log.note(connection, now, actor, Action.PROGRAM_REPLAYED, str(replay_id), {"tools": tools}, **key)
+        return token
+
+    def authenticate(self, token: str) -> ProgramReplay:
+        """Return the replay that a token is for; raises `Unauthorized`."""
+        row = None
+        if match := _TOKEN.fullmatch(token):
+            with self.database.read() as connection:
+                ids = {"project_id": int(match[1]), "replay_id": int(match[2])}
+                row = program_replays.find_program(connection, **ids) if max(ids.values()) <= ID_MAX else None
+        if row is None or not hmac.compare_digest(row.digest, digest(token)) or row.expires_at <= self.now():
+            raise Unauthorized("The token is not valid: it is for one replay, for an hour, until the replay is judged.")
+        return row
+
+    def next_turn(self, *, project_id: int, replay_id: int) -> NextTurn | None:
+        """Return the turn to ask the program, the same one until it is answered; None when none is left."""
+        if self._is_handed_over(project_id, replay_id):
+            return None
+        played = self._played(project_id, replay_id)
+        if played.is_over:
+            self._hand_over(played.stored.row)
+            return None
+        return NextTurn(played.turn, len(played.case.played), played.case.turns[played.turn])
+
+    def answer_turn(self, *, project_id: int, replay_id: int, turn: int, text: str) -> AnsweredTurn:
+        """Store the program's answer. The last one ends the program's part: the caller sends the replay's message.
+
+        Raises `Conflict` for a turn that is not the next one to be answered, and `Invalid` if no model was called in a
+        turn that was recorded with an answer.
+        """
+        played = self._played(project_id, replay_id)
+        if turn != played.turn or not played.has_turn:
+            raise Conflict(f"Turn {turn} can't be answered now; {played.turn} turns have been answered.")
+        transcript = played.stored.transcript
+        calls = transcript.calls_in(turn)
+        if not calls and played.case.turns[turn].steps and not transcript.is_stopped:
+            raise Invalid(_BY_ITSELF.format(turn=turn + 1))
+        others = [event for event in transcript.events if isinstance(event, OtherCall) and event.turn == turn]
+        after = self.store.add(played.stored, ProgramAnswer(turn, text), {})
+        is_last = _Played(after, played.prepared).is_over
+        if is_last:
+            self._hand_over(after.row)
+        return AnsweredTurn(turn, is_last, len(calls), others)
+
+    def chat(self, row: ProgramReplay, request: ProgramRequest) -> Any:
+        """Return the JSON of the model's answer that the program gets, after calls of its tools were answered.
+
+        Raises `Invalid` where the replay can't go on, `ProviderError`, and `Conflict` when the replay has ended.
+        """
+        upstream, exchange = self._upstream(row, request), Exchange(request)
+        for _ in range(ATTEMPTS):
+            try:
+                return self._answered(row, exchange, upstream)
+            except ChangedMeanwhile:
+                continue
+        raise Conflict("Too many calls of the program came at the same time; send this one again.")
+
+    def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
+        """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
+        if row.offline:
+            raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
+        upstream, call = self._upstream(row, request), None
+        answer, received = upstream.ask(request, path, request.body, is_chat=False)
+        for _ in range(ATTEMPTS):
+            played = self._played(row.project_id, row.replay_id)
+            call = OtherCall(played.turn, path, request.model)
+            try:
+                self.store.add(played.stored, call, upstream.usage(answer))
+            except ChangedMeanwhile:
+                continue
+            return received
+        raise Conflict("Too many calls of the program came at the same time; send this one again.")
+
+    def _is_handed_over(self, project_id: int, replay_id: int) -> bool:
+        """Return whether all turns of a program's replay are answered, so that a worker judges it or has judged it."""
+        with self.database.read() as connection:
+            row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
+        found = require(row, "There is no such replay.")
+        return found.external is not None and found.claim != PLAYED_BY_PROGRAM and found.status != "cancelled"
+
+    def _hand_over(self, row: ProgramReplay) -> None:
+        """Let a worker judge the replay."""
+        self.database.retrying(
+            lambda connection: program_replays.leave_replay(connection, of=row, values={"claim": None})
+        )
+
+    def _played(self, project_id: int, replay_id: int) -> _Played:
+        with self.database.read() as connection:
+            row = require(
+                replays.find_replay(connection, project_id=project_id, replay_id=replay_id), "There is no such replay."
+            )
+            stored = self.store.find(connection, project_id=project_id, replay_id=replay_id)
+            if stored is None or row.claim != PLAYED_BY_PROGRAM or row.finished:
+                raise Conflict(f"The replay is not one that a program plays now: {row.status}.")
+            return _Played(stored, self.preparation.prepare(connection, row))
+
+    def _upstream(self, row: ProgramReplay, request: ProgramRequest) -> Upstream:
+        with self.database.read() as connection:
+            rows = language_models.find_models_named(
+                connection, organization_id=row.organization_id, name=request.model
+            )
+        known = model_of(rows, request.wire)
+        return Upstream(row.organization_id, known, self.providers, self.credentials, self.call_timeout_s)
+
+    def _answered(self, row: ProgramReplay, exchange: Exchange, upstream: Upstream) -> Any:
+        played = self._played(row.project_id, row.replay_id)
+        if played.is_over:
+            raise Conflict("The replay has no turn that the program could answer.")
+        stored = played.stored
+
+        def store(event: ProgramEvent, usage: Mapping[str, float]) -> None:
+            nonlocal stored
+            stored = self.store.add(stored, event, usage)
+
+        program = LiveProgram(stored.transcript, exchange, upstream, store, row.tools == "endpoint")
+        ports = Ports(model=program, draft=program.draft, judge=None, goes_on=program.goes_on)
+        try:
+            converse(played.case, ports, played.turn, played.prepared.faults)
+        except ExchangeOver:
+            return exchange.last
+        except Stop as stop:
+            store(TurnStopped(played.turn, str(stop)), {})
+            raise Invalid(f"The replay ends with this turn: {stop}.") from stop
+        raise AssertionError("a program's turn ends by an answer")

@@ -113,6 +113,7 @@ def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: st
     adoption, form, body = container.services.adoption, _form(call.req, 0, signal), call.read_bytes()
     agent = adoption.find(project_id=key.project_id, name=name)
     if agent is None:
+        adoption.require_scope(key)
         refused = container.services.ingest.refusal(body, form)
         if refused is not None:
             return _answered(call, form, _accepted(call, form, refused))

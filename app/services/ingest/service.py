@@ -58,6 +58,8 @@ log = structlog.get_logger(__name__)
 
 SPANS_AT_ONCE = 4096
 """Spans of one transaction. Their rows are in memory with the batch, and other writers wait for the commit."""
+LOOKED_AT = 1024 * 1024
+"""Bytes of an uncompressed batch that is looked at before an agent is made of it."""
 ELEMENTS_READ = 2_000_000
 """Brackets and commas of the spans of a batch that the conventions read: some seconds of work."""
 
@@ -143,9 +145,17 @@ class IngestService:
         return receipt, note
 
     def refusal(self, body: bytes, form: BatchForm) -> Receipt | None:
-        """Return the receipt of a batch of which nothing can be stored, for whatever prompt; None for another batch."""
+        """Return the receipt of a batch of which nothing can be stored, for whatever prompt; None for another batch.
+
+        A web process has no quota for decoding, so it does not look at a batch of more than `LOOKED_AT` bytes.
+        """
         try:
-            plain = inflate(body, form.encoding, limit=self.batch_bytes)
+            plain = inflate(body, form.encoding, limit=LOOKED_AT)
+        except TooLarge:
+            return None
+        except (Invalid, UnsupportedMediaType) as error:
+            return Receipt(error.code, message=str(error))
+        try:
             if form.signal == "logs":
                 records = decode_logs(plain, 0, protobuf=form.protobuf, limit=self.log_records.record_bytes)
                 kept, rejected, message = len(records.records), records.rejected.total(), records.explain()

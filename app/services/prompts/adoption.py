@@ -55,13 +55,14 @@ class AdoptionService:
         with self.database.read() as connection:
             return agents.find_agent(connection, project_id=project_id, name=name)
 
-    def make(self, key: ApiKey, name: str) -> AgentRow:
-        """Make an agent with an empty prompt, or return the one of that name.
-
-        Raises `Forbidden` for a key without the scope `write`.
-        """
+    def require_scope(self, key: ApiKey) -> None:
+        """Raise `Forbidden` for a key without the scope `write`, which making an agent needs."""
         if "write" not in key.scopes:
             raise Forbidden(NO_WRITE)
+
+    def make(self, key: ApiKey, name: str) -> AgentRow:
+        """Make an agent with an empty prompt, or return the one of that name. Raises as `require_scope`."""
+        self.require_scope(key)
 
         def make(connection: Connection) -> None:
             if agents.find_agent(connection, project_id=key.project_id, name=name) is None:

@@ -7,11 +7,14 @@ import json
 import secrets
 from threading import Barrier, Thread
 from typing import Any
+from unittest import mock
 
 import pytest
 from falcon.testing import Result
 
 from app.models.agents import AGENT_NAME_MAX
+from app.services.ingest import service
+from app.services.ingest.batch import Receipt
 from app.services.prompts import adoption
 from tests.support import protobuf
 from tests.support.exports import export, pairs_of, span
@@ -156,6 +159,25 @@ def test_a_key_that_may_not_write_makes_no_prompt_but_sends_to_one_that_is_there
     assert "write" in refused.text
     sent(world, "bot", chat())
     assert sent(world, "bot", chat(), headers=only_ingest).status_code == 200
+
+
+@pytest.mark.parametrize("scopes", [["ingest"], ["ingest", "write"]])
+def test_a_web_process_does_not_decode_a_large_batch_for_a_name_without_an_agent(
+    world: World, monkeypatch: pytest.MonkeyPatch, scopes: list[str]
+) -> None:
+    key = world.post("/api/v1/api-keys", json={"name": "i", "scopes": scopes}).json["key"]
+    decode = mock.Mock()
+    monkeypatch.setattr(service, "decode_batch", decode)
+    monkeypatch.setattr(
+        type(world.container.batch_delivery), "deliver", lambda *_: Receipt("unavailable", message="not decoded")
+    )
+    body = gzip.compress(export(*[chat() for _ in range(200)], chat("x" * service.LOOKED_AT)))
+
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "Authorization": f"Bearer {key}"}
+    answer = world.post("/api/public/agents/large/otel/v1/traces", body=body, headers=headers)
+
+    assert answer.status_code == (503 if "write" in scopes else 403)
+    assert not decode.called
 
 
 @pytest.mark.parametrize(

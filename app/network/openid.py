@@ -20,11 +20,14 @@ from urllib.parse import urlencode
 import httpx
 
 from app.errors import Unauthorized, Unavailable
+from app.values.json import parse_json
 
 TIMEOUT_S = 10.0
 METADATA_S = 3600.0
 KEYS_S = 60.0
 """How long metadata is kept; how long keys are, before an unknown key has them read again."""
+ANSWER_MAX = 256 * 1024
+"""Bytes of an answer."""
 LEEWAY_S = 60
 PLACES = 16
 """Requests to the provider at once. A provider that does not answer holds so many threads of a web process."""
@@ -117,9 +120,10 @@ class OpenIdProvider:
         metadata = self._json("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise Unavailable(f"The provider calls itself {metadata.get('issuer')!r}, not {self.issuer!r}.")
-        lacking = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
-        if lacking:
-            raise Unavailable(f"The provider's metadata lacks {', '.join(sorted(lacking))}.")
+        needed = {"authorization_endpoint", "token_endpoint", "jwks_uri", *({"userinfo_endpoint"} & metadata.keys())}
+        scheme = self.issuer.partition("://")[0] + "://"
+        if lacking := [name for name in sorted(needed) if not str(metadata.get(name)).startswith(scheme)]:
+            raise Unavailable(f"The provider's metadata lacks {scheme} addresses: {', '.join(lacking)}.")
         self._metadata = self.monotonic(), metadata
         return metadata
 
@@ -198,13 +202,14 @@ class OpenIdProvider:
             self._places.release()
 
     def _asked(self, method: str, url: str, **options: Any) -> Json:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"} | options.pop("headers", {})
         try:
             transport = self.transport or httpx.HTTPTransport(verify=_tls_context())
-            with httpx.Client(timeout=TIMEOUT_S, transport=transport, follow_redirects=False) as client:
-                answer = client.request(
-                    method, url, headers={"Accept": "application/json"} | options.pop("headers", {}), **options
-                )
-            content = answer.json()
+            with (
+                httpx.Client(timeout=TIMEOUT_S, transport=transport, follow_redirects=False) as client,
+                client.stream(method, url, headers=headers, **options) as answer,
+            ):
+                content = parse_json(self._read(answer))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise Unavailable(f"The provider does not answer as it should: {error or type(error).__name__}") from error
         if answer.status_code in (400, 401, 403):
@@ -212,6 +217,19 @@ class OpenIdProvider:
         if answer.status_code != 200 or not isinstance(content, dict):
             raise Unavailable(f"The provider answered {url} with status {answer.status_code}.")
         return content
+
+    def _read(self, answer: httpx.Response) -> bytes:
+        """Return the body of an answer. Raises `ValueError` for one that is compressed, too long or too slow."""
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            raise ValueError("the answer is compressed, which was not asked for")
+        body, started = bytearray(), self.monotonic()
+        for piece in answer.iter_bytes():
+            body += piece
+            if len(body) > ANSWER_MAX:
+                raise ValueError(f"the answer has more than {ANSWER_MAX} bytes")
+            if self.monotonic() - started > TIMEOUT_S:
+                raise ValueError(f"the answer needs more than {TIMEOUT_S:g} s")
+        return bytes(body)
 
 
 @cache

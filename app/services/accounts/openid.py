@@ -22,6 +22,7 @@ from app.services.accounts.service import NAME_MAX, AccountService, checked_emai
 from app.services.accounts.sign_in_attempts import SignInOrigin
 from app.services.accounts.sign_ins import SignInService, StartedSession
 from app.timestamps import Now
+from app.values.storable import storable_text
 
 SESSION = timedelta(hours=12)
 """After so long the provider is asked again, so that who leaves a group loses its rights within a day."""
@@ -130,7 +131,7 @@ class OpenIdSignIns:
         elif not may_join:
             raise Unauthorized(NO_ACCESS)
         else:
-            name = (identity.name.strip() or email)[:NAME_MAX]
+            name = (storable_text(identity.name).strip() or email)[:NAME_MAX]
             user_id = self.accounts.add_user(connection, email, name, unusable)
         try:
             insert_row(connection, users.identities, user_id=user_id, digest=known_as, created_at=self.now())

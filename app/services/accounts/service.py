@@ -242,7 +242,12 @@ class AccountService:
 
 
 def checked_email(email: str) -> str:
-    """Return the e-mail in lower case, without surrounding spaces; raises `Invalid` if it is not an e-mail."""
+    """Return the e-mail in lower case, without surrounding spaces; raises `Invalid` if it is not an e-mail.
+
+    Only letters of ASCII may be capitals: in lower case the Kelvin sign is a `k`, which is another mailbox.
+    """
+    if any(not char.isascii() and char != char.lower() for char in email):
+        raise Invalid("email: Letters other than A to Z must be in lower case.")
     email = email.strip().lower()
     name, at, host = email.rpartition("@")
     if not (name and at and host) or len(email) > EMAIL_MAX or any(c.isspace() or not c.isprintable() for c in email):

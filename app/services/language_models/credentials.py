@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from app.chat import Message
 from app.concurrency import deadline
@@ -76,6 +77,9 @@ class CredentialService:
         if vendor == "BUILTIN":
             return None
         if stored:
+            if base_url and stored[1] and _origin(base_url) != _origin(stored[1]):
+                # A key that was stored for one address must not go to another one.
+                return Credential()
             return Credential(self._decrypt(vendor, stored[0]) or None, stored[1] or None)
         key, url = self.from_settings.get(vendor, ("", ""))
         if base_url and base_url != url:
@@ -180,6 +184,11 @@ def check_base_url(base_url: str) -> None:
     address, _, query = base_url.partition("?")
     if "#" in base_url or (address != base_url and not AZURE_VERSION.fullmatch(query)):
         raise Invalid("baseUrl: Must have no fragment, and no query but Azure's api-version.")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.lower()
 
 
 def _nothing_set(vendor: str) -> str:

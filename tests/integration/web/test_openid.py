@@ -147,6 +147,24 @@ def test_an_account_is_found_by_its_verified_email_and_later_by_the_providers_na
     assert admin.email in browser.open("/account").text
 
 
+def test_the_kelvin_sign_of_an_email_is_not_the_k_of_another_account(world: World, fake: FakeProvider) -> None:
+    name = f"keith-{secrets.token_hex(4)}@example.org"
+    assert signed_in(Browser(world), fake, sub="keith", email=name, groups=["dev"]) == "/"
+    browser = Browser(world)
+
+    assert signed_in(browser, fake, sub="evil", email=name.replace("k", "\u212a", 1), groups=["dev"]) == "/sign-in"
+    assert "must be in lower case" in problem(browser)
+
+
+def test_a_name_that_no_database_stores_is_stored_without_its_wrong_characters(
+    world: World, fake: FakeProvider
+) -> None:
+    browser = Browser(world)
+
+    assert signed_in(browser, fake, name="Ada \ud800\0", groups=["dev"]) == "/"
+    assert "Ada \ufffd\ufffd" in browser.open("/account").text
+
+
 def test_an_instance_can_trust_emails_that_the_provider_does_not_verify(
     world: World, admin: Browser, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

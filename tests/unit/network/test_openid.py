@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import hmac
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Semaphore
 from typing import Any
@@ -16,7 +18,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from app.errors import Unauthorized, Unavailable
-from app.network.openid import KEYS_S, METADATA_S, PLACES, Identity, OpenIdAttempt, OpenIdProvider
+from app.network.openid import ANSWER_MAX, KEYS_S, METADATA_S, PLACES, Identity, OpenIdAttempt, OpenIdProvider
 from tests.support.openid import CLIENT, ISSUER, REDIRECT, SECRET, FakeProvider
 
 ATTEMPT = OpenIdAttempt(state="state", nonce="nonce", verifier="v" * 43)
@@ -235,3 +237,42 @@ def test_a_provider_that_is_away_is_reported(fake: FakeProvider) -> None:
 
     with pytest.raises(Unavailable, match="does not answer"):
         fake.client().authorization_url(ATTEMPT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, content=b'{"a": "' + b"x" * ANSWER_MAX + b'"}'),
+        httpx.Response(200, headers={"Content-Encoding": "gzip"}, content=gzip.compress(b"{}")),
+        httpx.Response(200, content=b"[" * 100_000),
+    ],
+    ids=["long", "compressed", "nested"],
+)
+def test_an_answer_that_would_fill_the_memory_is_refused(fake: FakeProvider, answer: httpx.Response) -> None:
+    fake.answers["token"] = lambda _: answer
+
+    with pytest.raises(Unavailable, match="does not answer as it should"):
+        signed_in(fake)
+
+
+def test_an_answer_in_many_slow_pieces_is_refused(fake: FakeProvider) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(1_000):
+            fake.now += 1
+            yield b" "
+
+    fake.answers["token"] = lambda _: httpx.Response(200, content=pieces())
+    begun = fake.now
+
+    with pytest.raises(Unavailable, match="more than 10 s"):
+        signed_in(fake)
+    assert fake.now - begun < 20
+
+
+@pytest.mark.parametrize("address", [7, None, "http://id.example/token", "file:///etc/passwd"])
+@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"])
+def test_the_provider_has_only_addresses_as_safe_as_its_own(fake: FakeProvider, name: str, address: Any) -> None:
+    fake.metadata[name] = address
+
+    with pytest.raises(Unavailable, match=f"lacks https:// addresses: {name}"):
+        fake.begun(fake.client(), ATTEMPT)

@@ -117,6 +117,20 @@ def test_the_instances_key_never_goes_to_an_organizations_own_address(database, 
     assert same == Credential("sk-custom", "http://instance/v1")
 
 
+def test_a_key_that_was_stored_for_an_address_never_goes_to_a_model_at_another_one(database, organization):
+    credentials = service(database)
+
+    def key_for(address):
+        return credentials.find(organization, "CUSTOM_OPENAI_COMPATIBLE", base_url=address).api_key
+
+    credentials.set(organization, "CUSTOM_OPENAI_COMPATIBLE", api_key="sk-own", base_url="https://One.example/v1")
+    assert [key_for(url) for url in ("", "https://one.example/v2")] == ["sk-own", "sk-own"]
+    for other in ("https://one.example:81/v1", "http://one.example/v1", "https://one.example.evil.example/v1"):
+        assert key_for(other) is None
+    credentials.set(organization, "CUSTOM_OPENAI_COMPATIBLE", api_key="sk-any")
+    assert key_for("https://two.example") == "sk-any"
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,3 +106,108 @@ def test_an_import_that_died_is_completed_by_the_same_command(client: Client, pr
 
     entries = client.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json()["entries"]
     assert sorted(entry["turns"] for entry in entries) == [1, 1, 2]
+
+
+def cases_of(client: Client, prompt_id: str) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = client.get(f"/api/v1/prompts/{prompt_id}/test-cases").json()["testCases"]
+    return listed[::-1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "failed"),
+    [("langsmith-dataset", "langsmith.examples.jsonl", 1), ("braintrust-dataset", "braintrust.dataset.json", 0)],
+)
+def test_rows_of_a_dataset_become_test_cases_once(
+    client: Client, prompt_id: str, tmp_path: Path, tool: str, file: str, failed: int
+) -> None:
+    for _ in range(2):
+        done = reprise(client, tmp_path, "import", tool, str(DATA / file), "--prompt", prompt_id)
+        assert done.returncode == failed, done.stderr
+        assert done.stdout.startswith("Imported 3 test cases")
+    assert ("line 4: has no expected answer" in done.stderr) is bool(failed)
+
+    turns = [case["turns"][0] for case in cases_of(client, prompt_id)]
+    assert [turn["user"] for turn in turns] == ["Where is my order A-1?", "Refund A-2", "Which city?"]
+    assert [message["text"] for message in turns[1]["earlier"]] == ["Hi", "Hello!"]
+    steps = [turn["steps"][0] for turn in turns]
+    assert [step["text"] for step in steps[:2]] == ["It is on its way.", "A-2 is refunded."]
+    assert [step["check"]["answer"] for step in steps] == ["meaning", "meaning", "json_subset"]
+    assert steps[2]["check"]["value"] == {"city": "Oslo", "celsius": 4}
+
+
+def test_tests_of_promptfoo_become_test_cases_with_values_of_placeholders(client: Client, tmp_path: Path) -> None:
+    values = [{"name": "kind", "content": "friendly", "isDefault": True}, {"name": "stiff", "content": "formal"}]
+    body = {"name": "Shop", "value": "Be {{tone}}.", "languageModelName": "demo-agent"}
+    body |= {"placeholders": [{"key": "tone", "values": values}]}  # type: ignore[dict-item]
+    prompt_id = str(client.post("/api/v1/prompts", body).json()["prompt"]["id"])
+
+    config = str(DATA / "promptfooconfig.yaml")
+    done = reprise(client, tmp_path, "import", "promptfoo", config, "--prompt", prompt_id)
+
+    assert (done.returncode, done.stdout) == (1, "Imported 3 test cases, 2 records not imported.\n")
+    for reported in (
+        "test 2: assertion latency is left out",
+        "test 3: the prompt has no placeholder plan",
+        "test 4: has no assertion that a test case can check",
+        "test 5: is in 'file://more.yaml': import that file",
+    ):
+        assert reported in done.stderr
+    first, second, third = cases_of(client, prompt_id)
+    assert first["name"].startswith("An order on its way (")
+    assert [case["turns"][0]["placeholders"] for case in (first, second)] == [{"tone": "stiff"}, {"tone": "kind"}]
+    checks = [case["turns"][0]["steps"][0]["check"] for case in (first, second, third)]
+    assert [check["answer"] for check in checks] == ["contains", "ai", "strict"]
+    assert checks[0]["value"] == "on its way"
+    assert second["assertionValue"] == "Confirms the refund of A-2\nThe answer does not contain: sorry"
+
+
+def test_prompts_of_langfuse_come_with_versions_and_labels_once(client: Client, tmp_path: Path) -> None:
+    file = str(DATA / "langfuse.prompts.json")
+
+    done = reprise(client, tmp_path, "import", "langfuse-prompts", file)
+
+    assert (done.returncode, done.stdout) == (0, "Imported 2 prompts, 3 versions, 2 labels.\n"), done.stderr
+    assert "support, version 1: a message of user is left out" in done.stderr
+    assert "movie-critic, version 1: without model and parameters" in done.stderr
+    prompts = {prompt["name"]: prompt["id"] for prompt in client.get("/api/v1/prompts?limit=100").json()["prompts"]}
+    path = f"/api/v1/prompts/{prompts['movie-critic']}"
+    versions = client.get(f"{path}/versions").json()["versions"]
+    assert [(version["message"], version["labels"]) for version in versions] == [
+        ("Be brief", ["production"]),
+        ("Version 1 of Langfuse", ["staging"]),
+    ]
+    newest = client.get(path).json()
+    assert newest["value"] == "As a {{criticLevel}} movie critic, do you like {{movie}}? Be brief."
+    assert (newest["languageModel"]["name"], newest["languageModelConfig"]["temperature"]) == ("demo-agent", 0.5)
+    assert [definition["key"] for definition in newest["placeholderDefinitions"]] == ["criticLevel", "movie"]
+    again = reprise(client, tmp_path, "import", "langfuse-prompts", file)
+    assert (again.returncode, again.stdout) == (1, "Imported 0 prompts, 0 versions, 0 labels, 2 not imported.\n")
+    assert "has this name already" in again.stderr
+
+
+def test_imported_sessions_adopt_an_agent(client: Client, tmp_path: Path) -> None:
+    done = reprise(client, tmp_path, "import", "openai-chat", str(OPENAI), "--agent", "imported-bot")
+
+    assert (done.returncode, done.stdout) == (0, "Imported 3 sessions, 7 spans.\n"), done.stderr
+    agents = {agent["name"]: agent for agent in client.get("/api/v1/agents").json()["agents"]}
+    assert agents["imported-bot"]["adoptedAt"]
+    draft = client.get(f"/api/v1/prompts/{agents['imported-bot']['promptId']}?productive=false").json()
+    assert draft["value"] in OPENAI.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("openai-chat",),
+        ("openai-chat", "--prompt", "1", "--agent", "bot"),
+        ("promptfoo", "--agent", "bot"),
+        ("langfuse-prompts", "--prompt", "1"),
+        ("promptfoo", "--prompt", "999999"),
+    ],
+)
+def test_without_its_owner_nothing_is_imported(client: Client, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    tool, *options = arguments
+
+    done = reprise(client, tmp_path, "import", tool, str(OPENAI), *options)
+
+    assert (done.returncode, done.stdout) == (2, "")

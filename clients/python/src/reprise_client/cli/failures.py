@@ -21,6 +21,10 @@ class CouldNotRun(click.ClickException):
         self.status = status
 
 
+class RefusedRequest(CouldNotRun):
+    """The server refuses the content of a request (400, 409, 413), so another request may still succeed."""
+
+
 @contextmanager
 def naming(what: str) -> Iterator[None]:
     """Begin the message of a `CouldNotRun` with what could not run."""

@@ -1,47 +1,93 @@
-"""`reprise import`: sessions from the exports of other tools."""
+"""`reprise import`: sessions, test cases and prompts from the exports of other tools."""
 
 from __future__ import annotations
 
 import io
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 from reprise_formats.formats import plural
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option, prompt_option, url_option
-from reprise_client.importers import CONVERTERS
-from reprise_client.importers.records import read
+from reprise_client.cli.failures import CouldNotRun, RefusedRequest
+from reprise_client.cli.replay import key_option, url_option
+from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, promptfoo
+from reprise_client.importers.records import ImportedRecord, read
 from reprise_client.importers.sending import Import
+from reprise_client.text_files import decoded
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
 
 # The message for a file in which nothing is right.
 _REPORTED = 100
+YAML_BYTES = 16 * 1024 * 1024
 
 
 @click.command("import")
-@click.argument("tool", type=click.Choice(list(CONVERTERS)))
+@click.argument("tool", type=click.Choice([*CONVERTERS, *CASE_CONVERTERS, PROMPTS]))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.File("rb"))
 @url_option
 @key_option
-@prompt_option
+@click.option("--prompt", "prompt_id", type=int, help="The prompt's id.")
+@click.option("--agent", help="The name of an agent that gets the sessions; the first one makes its prompt.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that can't be imported.")
 def import_(
-    tool: str, files: tuple[io.BufferedReader, ...], url: str, api_key: str, prompt_id: int, strict: bool
+    tool: str,
+    files: tuple[io.BufferedReader, ...],
+    url: str,
+    api_key: str,
+    prompt_id: int | None,
+    agent: str | None,
+    strict: bool,
 ) -> None:
-    """Import the conversations that a TOOL exported to FILE (- for standard input) as sessions of a prompt.
+    """Import what a TOOL exported to FILE (- for standard input): sessions, test cases, or prompts with versions.
 
-    Importing a file again adds nothing, so that an import which was interrupted is run again as it was.
+    Sessions belong to a prompt or an agent, test cases to a prompt. Importing a file again adds nothing, so that an
+    import which was interrupted is run again as it was.
 
     Exit code 0: all of it was imported. 1: some was not. 2: could not run.
     """
     from reprise_client.cli import remote
 
-    run = _import(tool, remote.connect(url, api_key), prompt_id, strict)
+    _require_owner(tool, prompt_id, agent)
+    instance = remote.connect(url, api_key)
+    if tool == PROMPTS:
+        failed = _import_prompts(instance, files, strict)
+    elif tool in CASE_CONVERTERS:
+        failed = _import_cases(tool, instance, files, prompt_id or 0, strict)
+    else:
+        failed = _import_sessions(tool, instance, files, _owner(prompt_id, agent), strict)
+    sys.exit(1 if failed else 0)
+
+
+def _require_owner(tool: str, prompt_id: int | None, agent: str | None) -> None:
+    if tool == PROMPTS and (prompt_id is not None or agent is not None):
+        raise click.UsageError(f"{PROMPTS} makes prompts: leave out --prompt and --agent.")
+    if tool in CASE_CONVERTERS and (prompt_id is None or agent is not None):
+        raise click.UsageError("Name the prompt of the test cases with --prompt.")
+    if tool in CONVERTERS and (prompt_id is None) == (agent is None):
+        raise click.UsageError("Name either a prompt with --prompt, or an agent with --agent.")
+
+
+def _owner(prompt_id: int | None, agent: str | None) -> str:
+    return f"agents/{quote(agent, safe='')}" if agent is not None else f"prompts/{prompt_id}"
+
+
+def _import_sessions(tool: str, instance: Remote, files: Sequence[io.BufferedReader], owner: str, strict: bool) -> bool:
+    # Ids of spans of an earlier release have the prompt's id only.
+    run = Import(
+        convert=CONVERTERS[tool],
+        scope=f"{tool}/{owner.removeprefix('prompts/')}",
+        send=lambda body, headers: instance.ingest(f"/api/public/{owner}/otel/v1/traces", body, headers),
+        report=_reporter(),
+        strict=strict,
+    )
     try:
         for file in files:
             run.run(read(file), time.time_ns())
@@ -49,11 +95,48 @@ def import_(
                 break
     finally:
         _summarize(run)
-    sys.exit(1 if run.failed else 0)
+    return run.failed
 
 
-def _import(tool: str, instance: Remote, prompt_id: int, strict: bool) -> Import:
-    path = f"/api/public/prompts/{prompt_id}/otel/v1/traces"
+def _import_cases(
+    tool: str, instance: Remote, files: Sequence[io.BufferedReader], prompt_id: int, strict: bool
+) -> bool:
+    from reprise_client.importers.storing import CaseImport
+
+    run = CaseImport(instance, prompt_id, CASE_CONVERTERS[tool], _reporter(), RefusedRequest)
+    run.run(chain.from_iterable(_records(tool, file) for file in files), strict=strict)
+    failed = [f"{plural(run.failed, 'record')} not imported"] if run.failed else []
+    terminal.echo("Imported " + ", ".join([plural(run.stored, "test case"), *failed]) + ".")
+    return bool(run.failed)
+
+
+def _import_prompts(instance: Remote, files: Sequence[io.BufferedReader], strict: bool) -> bool:
+    from reprise_client.importers.storing import PromptImport
+
+    run = PromptImport(instance, _reporter(), RefusedRequest)
+    run.run(chain.from_iterable(map(read, files)), strict=strict)
+    parts = [plural(run.prompts, "prompt"), plural(run.versions, "version"), plural(run.labels, "label")]
+    failed = [f"{run.failed} not imported"] if run.failed else []
+    terminal.echo("Imported " + ", ".join([*parts, *failed]) + ".")
+    return bool(run.failed)
+
+
+def _records(tool: str, file: io.BufferedReader) -> Iterator[ImportedRecord]:
+    return promptfoo.records(_yaml(file), file.name) if tool == "promptfoo" else read(file)
+
+
+def _yaml(file: io.BufferedReader) -> str:
+    """Return the text of a YAML file. Raises `CouldNotRun` if it is too large or no text."""
+    content = file.read(YAML_BYTES + 1)
+    if len(content) > YAML_BYTES:
+        raise CouldNotRun(f"{file.name} is larger than {YAML_BYTES // 1024 // 1024} MiB.")
+    try:
+        return decoded(content).text
+    except UnicodeDecodeError as error:
+        raise CouldNotRun(f"{file.name}: {error}") from error
+
+
+def _reporter() -> Callable[[str], None]:
     reported = 0
 
     def report(message: str) -> None:
@@ -64,13 +147,7 @@ def _import(tool: str, instance: Remote, prompt_id: int, strict: bool) -> Import
         if reported == _REPORTED:
             terminal.echo("What else can't be imported is counted and not listed.", err=True)
 
-    return Import(
-        convert=CONVERTERS[tool],
-        scope=f"{tool}/{prompt_id}",
-        send=lambda body, headers: instance.ingest(path, body, headers),
-        report=report,
-        strict=strict,
-    )
+    return report
 
 
 def _summarize(run: Import) -> None:

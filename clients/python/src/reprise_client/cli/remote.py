@@ -11,11 +11,12 @@ import httpx
 
 from reprise_client import tls
 from reprise_client.cli import terminal
-from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.failures import CouldNotRun, RefusedRequest
 
 TRIES = 8
 RETRIED = (429, 503)
 REJECTED = (400, 413)
+REFUSED = (*REJECTED, 409)
 NDJSON = "application/x-ndjson"
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
@@ -196,7 +197,8 @@ def _content(response: httpx.Response) -> RemoteAnswer:
     if response.is_success:
         raise CouldNotRun(f"{source} answered {status}, but no JSON object: is this the address of a Reprise?", status)
     message = content.get("error") if isinstance(content, dict) else None
-    raise CouldNotRun(f"{source} answered {status}: {message or '…'}", status)
+    kind = RefusedRequest if status in REFUSED else CouldNotRun
+    raise kind(f"{source} answered {status}: {message or '…'}", status)
 
 
 def connect(url: str, api_key: str, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep) -> Remote:

@@ -1,11 +1,12 @@
-"""Converters of other tools' exports into spans: each is a function from a record of the file to its spans."""
+"""Converters of other tools' exports, by tool: into spans of sessions, and into test cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reprise_client.importers import langfuse, langsmith, openai_chat, phoenix
+from reprise_client.importers import datasets, langfuse, langsmith, openai_chat, phoenix, promptfoo
+from reprise_client.importers.datasets import ConvertCase
 from reprise_client.importers.spans import ImportedSpan
 
 Convert = Callable[[Mapping[str, Any], int], list[ImportedSpan]]
@@ -17,3 +18,9 @@ CONVERTERS: Mapping[str, Convert] = {
     "phoenix": phoenix.convert,
     "openai-chat": openai_chat.convert,
 }
+CASE_CONVERTERS: Mapping[str, ConvertCase] = {
+    "langsmith-dataset": datasets.langsmith_example,
+    "braintrust-dataset": datasets.braintrust_row,
+    "promptfoo": promptfoo.convert,
+}
+PROMPTS = "langfuse-prompts"

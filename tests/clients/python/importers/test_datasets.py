@@ -1,0 +1,135 @@
+"""Rows of datasets, tests of promptfoo and versions of Langfuse, with what other tools leave out or write otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from reprise_client.importers import langfuse_prompts, promptfoo
+from reprise_client.importers.datasets import NAME_MAX, ImportedCase, braintrust_row, langsmith_example
+from reprise_client.importers.spans import Unreadable
+
+
+@pytest.mark.parametrize(
+    ("given", "question", "earlier"),
+    [
+        ("Where?", "Where?", []),
+        ({"question": "Where?", "user": "u-1"}, "Where?", []),
+        ({"anything": "Where?"}, "Where?", []),
+        ('{"question": "Where?"}', "Where?", []),
+        ({"input": {"messages": [{"type": "human", "content": "Where?"}]}}, "Where?", []),
+        ([{"type": "human", "data": {"content": "Where?"}}], "Where?", []),
+        (
+            [{"role": "user", "content": "A"}, {"role": "tool", "content": "x"}, {"role": "user", "content": "B"}],
+            "B",
+            ["A"],
+        ),
+    ],
+)
+def test_the_question_is_the_last_text_of_the_user(given: Any, question: str, earlier: list[str]) -> None:
+    case = braintrust_row({"input": given, "expected": "There."})
+
+    assert (case.question, [message["text"] for message in case.earlier]) == (question, earlier)
+
+
+@pytest.mark.parametrize(
+    "given", [None, 7, {}, [], {"a": "x", "b": "y"}, [{"role": "assistant", "content": "A"}], [[[[]]]]]
+)
+def test_without_a_question_a_row_is_unreadable(given: Any) -> None:
+    with pytest.raises(Unreadable, match="no question"):
+        langsmith_example({"inputs": given, "outputs": {"answer": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("expected", "text", "answer"),
+    [
+        ("There.", "There.", "meaning"),
+        ({"answer": "There."}, "There.", "meaning"),
+        ({"output": {"content": "There."}}, "There.", "meaning"),
+        ({"message": {"role": "assistant", "content": [{"type": "text", "text": "There."}]}}, "There.", "meaning"),
+        ([{"role": "user", "content": "A"}, {"role": "assistant", "content": "There."}], "There.", "meaning"),
+        (4, "4", "meaning"),
+        ({"a": 1, "b": 2}, '{"a": 1, "b": 2}', "json_subset"),
+        ([1, 2], "[1, 2]", "json_subset"),
+    ],
+)
+def test_the_expected_answer_is_a_text_or_json(expected: Any, text: str, answer: str) -> None:
+    case = braintrust_row({"input": "Where?", "expected": expected})
+
+    assert (case.expected, case.check["answer"]) == (text, answer)
+
+
+def test_names_differ_and_are_the_same_in_every_import() -> None:
+    cases = [braintrust_row({"id": id_, "input": "x " * 500, "expected": "y"}) for id_ in ("1", "2", "1")]
+    titles = [case.title for case in cases]
+
+    assert titles[0] == titles[2] != titles[1]
+    assert max(map(len, titles)) <= NAME_MAX
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("a: [", "is no YAML"),
+        ("prompts: []", "has no tests"),
+        ("tests: file://tests.yaml", "import that file"),
+        ("- 7", "import that file"),
+        ("7", "has no tests"),
+    ],
+)
+def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:
+    [record] = promptfoo.records(content, "file")
+
+    assert problem in record.problem
+
+
+def test_a_file_of_tests_needs_no_configuration() -> None:
+    [record] = promptfoo.records('- vars: {q: "Where?"}\n  assert: [{type: contains, value: There}]', "file")
+
+    case = promptfoo.convert(record.value)
+    assert (case.question, case.check, case.variables) == ("Where?", {"answer": "contains", "value": "There"}, {})
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [({}, "no question"), ({"a": "x", "b": "y"}, "no question"), ({"input": "file://x.txt"}, "another file")],
+)
+def test_a_test_without_a_question_is_unreadable(variables: dict[str, str], reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
+        promptfoo.convert({"vars": variables, "assert": [{"type": "contains", "value": "x"}]})
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"version": 1, "prompt": "x"}, "name"),
+        ({"name": "a", "prompt": "x"}, "version"),
+        ({"name": "a", "version": True, "prompt": "x"}, "version"),
+        ({"name": "a", "version": 1}, "prompt"),
+        (
+            {"name": "a", "version": 1, "prompt": [{"role": "user", "content": "x"}, {"role": "user", "content": "y"}]},
+            "system",
+        ),
+    ],
+)
+def test_a_version_that_lacks_something_is_unreadable(record: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
+        langfuse_prompts.convert(record)
+
+
+def test_versions_are_in_order_and_a_chat_of_one_message_is_its_text() -> None:
+    records = [
+        {"name": "a", "version": number, "prompt": [{"role": "user", "content": f"v{number}"}]} for number in (2, 1, 2)
+    ]
+
+    [(name, versions)] = langfuse_prompts.by_name(map(langfuse_prompts.convert, records)).items()
+
+    assert (name, [version.text for version in versions]) == ("a", ["v1", "v2"])
+
+
+def test_a_case_has_only_what_its_row_has() -> None:
+    case = ImportedCase("1", "Where?", "There.", {"answer": "meaning"})
+
+    assert case.document({})["testCase"] == {
+        "turns": [{"user": "Where?", "steps": [{"kind": "answer", "text": "There.", "check": {"answer": "meaning"}}]}]
+    }

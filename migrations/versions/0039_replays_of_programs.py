@@ -1,6 +1,6 @@
 """replays of programs, and the names and revisions of programs
 
-Revision 0039, after 0037.
+Revision 0039, after 0038.
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from alembic import op
 from app.models import base as types
 
 revision = "0039"
-down_revision = "0037"
+down_revision = "0038"
 branch_labels = None
 depends_on = None
 

@@ -45,7 +45,12 @@ class Comparison:
     @property
     def message(self) -> str | None:
         """The reason, with both values of each argument that differs."""
-        return f"{self.reason}: {differing(self.diff)}" if self.reason and self.is_by_path else self.reason
+        return f"{self.reason}: {self.differs}" if self.reason and self.is_by_path else self.reason
+
+    @property
+    def differs(self) -> str:
+        """The places that differ, each with both values; else the reason."""
+        return differing(self.diff) if self.is_by_path else self.reason or ""
 
 
 PASSED = Comparison("passed")

@@ -239,7 +239,7 @@ class TurnPlayer:
             lost = lost_tools(self.index, self.turn.steps, offered, self.shared.tools)
 
         def explain(step: int, attempt: int) -> str:
-            return checker.compare(self.turn.steps[step], self.produced[attempt]).message or ""
+            return checker.compare(self.turn.steps[step], self.produced[attempt]).differs
 
         return lost + violations_of_turn(self.index, self.turn.steps, self.attempts, pairs, self.case.order, explain)
 

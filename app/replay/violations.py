@@ -171,7 +171,7 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
-    unlike = f"{differs[:1].upper()}{differs[1:]}" if differs else f"{beyond}, without a result"
+    unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
         "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "
         f"{name}, or set never to false for {name}.",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise_formats.quotes import ComparedText, Passage
+from reprise_formats.replay_steps import next_step
 
 from app.web.presenters.replay_parts import places_of
 
@@ -26,12 +27,13 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The first step that made a replay fail, or that needs review. `title` and `reason` are sentences."""
+    """The first step that made a replay fail, or that needs review. `title`, `reason` and `advice` are sentences."""
 
     anchor: str
     title: str
     reason: str
     findings: list[ShownFinding]
+    advice: str
 
 
 def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[ShownFinding]:
@@ -57,5 +59,6 @@ def first_trouble(result: Mapping[str, Any]) -> Trouble | None:
             step, turn = place.step, place.turn + 1
             name = f"the call of {step['expected']['name']}" if step["kind"] == "tool_call" else "the answer"
             title = f"{_OUTCOMES[wanted]}: {name} in turn {turn}"
-            return Trouble(place.anchor, title, step.get("reason") or "", shown_findings(step, matter=True))
+            findings = shown_findings(step, matter=True)
+            return Trouble(place.anchor, title, step.get("reason") or "", findings, next_step(step))
     return None

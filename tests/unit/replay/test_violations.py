@@ -64,6 +64,7 @@ def test_a_write_of_other_arguments_is_not_answered_with_the_recorded_result() -
     corrected = played(one(WRITE), calls(write("B-2")), calls(write()), says("ok"))
 
     assert [each.kind for each in altered.violations] == ["unanswered_write"]
+    assert 'It differs from the recorded call: order is "B-2"' in altered.violations[0].message
     assert [step.result for step in altered.turns[0].steps] == ["failed", "passed"]
     assert kinds(corrected) == [("extra_write", "refund", 0)]
 

@@ -35,10 +35,27 @@ def shown(value: object) -> str:
     return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
 
 
+def next_step(step: Mapping[str, Any]) -> str:
+    """Return a sentence on what to do about a step that failed or needs review; "" for any other step."""
+    is_call = step["kind"] == "tool_call"
+    if step["result"] == "needs_review":
+        return "Compare what was recorded with what the draft did, and decide."
+    if step["result"] != "failed":
+        return ""
+    if step.get("actual") is None:
+        missing = "makes this call" if is_call else "gives an answer"
+        return f"Change the draft so that it {missing}, or turn the step off in the test case."
+    if is_call:
+        return "Change the draft. If the call is right, define in the test case how its arguments may differ."
+    if step.get("decidedBy") in ("judge", "known"):
+        return "Change the draft. If the answer is right, overrule the judge."
+    return "Change the draft. If the answer is right, change the check of this step."
+
+
 def step_lines(
     index: int, number: int, step: Mapping[str, Any], compare: CompareLines = changed_lines
 ) -> Iterator[str]:
-    """Yield the result of a step with its reason, and what a judge found or how its values differ.
+    """Yield the result of a step with its reason, what a judge found or how its values differ, and what to do next.
 
     `compare` shows texts of several lines.
     """
@@ -46,9 +63,11 @@ def step_lines(
     yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
     if step.get("findings"):
         yield from _findings(step)
-        return
-    for difference in step.get("diff", ()):
-        yield from _difference(difference, compare)
+    else:
+        for difference in step.get("diff", ()):
+            yield from _difference(difference, compare)
+    if advice := next_step(step):
+        yield f"    {advice}"
 
 
 def _findings(step: Mapping[str, Any]) -> Iterator[str]:

@@ -32,6 +32,7 @@ FAILED = outcome(
         "kind": "tool_call",
         "result": "failed",
         "reason": "weather was called with other arguments",
+        "actual": {"name": "weather", "arguments": {"city": "Romeo", "unit": "C"}},
         "diff": [{"path": "/city", "expected": "Rome", "actual": "Romeo"}, {"path": "/unit", "actual": "C"}],
     },
 )
@@ -75,6 +76,7 @@ def test_a_failed_step_shows_both_sides_of_each_difference() -> None:
         "    at /unit:",
         "      - (absent)",
         '      + "C"',
+        "    Change the draft. If the call is right, define in the test case how its arguments may differ.",
     ]
 
 
@@ -82,7 +84,7 @@ def test_long_texts_differ_line_by_line() -> None:
     diff = [{"path": "", "expected": "One\nTwo\nThree", "actual": "One\n2\nThree"}]
     lines = list(details(outcome("failed", {"kind": "answer", "result": "failed", "diff": diff})))
 
-    assert lines[3:] == ["    @@ -1,3 +1,3 @@", "     One", "    -Two", "    +2", "     Three"]
+    assert lines[3:-1] == ["    @@ -1,3 +1,3 @@", "     One", "    -Two", "    +2", "     Three"]
 
 
 def test_a_passed_replay_has_no_further_lines_and_an_error_has_its_reason() -> None:
@@ -115,6 +117,7 @@ def test_violations_come_before_the_steps_that_failed() -> None:
         "  violation, extra_write: Turn 1: refund was called twice.",
         "  violation, lost_tool: Turn 2: send is gone.",
         "  turn 1, step 1 (answer) failed: the answer lost $5",
+        "    Change the draft so that it gives an answer, or turn the step off in the test case.",
         '  turn 1, beyond the recording: refund {"id": 7} (write, answered by none)',
     ]
 
@@ -206,7 +209,7 @@ def test_a_step_that_a_judge_failed_shows_its_findings_with_the_quotes_in_both_t
     assert lines[3] == "      + For »6 EUR« with breakfast."
     assert lines[4] == "    missing: It is \\u001b[2J\\nnot quiet."
     assert lines[6] == "      + For 6 EUR with breakfast."
-    assert len(lines) == 7
+    assert len(lines) == 8
 
 
 def test_the_findings_about_arguments_quote_their_json() -> None:

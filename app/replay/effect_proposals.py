@@ -16,8 +16,8 @@ import msgspec
 
 from app.chat import Answer, ToolDefinition
 from app.errors import ProviderError
-from app.replay.effects import is_named_for_an_action, recorded_definitions, tools_of
-from app.replay.judge import ATTEMPTS
+from app.replay.effects import is_named_for_an_action, recorded_definitions, tools_of, unwrapped
+from app.replay.judge_question import QuestionPart, enclosed
 from app.replay.judge_replies import unfenced
 from app.replay.ports import JudgeModelPort
 from app.replay.types import Effect, TestCase
@@ -130,12 +130,10 @@ def propose_effects(
     Raises `ProviderError`.
     """
     entries = [{"name": tool.name, "description": tool.description, "schema": tool.schema} for tool in tools]
-    text = json.dumps(entries, ensure_ascii=False)
-    drawn = next((word for word in (nonce() for _ in range(ATTEMPTS)) if word not in text), None)
-    if drawn is None:
+    question = enclosed([QuestionPart("tools", json.dumps(entries, ensure_ascii=False))], nonce)
+    if question is None:
         raise ProviderError("the tools could not be classified: their definitions hold the delimiters")
-    question = f"[begin tools {drawn}]\n{text}\n[end tools {drawn}]"
-    answer = model.structured(INSTRUCTION.format(nonce=drawn), question, SCHEMA)
+    answer = model.structured(INSTRUCTION.format(nonce=question[0]), question[1], SCHEMA)
     replies = _replies(answer)
     return {
         tool.name: EffectProposal(reply.effect, storable_text(reply.reason[:REASON_MAX]), name, tool.definition)
@@ -154,9 +152,7 @@ def _fitting(tools: Iterator[UnknownTool]) -> Iterator[UnknownTool]:
 
 
 def _description(entry: Mapping[str, Any]) -> str:
-    """Return the description in a recorded definition, which may be wrapped as OpenAI's are."""
-    function = entry.get("function")
-    description = (function if isinstance(function, dict) else entry).get("description")
+    description = unwrapped(entry).get("description")
     return description if isinstance(description, str) else ""
 
 

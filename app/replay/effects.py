@@ -127,10 +127,15 @@ def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, reco
 
 
 def parameters_of(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of the arguments in a recorded definition, which may be wrapped as OpenAI's are."""
-    function = recorded.get("function")
-    parameters = (function if isinstance(function, dict) else recorded).get("parameters")
+    """Return the schema of the arguments in a recorded definition."""
+    parameters = unwrapped(recorded).get("parameters")
     return parameters if isinstance(parameters, dict) else {}
+
+
+def unwrapped(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a recorded definition that has its fields; OpenAI's are under `function`."""
+    function = recorded.get("function")
+    return function if isinstance(function, dict) else recorded
 
 
 def require_usable(tools: Mapping[str, Tool]) -> None:
@@ -226,8 +231,7 @@ def _is_idempotent(rules: ToolRules, definition: ToolDefinition | None, recorded
 
 
 def _annotations(recorded: Mapping[str, Any]) -> tuple[Any, Any]:
-    function = recorded.get("function")
-    return recorded.get("annotations"), function.get("annotations") if isinstance(function, dict) else None
+    return recorded.get("annotations"), unwrapped(recorded).get("annotations")
 
 
 def _annotated(annotations: Any) -> Effect | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.chat import Message
@@ -13,6 +13,7 @@ from app.replay.rubric import TASK
 # Characters of one question: texts of steps are never cut, the rest is cut with a mark.
 STEPS_MAX = 200_000
 CONTEXT_MAX = {"instruction": 60_000, "conversation": 60_000, "user": 40_000, "calls": 60_000}
+ATTEMPTS = 3  # to find a nonce that the parts do not hold
 VALUES_MAX = 50  # of a step's evidence
 
 
@@ -50,10 +51,18 @@ def parts(turn: JudgedTurn, steps: Sequence[OpenStep], *, again: bool = False) -
     return shown + [part for step in steps for part in _step_parts(step, again=again)]
 
 
-def question(shown: Sequence[QuestionPart], steps: Sequence[OpenStep], nonce: str) -> str:
-    """Return the text of the question, with each part between lines that hold the nonce."""
-    blocks = [f"[begin {name} {nonce}]\n{text}\n[end {name} {nonce}]" for name, text in shown]
-    return "\n\n".join([*blocks, TASK.format(steps=", ".join(str(step.step) for step in steps))])
+def enclosed(shown: Sequence[QuestionPart], draw: Callable[[], str]) -> tuple[str, str] | None:
+    """Return a drawn nonce and the parts, each between lines that hold it; None if the parts hold each drawn nonce."""
+    drawn = (draw() for _ in range(ATTEMPTS))
+    nonce = next((word for word in drawn if not any(word in part.text for part in shown)), None)
+    if nonce is None:
+        return None
+    return nonce, "\n\n".join(f"[begin {name} {nonce}]\n{text}\n[end {name} {nonce}]" for name, text in shown)
+
+
+def task(steps: Sequence[OpenStep]) -> str:
+    """Return what the question asks for: verdicts on the steps."""
+    return TASK.format(steps=", ".join(str(step.step) for step in steps))
 
 
 def _step_parts(step: OpenStep, *, again: bool) -> Iterator[QuestionPart]:

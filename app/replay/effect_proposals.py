@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
@@ -16,7 +16,7 @@ import msgspec
 
 from app.chat import Answer, ToolDefinition
 from app.errors import ProviderError
-from app.replay.effects import is_named_for_an_action, recorded_definitions, tools_of, unwrapped
+from app.replay.effects import description_of, is_named_for_an_action, recorded_definitions, tools_of
 from app.replay.judge_question import QuestionPart, enclosed
 from app.replay.judge_replies import unfenced
 from app.replay.ports import JudgeModelPort
@@ -109,7 +109,7 @@ def unknown_tools(case: TestCase, defined: Sequence[ToolDefinition]) -> list[Unk
     """
     descriptions = {tool.name: tool.description or "" for tool in defined}
     for name, entry in recorded_definitions(e for turn in case.turns for e in turn.offered_tools or ()).items():
-        descriptions[name] = descriptions.get(name) or _description(entry or {})
+        descriptions[name] = descriptions.get(name) or description_of(entry or {})
     unknown = (
         UnknownTool(
             tool.name[:DESCRIPTION_MAX],
@@ -149,11 +149,6 @@ def _fitting(tools: Iterator[UnknownTool]) -> Iterator[UnknownTool]:
         if room < 0:
             return
         yield tool
-
-
-def _description(entry: Mapping[str, Any]) -> str:
-    description = unwrapped(entry).get("description")
-    return description if isinstance(description, str) else ""
 
 
 def _replies(answer: Answer) -> dict[str, _Reply]:

@@ -128,11 +128,17 @@ def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, reco
 
 def parameters_of(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the arguments in a recorded definition."""
-    parameters = unwrapped(recorded).get("parameters")
+    parameters = _unwrapped(recorded).get("parameters")
     return parameters if isinstance(parameters, dict) else {}
 
 
-def unwrapped(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+def description_of(recorded: Mapping[str, Any]) -> str:
+    """Return the description in a recorded definition, "" without one."""
+    description = _unwrapped(recorded).get("description")
+    return description if isinstance(description, str) else ""
+
+
+def _unwrapped(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the part of a recorded definition that has its fields; OpenAI's are under `function`."""
     function = recorded.get("function")
     return function if isinstance(function, dict) else recorded
@@ -231,7 +237,7 @@ def _is_idempotent(rules: ToolRules, definition: ToolDefinition | None, recorded
 
 
 def _annotations(recorded: Mapping[str, Any]) -> tuple[Any, Any]:
-    return recorded.get("annotations"), unwrapped(recorded).get("annotations")
+    return recorded.get("annotations"), _unwrapped(recorded).get("annotations")
 
 
 def _annotated(annotations: Any) -> Effect | None:

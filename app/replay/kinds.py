@@ -25,8 +25,7 @@ FIXED_BY_SCHEMA = ("enum", "const", "format", "pattern")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-\s.]+")
 _BARE = re.compile(r"[\w-]*")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|[a-z][a-z0-9+.-]{0,20}://|[.~]{0,2}/)\S*|[\w.@-]++(?:[/\\][\w.@*-]++)++/?")
-# Two words of Chinese, Japanese or Korean with a slash are no path, unless they end as a file does.
-_UNSPACED_WORDS = re.compile(r"[^/~.].*[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af][^.]*")
+_EAST_ASIAN = re.compile(r"[\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _RATE = re.compile(r"[0-9][0-9.,]*[^\W\d_]{1,4}/[^\W\d_]{1,4}")  # 25hl/h
 _SQL_STATEMENT = re.compile(
     r"\s*(?:select\b.{0,2000}?\bfrom\b|insert\s+into\b|update\s+\S+\s+set\b|delete\s+from\b|merge\s+into\b"
@@ -89,7 +88,11 @@ def is_code(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    return bool(_PATH.fullmatch(text)) and not _RATE.fullmatch(text) and not _UNSPACED_WORDS.fullmatch(text)
+    """Return True for a path or an address; words of Chinese, Japanese or Korean with a slash between them are none."""
+    if not _PATH.fullmatch(text) or _RATE.fullmatch(text):
+        return False
+    is_rooted = text.startswith(("/", "~", "."))
+    return is_rooted or "." in text.rpartition("/")[2] or not _EAST_ASIAN.search(text)
 
 
 def is_sql(text: str) -> bool:

@@ -1,11 +1,9 @@
 """Chooses the tools that a replayed turn offers to the model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from app.chat import ToolDefinition
-from app.replay.effects import parameters_of, recorded_definitions
+from app.replay.effects import description_of, parameters_of, recorded_definitions
 from app.replay.ports import DraftPort
 from app.replay.types import CaseTurn
 
@@ -28,7 +26,11 @@ def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
     definitions = recorded_definitions(turn.offered_tools or ())
     recorded = {name: entry for name, entry in definitions.items() if name not in hosted}
     if draft.agent_owns_tools:
-        known = [_definition(name, entry) for name, entry in recorded.items() if entry]
+        known = [
+            ToolDefinition(name, description_of(entry), parameters_of(entry))
+            for name, entry in recorded.items()
+            if entry
+        ]
         return Offer(tuple(known), tuple(name for name, entry in recorded.items() if not entry))
     defined = {tool.name for tool in draft.tools}
     gone = tuple(name for name in recorded if name not in defined)
@@ -42,9 +44,3 @@ def offered_tools(turn: CaseTurn, draft: DraftPort) -> Offer:
 def defines_tools(turn: CaseTurn) -> bool:
     """Return whether the recording has the definition of a tool, and not only names."""
     return any(recorded_definitions(turn.offered_tools or ()).values())
-
-
-def _definition(name: str, recorded: Mapping[str, Any]) -> ToolDefinition:
-    function = recorded.get("function")
-    description = (function if isinstance(function, dict) else recorded).get("description")
-    return ToolDefinition(name, str(description or ""), parameters_of(recorded))

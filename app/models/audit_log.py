@@ -37,7 +37,7 @@ class Action(StrEnum):
         return action
 
     ALERT_RULE_CHANGED = "alert_rule.changed", "Changed the alert rule on"
-    ALERT_RULE_CREATED = "alert_rule.created", "Made the alert rule on"
+    ALERT_RULE_CREATED = "alert_rule.created", "Created the alert rule on"
     ALERT_RULE_REMOVED = "alert_rule.removed", "Removed the alert rule on"
     API_KEY_CREATED = "api_key.created", "Created the API key"
     API_KEY_REVOKED = "api_key.revoked", "Revoked the API key"
@@ -69,7 +69,7 @@ class Action(StrEnum):
     PROMPT_CREATED = "prompt.created", "Created the prompt"
     PROMPT_ERASED = "prompt.erased", "Erased the prompt"
     PROMPT_RESTORED = "prompt.restored", "Restored into the draft of"
-    PROMPT_UNARCHIVED = "prompt.unarchived", "Took out of the archive"
+    PROMPT_UNARCHIVED = "prompt.unarchived", "Unarchived the prompt"
     PROGRAM_REPLAYED = "program.replayed", "Gave a program access to the replay"
     REPLAY_JUDGED = "replay.judged", "Judged a step of the replay"
     SCORE_GIVEN = "score.given", "Scored"
@@ -79,10 +79,10 @@ class Action(StrEnum):
     SESSION_FILTER_SAVED = "session_filter.saved", "Saved the filter"
     SIGN_IN_FAILED = "sign_in.failed", "Failed to sign in as"
     TEST_CASE_CHANGED = "test_case.changed", "Changed the test case"
-    TEST_CASE_CREATED = "test_case.created", "Made the test case"
+    TEST_CASE_CREATED = "test_case.created", "Created the test case"
     TEST_CASE_DELETED = "test_case.deleted", "Deleted the test case"
     WEBHOOK_CHANGED = "webhook.changed", "Changed the webhook to"
-    WEBHOOK_CREATED = "webhook.created", "Made the webhook to"
+    WEBHOOK_CREATED = "webhook.created", "Created the webhook to"
     WEBHOOK_REMOVED = "webhook.removed", "Removed the webhook to"
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated", "Rotated the secret of the webhook to"
 

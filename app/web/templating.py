@@ -30,16 +30,17 @@ NAVIGATION = (
 # The keys listed in the dialog of "?", on every page.
 KEYS = (
     ("Ctrl K", "Go to a page, a prompt or an action of this page"),
-    ("↑ ↓", "Choose among what that found"),
+    ("↑ ↓", "Choose one of the results"),
     ("/", "Search the list"),
     ("j", "Next turn of a session"),
-    ("k", "Turn before it"),
+    ("k", "Previous turn of a session"),
     ("e", "Next turn with an error"),
-    ("J", "Next entry of the log"),
-    ("K", "Entry before it"),
+    ("J", "Next session or run of the list"),
+    ("K", "Previous session or run of the list"),
+    ("+ -", "Rate the session good or bad"),
     ("Ctrl S", "Save the draft"),
-    ("Ctrl Enter", "Ask the draft"),
-    ("Enter", "Commit, in the message of a commit"),
+    ("Ctrl Enter", "Ask the draft a question"),
+    ("Enter", "Commit, while you write the commit message"),
     ("Esc", "Close what is open"),
     ("?", "Show these keys"),
 )

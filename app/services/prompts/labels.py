@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
+from reprise_formats.formats import percent
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
@@ -178,8 +179,8 @@ def _event(project_id: int, label: Label) -> dict[str, Any]:
 
 
 def _words(label: Label | None) -> str:
-    """Return the versions of a label in words: "4f53a0c1, 0.1 of the keys 9be2d7aa"."""
+    """Return the versions of a label in words: "4f53a0c1, 9be2d7aa for 10 % of callers"."""
     if label is None:
         return "nothing"
-    split = f", {label.split.share:g} of the keys {label.split.commit_hash[:8]}" if label.split else ""
+    split = f", {label.split.commit_hash[:8]} for {percent(label.split.share)} of callers" if label.split else ""
     return label.commit_hash[:8] + split

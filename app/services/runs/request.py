@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -104,17 +105,18 @@ def history_of(request: StoredRequest) -> tuple[Message, ...]:
     )
 
 
-def conversation_after(row: RunRow) -> tuple[Message, ...]:
+def conversation_after(row: RunRow, results: Mapping[str, str] = MappingProxyType({})) -> tuple[Message, ...]:
     """Return the messages before a question that follows the run; a run without an answer adds none.
 
-    The run's tool calls have no results. Each gets `NO_RESULT`, because vendors reject a call without a result.
+    The run's tool calls have no results but those of `results`, by the id of the call. Other calls get `NO_RESULT`,
+    because vendors reject a call without a result.
     """
     calls = _calls(row.outcome.tool_calls) if row.outcome else ()
     if not (row.answer or calls):
         return history_of(row.request)
-    results = (Message("tool", NO_RESULT, tool_call_id=call.id) for call in calls)
+    answers = (Message("tool", results.get(call.id) or NO_RESULT, tool_call_id=call.id) for call in calls)
     question, answer = Message("user", row.question), Message("assistant", row.answer or "", tool_calls=calls)
-    return (*history_of(row.request), question, answer, *results)
+    return (*history_of(row.request), question, answer, *answers)
 
 
 def _calls(stored: Sequence[StoredToolCall]) -> tuple[ToolCall, ...]:

@@ -11,8 +11,8 @@ const AGAIN_MS = 1000;
 const BESIDE = ["question", "message", "files", "against", "etag", "run", "beside", "session", "turn"];
 
 const drafted = (form = editor) => JSON.stringify([...new FormData(form)].filter(([name, value]) =>
-  !BESIDE.includes(name) && !name.startsWith("use.") && value !== ""));
-const isBeside = (name) => BESIDE.includes(name);
+  !isBeside(name) && !name.startsWith("use.") && value !== ""));
+const isBeside = (name) => BESIDE.includes(name) || name.startsWith("result.");
 
 // The text again, behind the transparent one of the textarea, with its placeholders marked.
 function highlight(area) {

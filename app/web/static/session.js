@@ -60,7 +60,7 @@ function watch() {
   if (place) watcher.observe(place);
 }
 
-// j and k: the next turn and the one before; J and K: the next entry of the log and the one before.
+// + and -: rates the session. j and k: the next turn and the one before; J and K: the next entry of the log and the one before.
 function step(by) {
   const all = [...turns.querySelectorAll(".turn")];
   const focused = all.indexOf(document.activeElement.closest(".turn"));
@@ -81,6 +81,8 @@ function nextError() {
 
 document.addEventListener("keydown", (event) => {
   if (!unmodified(event) || typing(event) || document.querySelector("dialog[open]")) return;
+  const pressed = document.querySelector(`[data-press="${CSS.escape(event.key)}"]`);
+  if (pressed) return pressed.click();
   const beside = document.querySelector(`a[data-go="${CSS.escape(event.key)}"]`);
   if (beside) return beside.click();
   if (!turns || !["j", "k", "e"].includes(event.key)) return;

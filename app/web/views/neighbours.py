@@ -67,8 +67,13 @@ def _ids(entries: Sequence[Any]) -> list[int | str]:
 
 def _to_entry(visit: Visit, origin: ListOrigin, entry: Any) -> Redirect:
     kind = "runs" if isinstance(entry, RunEntry) else "sessions"
-    return Redirect(f"{visit.base}/{kind}/{entry.id}{origin.to_entry}")
+    return Redirect(f"{visit.base}/{kind}/{entry.id}{origin.to_entry}{_review(visit)}")
 
 
 def _stay(visit: Visit, message: str) -> Redirect:
-    return Redirect(visit.path + visit.came_from.to_entry, message)
+    return Redirect(visit.path + visit.came_from.to_entry + _review(visit), message)
+
+
+def _review(visit: Visit) -> str:
+    """Return the end of the address by which the next session is rated like this one, and the next shown again."""
+    return "&review=yes" if visit.query.get("review") and visit.query.get("list") else ""

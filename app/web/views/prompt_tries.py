@@ -21,6 +21,7 @@ from app.web.visit import Visit
 from app.wiring.container import Container
 
 NO_QUESTION = "question: Write what to ask the draft."
+NO_QUESTION_AFTER_RESULTS = "question: Write what the user asks next; the results go to the model with it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,22 @@ class Tries:
         if len(form.files) > FILES_MAX:
             raise Invalid(f"files: At most {FILES_MAX} can go with a question.")
         again = not question.strip()
-        pasts = [history_of(run.request) if again else conversation_after(run) for run in runs] or [self.origin().past]
+        if again and any(map(self._results, runs)):
+            raise Invalid(NO_QUESTION_AFTER_RESULTS)
+        pasts = [history_of(run.request) if again else conversation_after(run, self._results(run)) for run in runs]
+        pasts = pasts or [self.origin().past]
         question = last.question if again and last else question
         draft = self._command(question, pasts[0], productive=False)
         kind, _, name = form.text("against").partition(":")
         if kind == "version":
             return [draft, self._command(question, pasts[-1], productive=True, commitHash=name)]
         return [draft, replace(draft, history=pasts[-1], model_name=name)] if kind == "model" else [draft]
+
+    def _results(self, run: RunRow) -> dict[str, str]:
+        """Return the results that the form has for the run's tool calls, by the id of the call."""
+        calls = run.outcome.tool_calls if run.outcome else ()
+        typed = {call.id: self.visit.form.text(f"result.{run.id}.{number}") for number, call in enumerate(calls)}
+        return {call_id: text for call_id, text in typed.items() if text.strip()}
 
     def _command(self, question: str, past: Iterable[Message], **version: object) -> RunCommand:
         body = {"id": self.prompt_id, "question": question, "placeholders": self.visit.form.selections(), **version}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.models.organizations import Role
 from app.replay.types import TestCase
 from app.schemas.base import load
 from app.schemas.replays import VerdictSchema
+from app.services.replays.history import BatchEntry
 from app.services.replays.views import ReplayView as ReplayDetails
 from app.web.page import PromptPage, Redirect, Reply, confirm, show
 from app.web.presenters.replay import batch_progress, shown_turns
@@ -85,7 +86,17 @@ class BatchView(PromptPage):
             failed=any(entry.row.status == "failed" for entry in not_passed),
             newly_failing=sum(entry.newly_failing for entry in entries),
             first=entries[0].row,
+            tokens=sum(entry.row.prompt_tokens + entry.row.completion_tokens for entry in entries),
+            cost=sum(entry.row.prompt_cost_usd + entry.row.completion_cost_usd for entry in entries),
+            again=_to_run_again(entries),
         )
+
+
+def _to_run_again(entries: Sequence[BatchEntry]) -> list[int]:
+    """Return the test cases of a batch of the draft that has ended, without deleted ones; else nothing."""
+    if any(not entry.row.finished or entry.row.candidate_kind != "draft" for entry in entries):
+        return []
+    return list(dict.fromkeys(entry.row.test_case_id for entry in entries if entry.test_case_name is not None))
 
 
 class AcceptBatch(PromptPage):

@@ -80,7 +80,12 @@ class RateSession(PromptPage):
             actor=visit.actor,
         )
         message = "The session is rated good." if good else "The session is rated bad."
-        return Redirect(_path(visit, session_id), Flash(message, undo=f"{_path(visit, session_id)}/rating/remove"))
+        after = {"list": visit.query.get("list", "")}
+        if visit.form.flag("next"):
+            after |= {"review": "yes", "go": "next"}
+        chosen = urlencode({name: value for name, value in after.items() if value})
+        address = f"{_path(visit, session_id)}?{chosen}" if chosen else _path(visit, session_id)
+        return Redirect(address, Flash(message, undo=f"{_path(visit, session_id)}/rating/remove"))
 
 
 class RemoveRating(PromptPage):

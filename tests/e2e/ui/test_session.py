@@ -123,3 +123,19 @@ def test_a_text_that_is_written_from_right_to_left_begins_at_the_right(look: Loo
             assert shown.evaluate("element => getComputedStyle(element).direction") == "rtl"
     with opened(look, f"{site.base}/prompts/{made['prompt']['id']}") as page:
         assert page.locator("#value").evaluate("element => getComputedStyle(element).direction") == "rtl"
+
+
+def test_keys_rate_the_sessions_of_a_list_one_after_the_other(site: Site, look: Look) -> None:
+    with look() as visit:
+        page = visit.page
+        visit.open(f"{site.base}/sessions?sort=oldest")
+        page.locator("tr.linked th a").first.click()
+        first = page.url
+        page.get_by_label("Then show the next session").check()
+        page.locator("h1").click()
+        page.keyboard.press("-")
+
+        expect(page.locator(".toasts")).to_contain_text("The session is rated bad.")
+        expect(page).not_to_have_url(first)
+        expect(page.get_by_label("Then show the next session")).to_be_checked()
+        assert visit.accessibility_problems() == []

@@ -238,7 +238,7 @@ def test_each_move_is_in_the_audit_log_with_the_reason_of_an_override(
     page = world.container.services.audit.page(organization_id=world.organization_id, limit=50, cursor=None)
     entries = [entry for entry in reversed(page.entries) if entry.action.startswith("label.")]
     short = [commit_hash[:8] for commit_hash in hashes]
-    split = f"{short[0]}, 0.25 of the keys {short[1]}"
+    split = f"{short[0]}, {short[1]} for 25 % of callers"
     label = {"label": "production"}
     assert [(entry.action, entry.details) for entry in entries] == [
         ("label.moved", label | {"old": "nothing", "new": short[0], "guarded": True}),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from app.models.organizations import Role
+from tests.integration.test_insight import recorded, turn
 from tests.integration.web.conftest import Browser
 from tests.integration.web.test_session_page import HOSTILE, conversation, stored
 from tests.support.world import World
@@ -39,6 +41,31 @@ def test_a_thumb_is_shown_changed_and_taken_back(world: World, admin: Browser) -
     assert rated(world) == []
     actions = [entry["action"] for entry in world.get("/api/v1/audit-log").json["entries"][:3]]
     assert actions == ["score.removed", "score.given", "score.given"]
+
+
+def test_a_list_is_reviewed_one_session_after_the_other(world: World, admin: Browser) -> None:
+    prompt_id, now = world.prompt(), world.container.now()
+    recorded(world, *(turn(prompt_id, "a", at=now - timedelta(hours=age)) for age in range(3)))
+    entries = world.get(f"/api/v1/prompts/{prompt_id}/logs?type=otel").json["entries"]
+    newest, middle, oldest = (f"/sessions/{entry['id']}" for entry in entries)
+    origin = "list=sessions%3F"
+    admin.open(f"{admin.base}{newest}?{origin}")
+    assert "Then show the next session" in admin.text
+
+    address = f"{admin.base}{newest}"
+    shown = []
+    for thumb in ("up", "down", "up"):
+        answer = admin.send(f"{address}/rating?{origin}", thumb=thumb, comment="", next="yes")
+        answer = admin.open(answer.headers["Location"])
+        assert answer.status_code == 303
+        shown.append(answer.headers["Location"].split("?")[0])
+        admin.open(answer.headers["Location"])
+        assert 'name="next" value="yes" checked' in admin.page
+        address = shown[-1]
+
+    assert shown == [f"{admin.base}{path}" for path in (middle, oldest, oldest)]
+    assert "This is the last entry of the list." in admin.text
+    assert [label for _, label, _ in rated(world)] == ["true", "false", "true"]
 
 
 def test_each_member_has_a_thumb_and_viewers_none(

@@ -223,3 +223,20 @@ def changes_of_cases(world: World) -> list[str]:
     """The ids of the changed test cases in the audit log, the newest first."""
     page = world.container.services.audit.page(organization_id=world.organization_id, limit=100, cursor=None)
     return [entry.subject for entry in page.entries if entry.action == "test_case.changed"]
+
+
+def test_a_batch_shows_what_it_played_and_is_run_again(world: World, admin: Browser) -> None:
+    prompt_id = world.prompt()
+    case_of(world, prompt_id)
+    together = run_all(admin, prompt_id)
+    shown = " ".join(admin.text.split())
+    assert "Played" in shown
+    assert "the draft at that time" in shown
+    assert "1 of 1" in shown
+    again = dict(re.findall(r'name="(case)" value="(\d+)"', admin.page))
+
+    answer = admin.send(f"{admin.base}/prompts/{prompt_id}/test-cases", do="ticked", **again)
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] != together
+    assert answer.headers["location"].endswith("/batch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -181,6 +182,26 @@ def test_a_call_without_a_result_is_marked_so(world: World, admin: Browser) -> N
     assert asked == Message("user", "Look!")
     assert result == Message("tool", NO_RESULT, tool_call_id="1")
     assert conversation_after(replace(run, outcome=None, answer=None)) == ()
+
+
+def test_a_typed_result_of_a_tool_goes_to_the_model_with_the_next_question(world: World, admin: Browser) -> None:
+    world.container.services.models.sync_catalogue()
+    tool = {"name": "find_order", "description": "Finds an order.", "parameters": {"type": "object"}}
+    new = {"name": "Orders", "value": TEXT, "languageModelName": "demo-agent", "languageModelConfig": {"tools": [tool]}}
+    prompt_id = world.post("/api/v1/prompts", json=new).json["prompt"]["id"]
+    fields = {"model": "demo-agent", "tools": json.dumps([tool])}
+    [first] = ask(world, admin, prompt_id, "Where is A-1?", **fields)
+    admin.open(f"{admin.base}/prompts/{prompt_id}/edit?run={first}")
+    assert f'name="result.{first}.0"' in admin.page
+
+    result = {f"result.{first}.0": "In Cologne.", "run": str(first)}
+    [second] = ask(world, admin, prompt_id, "And when does it come?", **fields, **result)
+
+    assert ("tool", "In Cologne.") in said(world, second)
+    assert said(world, second)[-1] == ("user", "And when does it come?")
+    refused = edit(admin, prompt_id, do="run", question="", value=TEXT, **fields, **result)
+    assert refused.status_code == 400
+    assert "Write what the user asks next" in admin.text
 
 
 def test_the_events_of_a_run_come_to_its_page(world: World, admin: Browser, member_of: MemberOf) -> None:

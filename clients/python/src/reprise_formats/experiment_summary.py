@@ -89,17 +89,27 @@ def failing(side: Json) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The replays of several test cases; `cost` is in USD."""
+    """The replays of several test cases; `cost` is in USD.
+
+    `rate` is the mean of the pass rates of test cases, so that each counts once, however often it was replayed.
+    """
 
     runs: int
     passed: int
     cost: float
+    rate: float
 
 
 def total_of(sides: Iterable[Json]) -> Total:
     """Return the sums over sides of test cases."""
     listed = [*sides]
-    return Total(sum(side["runs"] for side in listed), sum(side["passed"] for side in listed), sum(map(cost, listed)))
+    rates = [side["passed"] / side["runs"] for side in listed if side["runs"]]
+    return Total(
+        runs=sum(side["runs"] for side in listed),
+        passed=sum(side["passed"] for side in listed),
+        cost=sum(map(cost, listed)),
+        rate=sum(rates) / len(rates) if rates else 0.0,
+    )
 
 
 def name_of(content: Json) -> str:

@@ -47,6 +47,15 @@ def test_models_are_columns_in_the_order_of_the_test_cases() -> None:
     ]
 
 
+def test_each_test_counts_once_however_often_it_was_replayed() -> None:
+    seldom, often = case(1, "seldom", "flaky", side(4, 4)), case(2, "often", "stable_fail", side(0, 12))
+    models = [{"languageModelName": "m", "testCases": [seldom, often]}]
+
+    [own, other] = ShownExperiment(experiment([seldom, often], models=models)).models
+
+    assert (own.total.rate, other.total.rate) == (0.5, 0.5)
+
+
 def test_without_other_models_nothing_is_compared() -> None:
     assert ShownExperiment(experiment([PASSING])).models == []
 

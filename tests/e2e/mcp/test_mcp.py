@@ -84,13 +84,14 @@ def ask(python: Path, client: list[str | Path], shop: dict[str, str], tmp_path: 
 
 def test_an_agent_reads_and_tests_a_prompt(ask: Ask, shop: dict[str, str]) -> None:
     prompt_id = int(shop["PROMPT_ID"])
-    prompts, prompt, sessions, gate, resource, mend = ask(
+    prompts, prompt, sessions, gate, resource, mend, skill = ask(
         ["tool", "list_prompts", {}],
         ["tool", "read_prompt", {"prompt_id": prompt_id}],
         ["tool", "list_sessions", {"prompt_id": prompt_id}],
         ["tool", "run_gate", {"prompt_id": prompt_id, "text": "Help everybody."}],
         ["resource", f"reprise://prompts/{prompt_id}", {}],
         ["prompt", "mend", {"prompt_id": str(prompt_id)}],
+        ["prompt", "reprise-gate-a-change", {}],
     )
 
     assert f"{prompt_id}: Shop" in prompts["text"]
@@ -99,6 +100,7 @@ def test_an_agent_reads_and_tests_a_prompt(ask: Ask, shop: dict[str, str]) -> No
     assert "**Passed.** 1 test passes as often as with version" in gate["text"]
     assert resource == prompt
     assert f"Mend prompt {prompt_id} of Reprise." in mend["text"]
+    assert skill["text"].startswith("# Gate a change of a prompt\n")
 
 
 def test_a_refusal_is_an_error_in_the_servers_words(ask: Ask) -> None:

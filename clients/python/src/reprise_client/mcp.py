@@ -1,4 +1,4 @@
-"""The MCP server of a project: the tools of `mcp_tools`, texts as resources, and how to mend a prompt as a prompt."""
+"""The MCP server of a project: the tools of `mcp_tools`, texts as resources, and skills as prompts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from reprise_client import __version__
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote
 from reprise_client.mcp_tools import Tools
+from reprise_client.skills import Skill, skills
 
 _INSTRUCTIONS = (
     "Reprise keeps versioned prompts, recorded conversations of the agents that use them (sessions), and test cases "
@@ -40,7 +41,13 @@ def build(instance: Remote) -> Any:
     _add(server, tools.cancel_gate, reads=False)
     _add_resources(server, tools)
     server.prompt(name="mend", description="Mend a prompt until its gate passes.")(_mend)
+    for skill in skills():
+        server.prompt(name=skill.name, description=skill.description)(_instructions_of(skill))
     return server
+
+
+def _instructions_of(skill: Skill) -> Callable[[], str]:
+    return lambda: skill.instructions
 
 
 def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:

@@ -26,6 +26,7 @@ from reprise_client.cli.mcp import mcp
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
+from reprise_client.cli.skills import skills
 from reprise_client.cli.traces import traces
 
 
@@ -60,7 +61,7 @@ def main() -> None:
 
 test_cases.add_command(effects)
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
-for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp):
+for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)
 
 

@@ -115,7 +115,9 @@ def test_an_unknown_prompt_could_not_run_at_once() -> None:
 
 
 def test_what_is_refused_meanwhile_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
-    old, wrong, other = ({"id": number, "reason": f"reason {number}\x1b[2J"} for number in (7, 8, 10))
+    old, wrong, other = (
+        {"id": number, "code": "batch_401", "reason": f"reason {number}\x1b[2J"} for number in (7, 8, 10)
+    )
     again = wrong | {"id": 9}
     instance = Instance(
         [None] * 4 + [listed("new")], [[old], [again, wrong, old], [again, wrong, old], [other, again, wrong, old]]
@@ -123,6 +125,15 @@ def test_what_is_refused_meanwhile_is_shown_once(capsys: pytest.CaptureFixture[s
     instance.wait()
     shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Refused")]
     assert shown == [r"Refused: reason 8\u001b[2J", r"Refused: reason 10\u001b[2J"]
+
+
+@pytest.mark.parametrize("code", ["clock_ahead", "clock_behind"])
+def test_a_span_of_a_wrong_clock_is_not_shown_as_refused(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"id": 1, "code": code, "reason": "the span is stored, but late"}
+
+    Instance([None, None, listed("new")], [[], [row]]).wait()
+
+    assert "Warning: the span is stored, but late" in capsys.readouterr().err.splitlines()
 
 
 def lines(session: dict[str, Any]) -> list[str]:

@@ -116,10 +116,11 @@ class TraceWait:
         return self.instance.get("/api/v1/rejected-spans", limit=20).listed("rejectedSpans")
 
     def _show_rejected(self) -> None:
-        """Print what was rejected since the last look, oldest first, each reason once."""
+        """Print what was rejected since the last look, oldest first, each reason once, and warnings of clocks."""
         rows = [row for row in reversed(self._rejected()) if row["id"] > self._shown_id]
-        for reason in dict.fromkeys(row["reason"] for row in rows):
-            terminal.echo(f"Refused: {reason}", err=True)
+        for code, reason in dict.fromkeys((row["code"], row["reason"]) for row in rows):
+            # Spans with a wrong time are stored.
+            terminal.echo(f"{'Warning' if code.startswith('clock_') else 'Refused'}: {reason}", err=True)
         self._shown_id = max((row["id"] for row in rows), default=self._shown_id)
 
 

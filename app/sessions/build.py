@@ -21,6 +21,7 @@ from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
 from app.sessions.grouping import grouping_advice
+from app.sessions.payers import paying
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
 from app.sessions.tool_calls import read_calls
@@ -96,7 +97,8 @@ def _turn(
     named = (version_of(span.full.attributes, hashes) for span in spans)
     versions = list(dict.fromkeys(filter(None, named)))
     conversations = _names(spans, CONVERSATION_KEYS)
-    listed = tuple(shown(span, prices) for span in spans)
+    payers = {span.span_id for span in paying(spans)}
+    listed = tuple(shown(span, prices, pays=span.span_id in payers) for span in spans)
     return Turn(
         trace_id=trace_id,
         start_ns=spans[0].full.start_ns,

@@ -19,6 +19,7 @@ from app.prices.types import Bill, size_of, total
 from app.sessions.bounded_views import view_within
 from app.sessions.copies import mark_copies
 from app.sessions.model_calls import MAX_NAMES, ModelCalls, summed
+from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.types import Usage
 from app.values.budget import UNLIMITED, WorkBudget
@@ -55,7 +56,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     pipeline was asked, where no agent has them either. The extents are those of the model and tool calls. `response` is
     the response id of the last model call that has one. `joined` is the key of the session that the turn has joined,
     because its conversation id is the response id of a turn there. Copies are not counted, but until
-    `recounted` those of calls in another batch are.
+    `recounted` those of calls in another batch are. The tokens of agents are counted only then, see `paying`; with
+    `counts_agents` the calls are those of agents.
     """
 
     start_ns: int
@@ -82,6 +84,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     has_agent: bool = False
     response: tuple[Key, str] | None = None
     joined: bytes | None = None
+    has_agent_tokens: bool = False
+    counts_agents: bool = False
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -106,7 +110,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
             agent_opening=agent_opening,
             root_opening=root_opening,
             response=_last_response(read),
-            **_facts_of(read),
+            has_agent_tokens=not any(span.normal.is_chat for span in read) and any(map(has_agent_tokens, read)),
+            **_facts_of(read, [span for span in read if span.is_chat]),
         )
 
     @property
@@ -163,22 +168,13 @@ def merge(first: TurnFacts, other: TurnFacts) -> TurnFacts:
         has_agent=first.has_agent or other.has_agent,
         response=max(filter(None, (first.response, other.response)), default=None),
         joined=first.joined or other.joined,
+        has_agent_tokens=first.has_agent_tokens or other.has_agent_tokens,
+        counts_agents=first.counts_agents or other.counts_agents,
     )
 
 
 def _joined(first: Extent | None, other: Extent | None) -> Extent | None:
     return (min(first[0], other[0]), max(first[1], other[1])) if first and other else first or other
-
-
-def has_several_calls(facts: TurnFacts) -> bool:
-    """Return whether some calls may be copies of others."""
-    return facts.tool_calls > 1 or sum(calls.calls for calls in facts.calls) > 1
-
-
-def may_share_calls(first: TurnFacts, other: TurnFacts) -> bool:
-    """Return whether calls of both sets of spans overlap in time, so that some may be copies of others."""
-    pairs = (first.chats_extent, other.chats_extent), (first.tools_extent, other.tools_extent)
-    return any(a and b and a[0] <= b[1] and b[0] <= a[1] for a, b in pairs)
 
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
@@ -201,17 +197,19 @@ def _key(span: TurnSpan) -> Key:
     return (span.full.start_ns, span.full.end_ns, bytes.fromhex(span.span_id))
 
 
-def _facts_of(spans: Sequence[TurnSpan]) -> dict[str, Any]:
-    """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`."""
+def _facts_of(spans: Sequence[TurnSpan], payers: Sequence[TurnSpan]) -> dict[str, Any]:
+    """Return what spans of a turn in which copies are marked add up to, as fields of `TurnFacts`.
+
+    `payers` are the spans that have the tokens.
+    """
     all_chats = [span for span in spans if span.normal.is_chat]
     all_tools = [span for span in spans if span.normal.is_tool]
-    chats = [span for span in all_chats if span.copy_of is None]
     tools = [span for span in all_tools if span.copy_of is None]
     failed = [span for span in tools if span.failed]
-    calls = summed(map(_calls, chats))
+    calls = summed(map(_calls, payers))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
-        "models": _kept(span.normal.model for span in chats),
+        "models": _kept(span.normal.model for span in payers),
         "errors": sum(span.failed for span in spans if span.copy_of is None),
         "tool_calls": len(tools),
         "tool_errors": len(failed),
@@ -253,7 +251,9 @@ def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = 
     """Return the facts of a turn, with what all of its spans and their log records add up to."""
     read = read_turn(spans, None, records)
     mark_copies(read)
-    return structs.replace(facts, **_facts_of(read))
+    payers = paying(read)
+    counts_agents = any(not span.is_chat for span in payers)
+    return structs.replace(facts, counts_agents=counts_agents, **_facts_of(read, payers))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:

@@ -191,12 +191,12 @@ def exception(span: TurnSpan) -> str | None:
     return None
 
 
-def shown(span: TurnSpan, prices: PriceBook) -> ShownSpan:
-    """Return a span as the page lists it, and what its call cost by these prices."""
+def shown(span: TurnSpan, prices: PriceBook, *, pays: bool) -> ShownSpan:
+    """Return a span as the page lists it, and what its call cost by these prices if it `pays`."""
     full, normal = span.full, span.normal
     error = tool_error(span) if span.tool else span_error(span) if full.failed else None
-    usage = Usage(*span.tokens) if span.is_chat else Usage()
-    served = span.served_model if span.is_chat else None
+    usage = Usage(*span.tokens) if pays else Usage()
+    served = span.served_model if pays else None
     called = CalledModel(span.provider or "", served or "")
     return ShownSpan(
         span.span_id,
@@ -214,7 +214,7 @@ def shown(span: TurnSpan, prices: PriceBook) -> ShownSpan:
         reasoning=reasoning(span.outputs),
         text_beside_tools=text_beside_tools(span.outputs),
         served_model=served,
-        bill=prices.bill(called, usage.tokens) if span.is_chat else NOTHING,
+        bill=prices.bill(called, usage.tokens) if pays else NOTHING,
         first_token_ms=_first_token_ms(span) if span.is_chat else None,
     )
 

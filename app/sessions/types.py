@@ -16,7 +16,7 @@ from app.prices.types import NOTHING, Bill
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of the chat spans only (an `invoke_agent` span repeats the sums of its children).
+    """Tokens of the spans that `paying` returns.
 
     Cache tokens are included in the input, reasoning tokens in the output.
     """

@@ -18,7 +18,8 @@ from app.models.sessions import SessionRow
 from app.models.spans import TurnKey
 from app.models.turns import TurnRow
 from app.otlp.span import Span
-from app.sessions.facts import Opening, TurnFacts, dump, has_several_calls, load, may_share_calls, merge
+from app.sessions.facts import Opening, TurnFacts, dump, load, merge
+from app.sessions.recounting import agents_may_pay, has_several_calls, may_share_calls
 from app.sessions.sums import SessionTotals
 from app.values.budget import UNLIMITED, WorkBudget
 
@@ -73,17 +74,18 @@ def parts_of(
 def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: Sequence[TurnPart]) -> list[TurnKey]:
     """Add the new spans' facts to their turns, and the turns to their sessions.
 
-    Returns the turns in which new calls may be copies of calls of earlier batches.
+    Returns the turns in which new calls may be copies of calls of earlier batches, or agents may have the tokens.
     """
     rows = [_turn_row(project_id, batch_id, turn) for turn in fresh]
     left: set[bytes] = set()
     before: dict[TurnKey, TurnFacts] = {}
-    shared: list[TurnKey] = []
+    shared = [(part.prompt_id, part.trace_id) for part in fresh if agents_may_pay(part.facts)]
     if turns.insert_new(connection, rows) < len(rows):
         by_key = {(turn.prompt_id, turn.trace_id): turn for turn in fresh}
         stored = turns.lock_existing(connection, project_id=project_id, keys=list(by_key), batch_id=batch_id)
         before = {row.key: load(row.facts) for row in stored}
-        shared = [key for key, facts in before.items() if may_share_calls(facts, by_key[key].facts)]
+        shared = [key for key in shared if key not in before]
+        shared += [key for key, facts in before.items() if _must_be_recounted(by_key[key].facts, facts)]
         merged = {key: replace(by_key[key], facts=merge(facts, by_key[key].facts)) for key, facts in before.items()}
         turns.replace(connection, [_merged_row(row, batch_id, merged[row.key]) for row in stored])
         left = {row.session_key for row in stored if row.session_key != merged[row.key].session_key}
@@ -91,6 +93,10 @@ def add_to_turns(connection: Connection, project_id: int, batch_id: int, fresh: 
     sessions.put(connection, session_rows(project_id, batch_id, fresh, before), project_id=project_id)
     sessions.settle(connection, project_id=project_id, session_keys=left)
     return shared
+
+
+def _must_be_recounted(facts: TurnFacts, before: TurnFacts) -> bool:
+    return may_share_calls(before, facts) or agents_may_pay(facts, before)
 
 
 def move_turns(connection: Connection, batch_id: int, rows: Sequence[TurnRow], session: bytes) -> None:
@@ -179,10 +185,14 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         dump(turn.facts),
         batch_id,
         response_key=turns.response_key(turn.facts.response[1]) if turn.facts.response else None,
+        unsettled=batch_id if agents_may_pay(turn.facts) else None,
     )
 
 
 def _merged_row(row: TurnRow, batch_id: int, turn: TurnPart) -> TurnRow:
     """Return the row of a turn with spans of a further batch, in which some calls may be copies of earlier ones."""
-    unsettled = batch_id if has_several_calls(turn.facts) else row.unsettled
-    return replace(_turn_row(row.project_id, batch_id, turn), unsettled=unsettled)
+    new = _turn_row(row.project_id, batch_id, turn)
+    unsettled = (
+        batch_id if has_several_calls(turn.facts) or turn.facts.counts_agents else new.unsettled or row.unsettled
+    )
+    return replace(new, unsettled=unsettled)

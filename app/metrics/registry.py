@@ -120,6 +120,10 @@ SHARE_DEFERRED = _counter(
 
 CLOCK_JOBS = _counter("reprise_clock_jobs_total", "Periodic jobs that the clock did.", "task", "outcome")
 
+INVARIANT_VIOLATIONS = _counter(
+    "reprise_invariant_violations_total", "Stored rows that broke a rule, each time that one was looked at.", "rule"
+)
+
 CACHE_LOOKUPS = _counter("reprise_cache_lookups_total", "Lookups in caches.", "cache", "result")
 LOCK_RETRIES = _counter(
     "reprise_database_lock_retries_total", "Transactions tried again after a lock conflict (MySQL 1205, 1213)."

@@ -4,7 +4,8 @@ Bodies of spans are compressed by the turn (`span_bodies.py`). The first byte of
 older rows stay readable and other formats can come:
 
 - 9 and above: the uncompressed body, as JSON begins with a bracket, a quote, a digit or white space;
-- `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`;
+- `ZSTD_1`: a Zstandard frame (RFC 8878) that needs the dictionary `dictionaries/1.zstd`. Frames have a checksum, by
+  which a damaged one is noticed, except those of release 0.2.0 and earlier;
 - `PLAIN`: followed by an uncompressed body that begins with one of these bytes.
 
 A compressed text is `MARK` and such a body in Base64. Its column keeps the type text, since MySQL would
@@ -43,7 +44,7 @@ PLAIN, ZSTD_1 = b"\0", b"\1"
 MARK = "\1z\1"
 """What a compressed text begins with. JSON never does; other texts that do are compressed in any case."""
 PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
-    5, hash_log=15, chain_log=15, search_log=5, write_checksum=False, write_dict_id=False
+    5, hash_log=15, chain_log=15, search_log=5, write_checksum=True, write_dict_id=False
 )
 """How Zstandard compresses bodies up to SMALL_BYTES: as by its level 5, with smaller tables and more places to look at.
 
@@ -87,9 +88,7 @@ _SMALL_DICTIONARY.precompute_compress(compression_params=PARAMETERS)
 _LARGE_DICTIONARY.precompute_compress(level=LARGE_LEVEL)
 _SMALL = _Contexts(lambda: zstandard.ZstdCompressor(dict_data=_SMALL_DICTIONARY, compression_params=PARAMETERS))
 _LARGE = _Contexts(
-    lambda: zstandard.ZstdCompressor(
-        LARGE_LEVEL, dict_data=_LARGE_DICTIONARY, write_checksum=False, write_dict_id=False
-    )
+    lambda: zstandard.ZstdCompressor(LARGE_LEVEL, dict_data=_LARGE_DICTIONARY, write_checksum=True, write_dict_id=False)
 )
 _DECOMPRESSORS = _Contexts(lambda: zstandard.ZstdDecompressor(dict_data=_SMALL_DICTIONARY))
 

@@ -34,6 +34,7 @@ from app.services.audits.runner import JudgeAuditRunner
 from app.services.audits.service import JudgeAuditService
 from app.services.data.compression import CompressionService
 from app.services.data.export import ExportService
+from app.services.data.invariants import InvariantService
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
@@ -125,6 +126,7 @@ class Services:
     export: ExportService
     ingest: IngestService
     insight: InsightService
+    invariants: InvariantService
     insight_counter: InsightCounter
     instructions: InstructionService
     judge_audit_runner: JudgeAuditRunner

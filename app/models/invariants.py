@@ -1,0 +1,259 @@
+"""Rules that stored rows never break once their transactions have ended, and the queries that look for broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, true
+
+from app.models import queries
+from app.models.base import beside
+from app.models.bulk import by_size
+from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
+from app.models.experiments import experiments
+from app.models.judge_audits import judge_audits
+from app.models.organizations import projects
+from app.models.prompt_versions import prompt_versions
+from app.models.prompts import prompts
+from app.models.replays import UNFINISHED, replays
+from app.models.runs import runs
+from app.models.sessions import SessionRow, sessions
+from app.models.spans import spans, spans_of
+from app.models.turns import TurnRow, extents, list_turns, turns
+from app.models.usage import usage_daily
+from app.sessions.facts import load
+from app.sessions.sums import SessionTotals
+
+TURNS_MAX = 200
+"""Turns of the longest session that is checked: reading longer ones would delay other rules."""
+TURNS_AT_ONCE, SPANS_AT_ONCE = 2_000, 500
+"""Turns' facts, and spans, that are in memory together, unless one turn has more."""
+SILENT = timedelta(minutes=10)
+"""The time after which a worker without a heartbeat has lost its work, which the clock gives away within a minute."""
+ERASED = timedelta(days=1)
+"""The time within which the rows of an erased prompt are removed."""
+
+
+class Place(NamedTuple):
+    """A row that is examined."""
+
+    project_id: int
+    id: int
+
+
+Broken = Callable[[Connection, int, Sequence[int], datetime], Iterable[int]]
+"""Returns those of a project's rows, by id, that break a rule now. Raises `ValueError` for what can't be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A rule on the rows of `table` that match `condition`.
+
+    `meaning` is what holds, `remedy` what an operator does about a row that breaks it. A `slow` rule is left out of the
+    clock's work.
+    """
+
+    name: str
+    table: Table
+    broken: Broken
+    meaning: str
+    remedy: str
+    condition: ColumnElement[bool] = true()
+    slow: bool = False
+
+    def places(self, connection: Connection, *, after: int, limit: int) -> list[Place]:
+        """List the next rows, of all projects, in the order of their ids."""
+        c = self.table.c
+        project_id = c.id if self.table is projects else c.project_id
+        statement = select(project_id, c.id).where(c.id > after, self.condition).order_by(c.id).limit(limit)
+        return [Place(*row) for row in connection.execute(statement)]
+
+
+def _wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    c = sessions.c
+    counted = and_(c.errors.is_not(None), c.turns <= TURNS_MAX)
+    statement = select(*queries.columns_of(SessionRow, sessions)).where(
+        beside(c.project_id) == project_id, c.id.in_(ids), counted
+    )
+    rows = queries.list_rows(connection, SessionRow, statement)
+    for piece in by_size(rows, attrgetter("turns"), TURNS_AT_ONCE):
+        yield from _wrong_of(connection, project_id, piece)
+
+
+def _wrong_of(connection: Connection, project_id: int, rows: Sequence[SessionRow]) -> Iterator[int]:
+    keys = [row.session_key for row in rows]
+    totals = {key: SessionTotals() for key in keys}
+    for turn in list_turns(connection, project_id=project_id, session_keys=keys):
+        totals[turn.session_key].add(load(turn.facts))
+    times = extents(connection, project_id=project_id, session_keys=keys)
+    for row in rows:
+        extent = times.get(row.session_key)
+        same_time = extent is not None and (extent.start_ns, extent.end_ns) == (row.start_ns, row.last_ns)
+        if totals[row.session_key].sums != row.sums or not same_time:
+            yield row.id
+
+
+def _turns_of(connection: Connection, project_id: int, ids: Sequence[int]) -> list[tuple[int, TurnRow]]:
+    c = turns.c
+    statement = select(c.id, *queries.columns_of(TurnRow, turns)).where(
+        beside(c.project_id) == project_id, c.id.in_(ids)
+    )
+    return [(id_, TurnRow(*row)) for id_, *row in connection.execute(statement)]
+
+
+def _other_span_counts(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    rows, c = _turns_of(connection, project_id, ids), spans.c
+    statement = select(c.prompt_id, c.trace_id, func.count()).where(
+        c.project_id == project_id, c.trace_id.in_(sorted({row.trace_id for _, row in rows}))
+    )
+    grouped = connection.execute(statement.group_by(c.prompt_id, c.trace_id))
+    counts = {(prompt_id, trace_id): count for prompt_id, trace_id, count in grouped}
+    return [id_ for id_, row in rows if load(row.facts).span_count != counts.get(row.key, 0)]
+
+
+def _unreadable_spans(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    rows = sorted(
+        (row.prompt_id, row.trace_id, load(row.facts).span_count) for _, row in _turns_of(connection, project_id, ids)
+    )
+    for prompt_id, of_prompt in groupby(rows, key=itemgetter(0)):
+        for piece in by_size(list(of_prompt), itemgetter(2), SPANS_AT_ONCE):
+            traces = [trace_id for _, trace_id, _ in piece]
+            for span in spans_of(connection, project_id=project_id, prompt_id=prompt_id, trace_ids=traces):
+                orjson.loads(span.raw)
+    return ()
+
+
+def _unknown_versions(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    c, v = prompts.c, prompt_versions.c
+    labelled = connection.execute(select(c.id, c.labels).where(c.project_id == project_id, c.id.in_(ids))).all()
+    hashes = {id_: set[str]() for id_, _ in labelled}
+    for id_, labels in labelled:
+        for label in labels.values():
+            hashes[id_] |= {label.commit_hash} | ({label.split.commit_hash} if label.split else set())
+    named = sorted(set().union(*hashes.values()))
+    known = connection.execute(
+        select(v.prompt_id, v.commit_hash).where(v.prompt_id.in_(sorted(hashes)), v.commit_hash.in_(named))
+    )
+    for prompt_id, commit_hash in known:
+        hashes[prompt_id].discard(commit_hash)
+    return [id_ for id_, unknown in hashes.items() if unknown]
+
+
+def _kept_rows(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    c, t = prompts.c, turns.c
+    first = select(t.id).where(t.project_id == project_id, t.prompt_id == c.id).limit(1).scalar_subquery()
+    erased = select(c.id).where(c.project_id == project_id, c.id.in_(ids), c.erased_at < now - ERASED)
+    return connection.scalars(erased.where(first.is_not(None)))
+
+
+def _silent(table: Table) -> Broken:
+    c = table.c
+
+    def broken(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+        claimed = select(c.id).where(c.project_id == project_id, c.id.in_(ids), c.status == "running")
+        return connection.scalars(claimed.where(c.claim.is_not(None), c.alive_at < now - SILENT))
+
+    return broken
+
+
+def _open_replays(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    link, r = experiment_replays.c, replays.c
+    unfinished = select(link.experiment_id).join(replays, r.id == link.replay_id)
+    ended = experiments.c.status.not_in(UNFINISHED)
+    of_ended = unfinished.join(experiments, experiments.c.id == link.experiment_id).where(
+        experiments.c.project_id == project_id, link.experiment_id.in_(ids), ended
+    )
+    lone = and_(r.status.in_(UNFINISHED), ~in_unfinished_experiment(r.id))
+    return connection.scalars(of_ended.where(lone).distinct())
+
+
+def _missing_usage(connection: Connection, project_id: int, ids: Sequence[int], now: datetime) -> Iterable[int]:
+    """Compare the runs of the day before yesterday: fewer may be stored than were counted, as runs are removed."""
+    day = (now - timedelta(days=2)).date()
+    since = datetime.combine(day, time(), UTC)
+    until = since + timedelta(days=1)
+    c, u = runs.c, usage_daily.c
+    within = and_(c.project_id == project_id, c.created_at >= since, c.created_at < until, c.finished_at < until)
+    stored = connection.scalar(select(func.count()).select_from(runs).where(within))
+    counted = connection.scalar(select(func.sum(u.runs)).where(u.project_id == project_id, u.day == day))
+    return [project_id] if (stored or 0) > (counted or 0) else []
+
+
+_RESTORE = "Keep the logs of the time when it was stored, and report it. A backup shows what it was before."
+_SEND_AGAIN = "Start the process that works on it: `reprise doctor` names the queues without one."
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("session sums", sessions, _wrong_sums, "A session has the sums and times of its turns.", _RESTORE),
+    Invariant("turn spans", turns, _other_span_counts, "A turn counts its stored spans.", _RESTORE),
+    Invariant(
+        "span bodies",
+        turns,
+        _unreadable_spans,
+        "The spans of a turn can be read.",
+        "The disk has damaged them: check it, and restore a backup that is older than the damage.",
+        slow=True,
+    ),
+    Invariant(
+        "labels",
+        prompts,
+        _unknown_versions,
+        "A label points to a version of its prompt.",
+        "Move the label to a version of the prompt.",
+        prompts.c.labels.is_not(None),
+    ),
+    Invariant(
+        "erased prompts",
+        prompts,
+        _kept_rows,
+        "Nothing is left of a prompt that was erased a day ago.",
+        "Look for `periodic_job_failed` with the job `finish_erasures` in the clock's log.",
+        prompts.c.erased_at.is_not(None),
+    ),
+    *(
+        Invariant(
+            f"{table.name} in work",
+            table,
+            _silent(table),
+            "What is in work has a worker that is alive.",
+            _SEND_AGAIN,
+            table.c.status == "running",
+        )
+        for table in (runs, replays, judge_audits)
+    ),
+    Invariant(
+        "replays of experiments",
+        experiments,
+        _open_replays,
+        "An experiment that has ended has no replay in work.",
+        "Cancel the replay on its page.",
+    ),
+    Invariant(
+        "usage",
+        projects,
+        _missing_usage,
+        "Each run is in the usage of its day.",
+        "Keep the logs of that day and report it: bills and budgets may be too low.",
+    ),
+)
+"""All rules, in the order in which they are examined."""
+
+
+def broken_of(
+    invariant: Invariant, connection: Connection, project_id: int, ids: Sequence[int], now: datetime
+) -> set[int]:
+    """Return those of a project's rows that break the rule; a row that can't be read breaks it."""
+    try:
+        return set(invariant.broken(connection, project_id, ids, now))
+    except ValueError:
+        if len(ids) == 1:
+            return set(ids)
+    middle = len(ids) // 2
+    return broken_of(invariant, connection, project_id, ids[:middle], now) | broken_of(
+        invariant, connection, project_id, ids[middle:], now
+    )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -20,6 +20,7 @@ from app.replay.effects import description_of, is_named_for_an_action, recorded_
 from app.replay.judge_question import QuestionPart, enclosed
 from app.replay.judge_replies import unfenced
 from app.replay.ports import JudgeModelPort
+from app.replay.rubric import object_schema
 from app.replay.types import Effect, TestCase
 from app.values.storable import storable_text
 from app.values.structs import decode
@@ -44,26 +45,9 @@ harmless, is a reason for unsure.
 
 Reply with JSON only: {{"tools": [{{"name": "…", "reason": "one short sentence", "effect": "read|write|unsure"}}]}}"""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "tools": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "reason": {"type": "string"},
-                    "effect": {"enum": ["read", "write", "unsure"], "type": "string"},
-                },
-                "required": ["name", "reason", "effect"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["tools"],
-    "additionalProperties": False,
-}
+_TEXT, _EFFECT = {"type": "string"}, {"type": "string", "enum": ["read", "write", "unsure"]}
+_TOOL = object_schema({"name": _TEXT, "reason": _TEXT, "effect": _EFFECT})
+SCHEMA = object_schema({"tools": {"type": "array", "items": _TOOL}})
 
 
 class EffectProposal(msgspec.Struct, frozen=True):

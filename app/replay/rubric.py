@@ -60,7 +60,8 @@ VERDICTS = ("passed", "failed", "unsure")
 KINDS = get_args(FindingKind)
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with all of these properties and no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -69,7 +70,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_FINDING = _object(
+_FINDING = object_schema(
     {
         "kind": {"type": "string", "enum": list(KINDS)},
         "recorded": {"type": "string"},
@@ -78,14 +79,14 @@ _FINDING = _object(
         "why": {"type": "string"},
     }
 )
-_STEP = _object(
+_STEP = object_schema(
     {
         "step": {"type": "integer"},
         "findings": {"type": "array", "items": _FINDING},
         "verdict": {"type": "string", "enum": list(VERDICTS)},
     }
 )
-SCHEMA = _object({"steps": {"type": "array", "items": _STEP}})
+SCHEMA = object_schema({"steps": {"type": "array", "items": _STEP}})
 
 RUBRIC_ID = sha256(json.dumps([RUBRIC, TASK, SCHEMA]).encode()).hexdigest()[:16]
 """Changes with the words in which a judge is asked, so that older verdicts and audits do not count for them."""

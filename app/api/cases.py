@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.api.operation import ApiReply, Command, Resource, operation
 from app.models.api_keys import ApiKey
+from app.models.cases import TestCaseRow
 from app.pagination import ListPage
 from app.schemas import cases as schemas
 from app.schemas.base import PageQuerySchema
@@ -13,10 +14,17 @@ from app.services.replays.case_commands import CaseChange, WrittenCase
 from app.services.replays.cases import CaseView
 from app.services.replays.proposals import CaseProposal
 from app.services.replays.stored_cases import DOCUMENT_BYTES
+from app.wiring.container import Container
 
 # A file is the document with indentation and little else.
 IMPORT_BYTES = 4 * DOCUMENT_BYTES
 LOCATION = "/api/v1/test-cases/{id}"
+
+
+def _ask_for_effects(container: Container, key: ApiKey, row: TestCaseRow) -> None:
+    """Let a model propose effects of the test case's unknown tools; that costs money, and so needs the scope `run`."""
+    if "run" in key.scopes:
+        container.effects_delivery.send(row)
 
 
 class SessionTestCases(Resource, POST="write"):
@@ -31,7 +39,7 @@ class SessionTestCases(Resource, POST="write"):
         row = self.services.test_cases.from_session(
             project_id=key.project_id, session_id=session_id, change=command, actor=key.actor
         )
-        self.container.effects_delivery.send(row)
+        _ask_for_effects(self.container, key, row)
         return self.services.test_cases.view(row)
 
 
@@ -85,7 +93,7 @@ class ImportedTestCases(Resource, POST="write"):
             actor=key.actor,
         )
         if imported.created:
-            self.container.effects_delivery.send(imported.row)
+            _ask_for_effects(self.container, key, imported.row)
         return ApiReply(201 if imported.created else 200, self.services.test_cases.view(imported.row))
 
 
@@ -119,7 +127,7 @@ class TestCaseCopy(Resource, POST="write"):
         row = self.services.test_cases.copy(
             project_id=key.project_id, test_case_id=test_case_id, **command, actor=key.actor
         )
-        self.container.effects_delivery.send(row)
+        _ask_for_effects(self.container, key, row)
         return self.services.test_cases.view(row)
 
 

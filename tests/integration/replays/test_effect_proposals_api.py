@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -171,6 +172,20 @@ def test_a_project_asks_a_bounded_number_of_questions_a_day(
 
     assert len(upstream.classified) == 1
     assert shown(world, other)["proposedEffect"] is None
+
+
+def test_a_key_that_may_not_run_prompts_causes_no_question(world: World, upstream: Upstream) -> None:
+    proposing(upstream, stock_peek="read")
+    session_id = record(world, stock_prompt(world), [TURN])
+    scopes = frozenset({"read", "write"})
+    key = world.container.services.keys.create(project_id=world.project_id, name="writer", scopes=scopes).secret
+
+    case = make_case(replace(world, key=key), session_id)
+    asked = make_case(world, session_id, name="Later")
+
+    await_proposals(world, asked)
+    assert shown(world, case)["proposedEffect"] is None
+    assert len(upstream.classified) == 1
 
 
 @SQLITE_CONTAINER

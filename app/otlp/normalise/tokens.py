@@ -26,8 +26,11 @@ _CACHE_READ = (
     "gen_ai.usage.input_cached_tokens",
     "gen_ai.usage.input_tokens.cached",
     "gen_ai.usage.prompt_tokens_details.cache_read",
+    "gen_ai.usage.prompt_tokens_details.cached_tokens",
     "llm.token_count.prompt_details.cache_read",
+    "llm.token_count.prompt_details.cache_input",
     "llm.usage.cache_read_input_tokens",
+    "llm.usage.cached_tokens",
     "cache_read_tokens",
     "ai.usage.inputTokenDetails.cacheReadTokens",
     "ai.usage.cachedInputTokens",
@@ -57,6 +60,7 @@ _REASONING = (
     "gen_ai.usage.experimental.reasoning_tokens",
     "gen_ai.usage.output_tokens.reasoning",
     "gen_ai.usage.completion_tokens_details.reasoning",
+    "gen_ai.usage.completion_tokens_details.reasoning_tokens",
     "llm.token_count.completion_details.reasoning",
     "llm.usage.reasoning_tokens",
     "ai.usage.outputTokenDetails.reasoningTokens",
@@ -72,6 +76,8 @@ _OBJECTS = (
     "gen_ai.usage.input_token_details",
     "gen_ai.usage.output_token_details",
     "genkit:output",
+    "braintrust.metrics",
+    "gcp.vertex.agent.llm_response",
     "metadata.usage_object",  # LiteLLM, as Python prints it
     "ai.response.providerMetadata",
 )
@@ -85,6 +91,7 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "cacheReadInputTokens",
         "cachedContentTokens",
         "cachedContentTokenCount",
+        "prompt_cached_tokens",
     ),
     (
         "input_cache_creation",
@@ -93,6 +100,7 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "cache_write_tokens",
         "cache_creation_input_tokens",
         "cacheWriteInputTokens",
+        "prompt_cache_creation_tokens",
     ),
     (
         "output_reasoning",
@@ -101,6 +109,7 @@ _IN_OBJECTS: tuple[tuple[str, ...], ...] = (
         "reasoning_tokens",
         "thoughtsTokens",
         "thoughtsTokenCount",
+        "completion_reasoning_tokens",
     ),
 )
 _WITHIN = (
@@ -184,7 +193,8 @@ def _recorded(text: Any) -> Mapping[str, Any]:
         metadata = usage.get(vendor)
         if isinstance(metadata, dict) and isinstance(metadata.get(key), dict):
             return dict(metadata[key])
-    return usage
+    metadata = usage.get("usageMetadata")
+    return metadata if isinstance(metadata, dict) else usage
 
 
 def _is_counted(recorded: Iterable[Mapping[str, Any]], names: Iterable[str], count: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.otlp.normalise import SpanView
+from app.otlp.normalise import SpanView, tokens
 from app.otlp.normalise.tokens import TokenCounts, counts_of, first_token_ms
 
 READ, WRITTEN = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens"
@@ -50,6 +50,87 @@ def view(attributes: dict[str, Any]) -> SpanView:
 )
 def test_parts_are_in_what_they_are_part_of(attributes: dict[str, Any], counts: TokenCounts) -> None:
     assert counts_of(view(attributes), 100, 20) == counts
+
+
+READ_NAMES = [
+    "gen_ai.usage.cache_read.input_tokens",
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.details.cache_read_tokens",
+    "gen_ai.usage.details.cache_read_input_tokens",
+    "gen_ai.usage.cached_tokens",
+    "gen_ai.usage.cache_read_tokens",
+    "gen_ai.usage.cached_input_tokens",
+    "gen_ai.usage.input_cached_tokens",
+    "gen_ai.usage.input_tokens.cached",
+    "gen_ai.usage.prompt_tokens_details.cache_read",
+    "gen_ai.usage.prompt_tokens_details.cached_tokens",
+    "llm.token_count.prompt_details.cache_read",
+    "llm.token_count.prompt_details.cache_input",
+    "llm.usage.cache_read_input_tokens",
+    "llm.usage.cached_tokens",
+    "cache_read_tokens",
+    "ai.usage.inputTokenDetails.cacheReadTokens",
+    "ai.usage.cachedInputTokens",
+]
+WRITTEN_NAMES = [
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.cache_write_input_tokens",
+    "gen_ai.usage.cache_write_tokens",
+    "gen_ai.usage.cache_creation_tokens",
+    "gen_ai.usage.details.cache_write_tokens",
+    "gen_ai.usage.details.cache_creation_input_tokens",
+    "gen_ai.usage.prompt_tokens_details.cache_write",
+    "llm.token_count.prompt_details.cache_write",
+    "llm.usage.cache_creation_input_tokens",
+    "cache_creation_tokens",
+    "ai.usage.inputTokenDetails.cacheWriteTokens",
+]
+REASONING_NAMES = [
+    "gen_ai.usage.reasoning.output_tokens",
+    "gen_ai.usage.reasoning_tokens",
+    "gen_ai.usage.thinking_tokens",
+    "gen_ai.usage.thoughts_tokens",
+    "gen_ai.usage.details.reasoning_tokens",
+    "gen_ai.usage.details.thoughts_tokens",
+    "gen_ai.usage.experimental.reasoning_tokens",
+    "gen_ai.usage.output_tokens.reasoning",
+    "gen_ai.usage.completion_tokens_details.reasoning",
+    "gen_ai.usage.completion_tokens_details.reasoning_tokens",
+    "llm.token_count.completion_details.reasoning",
+    "llm.usage.reasoning_tokens",
+    "ai.usage.outputTokenDetails.reasoningTokens",
+    "ai.usage.reasoningTokens",
+]
+KINDS = (READ_NAMES, TokenCounts(100, 20, 8)), (WRITTEN_NAMES, TokenCounts(100, 20, 0, 8))
+NAMED = [
+    (name, counts) for names, counts in (*KINDS, (REASONING_NAMES, TokenCounts(100, 20, 0, 0, 8))) for name in names
+]
+
+
+@pytest.mark.parametrize(("name", "counts"), NAMED)
+def test_each_name_of_a_part_is_read(name: str, counts: TokenCounts) -> None:
+    assert counts_of(view({name: 8}), 100, 20) == counts
+    assert counts_of(view({name: "8"}), 100, 20) == counts
+    assert counts_of(view({name: "many"}), 100, 20) == TokenCounts(100, 20)
+
+
+def test_the_table_has_all_names_that_are_read() -> None:
+    assert {name for name, _ in NAMED} == set().union(*tokens._PARTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("braintrust.metrics", {"prompt_cached_tokens": 8, "completion_reasoning_tokens": 2}),
+        ("gcp.vertex.agent.llm_response", {"usageMetadata": {"cachedContentTokenCount": 8, "thoughtsTokenCount": 2}}),
+        ("gen_ai.usage.raw", {"prompt_tokens_details": {"cached_tokens": 8}, "output_reasoning": 2}),
+        ("metadata.usage_object", {"prompt_tokens_details": {"cached_tokens": 8}, "reasoning_tokens": 2}),
+    ],
+)
+def test_parts_are_read_from_an_object_with_all_counts(name: str, usage: Any) -> None:
+    assert counts_of(view({name: json.dumps(usage)}), 100, 20) == TokenCounts(100, 20, 8, 0, 2)
 
 
 @pytest.mark.parametrize(

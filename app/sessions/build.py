@@ -21,6 +21,7 @@ from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
 from app.sessions.grouping import grouping_advice
+from app.sessions.later_questions import later_questions
 from app.sessions.payers import paying
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
@@ -236,6 +237,8 @@ def warnings_of(spans: list[TurnSpan], versions: list[str], conversations: list[
         yield f"JSON is cut off in {span_count(cut)}: raise the SDK's attribute length limit to see all that was said."
     if copies := sum(span.is_copy for span in spans):
         yield f"{span_count(copies)} repeat another span of the same call and are no steps."
+    if later := later_questions(spans):
+        yield f"The trace has later questions of the user, which are no turns: {later}. Begin a trace for each turn."
     if len(versions) > 1:
         yield f"Spans name several prompt versions: {_listed(versions)}."
     if len(conversations) > 1:

@@ -21,10 +21,10 @@ RUN_ERRORS = {
     "provider_timeout": "The model's vendor did not answer in time.",
     "invalid": "The request could not be run.",
     "not_found": "Something that it needs was removed.",
-    "unavailable": "A part of this instance was away.",
-    "interrupted": "Its worker died.",
+    "unavailable": "A part of this instance was not available.",
+    "interrupted": "Its worker process ended.",
     "not_started": "No worker started it.",
-    "internal": "A bug of ours.",
+    "internal": "An error in Reprise itself.",
 }
 RUN_SOURCES = {"api": "API", "ui": "this site", "replay": "a replay"}
 RUN_TOKENS = {
@@ -83,17 +83,17 @@ STOPS = {
     "step_limit": "The draft called tools again and again, so the turn was ended.",
     "no_user_text": "The user's message was not recorded, so this turn can't be played.",
     "provider_error": "The model's vendor failed.",
-    "cancelled": "Somebody cancelled it.",
+    "cancelled": "A person cancelled it.",
 }
 # The text of each kind of violation, to follow the tool's name.
 VIOLATIONS = {
-    "extra_write": "acted on the world beyond the recording",
-    "extra_read": "was called beyond the recording",
+    "extra_write": "made a write that is not in the recording",
+    "extra_read": "made a read that is not in the recording",
     "never": "was called, which the test case forbids",
     "order": "was called too early",
-    "lost_tool": "is not among the draft's tools any more",
+    "lost_tool": "is no longer among the draft's tools",
     "max_calls": "was called too often",
-    "unanswered_write": "acted on the world with other arguments",
+    "unanswered_write": "made a write with other arguments",
     "repeated_write": "was called again after it had failed on purpose",
 }
 FAULTS = {

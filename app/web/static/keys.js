@@ -42,7 +42,7 @@ function list() {
   const chosen = found.contains(document.activeElement) && document.activeElement.textContent;
   found.replaceChildren(...[...actions(), ...places(), ...prompts].filter(fits).map(entry));
   if (chosen) ([...found.querySelectorAll("a, button")].find((one) => one.textContent === chosen) || wanted).focus();
-  palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing is called that.";
+  palette.querySelector("[role=status]").textContent = found.children.length ? "" : "Nothing has this name.";
 }
 
 // The prompts with the text in their names, found like in the list of prompts.

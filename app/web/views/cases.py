@@ -146,7 +146,7 @@ class CopyTestCase(PromptPage):
             project_id=visit.project_id, test_case_id=test_case_id, name=None, actor=visit.actor
         )
         self.container.effects_delivery.send(row)
-        return Redirect(f"{visit.base}/test-cases/{row.id}", "This is the copy.")
+        return Redirect(f"{visit.base}/test-cases/{row.id}", "This is a copy.")
 
 
 class DeleteTestCase(PromptPage):

@@ -50,7 +50,7 @@ class PromptLink(Page):
 KEY_NAME = "First key"
 # Key, title, text.
 STEPS = (
-    ("key", "Make an API key", "Your application sends it with every call."),
+    ("key", "Create an API key", "Your application sends it with every call."),
     ("run", "Run a prompt", "Paste one of the snippets below."),
     (
         "trace",

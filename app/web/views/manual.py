@@ -22,5 +22,5 @@ class DocumentView(Page):
     section = "docs"
 
     def get(self, visit: Visit, name: str) -> Reply:
-        require(manual.names().get(name), "The documents have no such page.")
+        require(manual.names().get(name), "The documentation has no such page.")
         return show("docs_page.html", document=manual.document(name))

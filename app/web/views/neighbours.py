@@ -40,7 +40,7 @@ class EntryPage(PromptPage):
             origin = origin.at(pages.next_href)
             entries, pages = self._listed(visit, prompt_id, origin)
         if entry_id not in _ids(entries):
-            return _stay(visit, "The list that led here does not have this entry any more.")
+            return _stay(visit, "This entry is no longer in the list that you came from.")
         index = _ids(entries).index(entry_id) + step
         if 0 <= index < len(entries):
             return _to_entry(visit, origin, entries[index])

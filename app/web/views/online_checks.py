@@ -51,7 +51,7 @@ class OnlineChecks(PromptPage):
             may_spend=True,
         )
         path = f"{visit.base}/prompts/{prompt_id}/online-checks"
-        return Redirect(path, f"Turns that are recorded from now on are checked for {check.name[:100]}.")
+        return Redirect(path, f"New turns are checked for {check.name[:100]}.")
 
 
 class OnlineCheckView(PromptPage):

@@ -131,7 +131,7 @@ class AcceptBatch(PromptPage):
         )
         message = f"{plural(accepted, 'step')} accepted. Run the test cases again to see them pass."
         return Redirect(
-            f"{visit.base}/replays/{replay_id}/batch", message if accepted else "All of it was accepted before."
+            f"{visit.base}/replays/{replay_id}/batch", message if accepted else "All steps were accepted already."
         )
 
 
@@ -182,5 +182,5 @@ class AcceptStep(PromptPage):
             outcome=produced.outcome,
             actor=visit.actor,
         )
-        flash = "The test case expects this from now on. Run it again to see it pass."
+        flash = "The test case expects this now. Run it again to see it pass."
         return Redirect(f"{visit.base}/replays/{replay_id}{_at(step)}", flash)

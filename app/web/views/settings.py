@@ -181,7 +181,7 @@ class ProjectSettings(SettingsPage):
         name, projects = visit.form.text("name"), self.services.projects
         if visit.form.text("do") == "create":
             project_id = projects.create(organization_id=visit.organization_id, name=name, actor=visit.actor)
-            return Redirect(f"/projects/{project_id}/start", "The project is made.")
+            return Redirect(f"/projects/{project_id}/start", "The project is created.")
         projects.rename(project_id=visit.project_id, name=name, actor=visit.actor)
         return Redirect(f"{visit.base}/settings/project", "The project is renamed.")
 

@@ -110,7 +110,7 @@ def add_webhook(visit: Visit, base: str) -> None:
     """A webhook with an unreachable receiver, and a test among its deliveries."""
     visit.open(f"{base}/settings/webhooks")
     visit.page.fill("#url", f"https://{'a' * 60}.invalid/hooks")
-    visit.page.click("text=Make the webhook")
+    visit.page.click("text=Create the webhook")
     visit.page.click("text=Send a test")
     visit.page.wait_for_selector("text=on its way")
 

@@ -47,7 +47,7 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         expect(page.locator(".told")).to_contain_text("violation")
 
         expect(page.locator(".told .badge")).to_have_text("failed")
-        expect(page.locator(".violations")).to_contain_text("get_order is not among the draft's tools any more")
+        expect(page.locator(".violations")).to_contain_text("get_order is no longer among the draft's tools")
         expect(page.locator(".comparisons li").first).to_contain_text("Where is A-1?")
         assert visit.accessibility_problems() == []
         visit.screen("light", 360)
@@ -59,7 +59,7 @@ def test_a_draft_is_checked_before_it_is_committed_and_the_failing_replay_is_one
         page.get_by_role("link", name="Experiments").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         page.get_by_label("Verdict").select_option("passed")
-        expect(page.get_by_text("No experiment is like this")).to_be_visible()
+        expect(page.get_by_text("No experiment matches the filter")).to_be_visible()
 
 
 def test_without_scripts_an_experiment_is_started_and_looked_at_again(site: Site, look: Look) -> None:

@@ -44,7 +44,7 @@ def test_a_new_project_goes_from_the_first_key_to_the_first_trace(site: Site, lo
         visit.open(f"{site.base}/settings/project")
         page.get_by_label("Name of the new project").fill("Fresh")
         page.get_by_role("button", name="Create project").click()
-        page.get_by_role("button", name="Make an API key").click()
+        page.get_by_role("button", name="Create an API key").click()
         secret = page.locator("#secret").inner_text().removeprefix("export API_KEY=")
         base = page.url.removesuffix("/start")
 
@@ -140,7 +140,7 @@ def test_a_member_is_invited_and_joins(site: Site, look: Look) -> None:
     with look() as admin:
         admin.open(f"{site.base}/settings/members")
         admin.page.get_by_label("Invite by e-mail").fill("grace.brewster.murray.hopper@engineering.example.org")
-        admin.page.get_by_role("button", name="Make invitation link").click()
+        admin.page.get_by_role("button", name="Create an invitation link").click()
         shown = admin.page.locator("#link")
         expect(shown).not_to_contain_text("$BASE_URL")  # for which the page's script puts its own address
         link = shown.inner_text()
@@ -200,7 +200,7 @@ def test_a_search_of_older_entries_ends_with_the_way_back(site: Site, look: Look
     newest = site.client.get(f"/api/v1{logs}?limit=1").json()
     with look() as visit:
         visit.open(f"{site.base}{logs}?search=a+newer+question&cursor={newest['nextCursor']}")
-        expect(visit.page.get_by_text("Nothing older in the log is like this")).to_be_visible()
+        expect(visit.page.get_by_text("Nothing older in the log matches")).to_be_visible()
         assert visit.accessibility_problems() == []
 
         visit.page.get_by_role("link", name="Back to the newest").click()

@@ -34,5 +34,5 @@ def test_the_log_is_searched_and_shows_where_the_words_are(
     assert "<mark>4711</mark>" in admin.page
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/logs?q=nowhere")
-    assert "Nothing in the log is like this" in admin.text
+    assert "Nothing in the log matches" in admin.text
     assert admin.open(f"{admin.base}/prompts/{prompt_id}/logs?q=-refund").status_code == 400

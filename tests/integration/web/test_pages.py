@@ -245,9 +245,9 @@ def test_a_search_of_a_long_log_offers_to_go_on_where_it_stopped(world: World, a
         admin.open(f"{admin.base}/prompts/{prompt_id}/logs{html.unescape(following)}")
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/logs?search=old")
-    assert "Nothing like this in the newest part of the log" in admin.text
+    assert "No match in the newest part of the log" in admin.text
     go_on()
-    assert "Nothing like this in this part of the log" in admin.text
+    assert "No match in this part of the log" in admin.text
     go_on()
     assert "A very old one" in admin.text
 
@@ -260,7 +260,7 @@ def test_a_search_that_continued_in_vain_explains_it_and_leads_back(world: World
 
     admin.open(f"{admin.base}/prompts/{prompt_id}/logs?search=newer&cursor={cursor}")
 
-    assert "Nothing older in the log is like this" in admin.text
+    assert "Nothing older in the log matches" in admin.text
     assert 'href="?search=newer">Back to the newest' in admin.page
 
 

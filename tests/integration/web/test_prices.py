@@ -130,7 +130,7 @@ def test_the_page_leads_from_a_model_without_a_price_to_its_form(world: World, a
     assert (sent.status_code, sent.headers["location"]) == (303, f"{path}#main")
     admin.open(path)
     assert "Without a price" not in admin.text
-    assert "Prices that people set" in admin.text
+    assert "Prices set by hand" in admin.text
     assert cost_of(world, prompt_id) == pytest.approx(3)
 
 

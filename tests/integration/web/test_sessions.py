@@ -77,7 +77,7 @@ def test_a_list_without_sessions_explains_what_to_do(world: World, admin: Browse
     assert "There are no sessions yet" in admin.text
 
     admin.open(f"{admin.base}/sessions?tool=pay")
-    assert "No session is like this" in admin.text
+    assert "No session matches the filters" in admin.text
 
 
 def test_a_filter_that_is_none_is_refused(world: World, admin: Browser) -> None:
@@ -261,7 +261,7 @@ def test_an_entry_that_left_the_list_stays_open_with_a_message(world: World, adm
     gone = failed.replace("errors%253Dtrue", "errors%253Dfalse").replace("errors%3Dtrue", "errors%3Dfalse")
 
     assert admin.open(f"{gone}&go=next").headers["Location"] == gone
-    assert "does not have this entry any more" in admin.open(gone).text
+    assert "no longer in the list that you came from" in admin.open(gone).text
 
 
 def test_sessions_without_steps_and_words_are_shown_on_demand(world: World, admin: Browser) -> None:

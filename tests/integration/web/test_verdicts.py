@@ -50,9 +50,9 @@ def test_a_violation_comes_first_and_leads_to_the_call(world: World, admin: Brow
     read = shown(admin, replay)
 
     assert [each["kind"] for each in replay["violations"]] == ["extra_write"]
-    assert "refund_order acted on the world beyond the recording Turn 1, where it happened" in read
+    assert "refund_order made a write that is not in the recording Turn 1, where it happened" in read
     assert replay["violations"][0]["message"] in read
-    assert read.index("acted on the world") < read.index("Verdict") < read.index("Turn 1 User")
+    assert read.index("made a write") < read.index("Verdict") < read.index("Turn 1 User")
     (target,) = re.findall(r'href="#(turn-1-extra-\d)"', admin.page)
     at = admin.page.index(f'id="{target}"')
     assert admin.page.index("refund_order", at) < admin.page.index("violation", at) < at + 400
@@ -66,7 +66,7 @@ def test_a_lost_tool_leads_to_the_step_that_calls_it(world: World, admin: Browse
 
     read = shown(admin, replayed(world, case["id"]))
 
-    assert "refund_order is not among the draft's tools any more Turn 2, where it happened" in read
+    assert "refund_order is no longer among the draft's tools Turn 2, where it happened" in read
     assert 'href="#step-2"' in admin.page
 
 

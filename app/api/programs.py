@@ -169,6 +169,7 @@ ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     # The Vercel AI SDK expects the version in the base URL.
     (f"{_ANTHROPIC}/messages", MessagesEndpoint),
     (f"{_GEMINI}/v1beta/models/{{model}}", GeminiEndpoint),
+    (f"{_GEMINI}/v1/models/{{model}}", GeminiEndpoint),
     (f"{_GEMINI}/models/{{model}}", GeminiEndpoint),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,39 @@ def _repeats(_context: click.Context, _option: click.Parameter, value: str | Non
     return int(least), int(most or least)
 
 
+_PROGRAM = (
+    click.option("--program-url", help="Address that a program answers at, which gets a POST for each turn."),
+    click.option("--body", help='JSON of that POST, such as {"text": "{{user}}", "thread": "{{conversation}}"}.'),
+    click.option("--answer", metavar="POINTER", help="Where the program's JSON has its answer, such as /reply."),
+    click.option("--stdio", is_flag=True, help="The program reads a JSON line for each turn, and prints one."),
+    click.option("--revision", help="The program's revision; the commit of the working tree when left out."),
+    click.option("--program-name", help="The program's name; that of the repository when left out."),
+    click.option("--copies", type=click.IntRange(1, 16), default=1, show_default=True, help="Programs at once."),
+    click.option("--offline", is_flag=True, help="Refuse calls of models that are no chat, such as embeddings."),
+    click.option("--start-timeout", type=click.FloatRange(1), default=60, show_default=True, help="In seconds."),
+    click.option("--turn-timeout", type=click.FloatRange(1), default=300, show_default=True, help="In seconds."),
+    click.argument("program", nargs=-1, type=click.UNPROCESSED),
+)
+# What only an experiment over the prompt's own text has.
+_OF_EXPERIMENTS: tuple[str, ...] = (
+    "file",
+    "commit",
+    "candidates",
+    "detect",
+    "repeats",
+    "alpha",
+    "min_pass_rate",
+    "max_cost",
+)
+_OF_EXPERIMENTS += ("max_slowdown", "min_judge_caught", "min_sighted", "models", "no_reuse")
+
+
+def _program_options(command: Any) -> Any:
+    return reduce(lambda decorated, option: option(decorated), reversed(_PROGRAM), command)
+
+
 @click.command()
+@_program_options
 @click.option("--url", envvar="REPRISE_URL", show_envvar=True, default="", help="Base URL of the instance.")
 @key_option
 @click.option("--prompt", "prompt_id", type=int, help="Id; left out, the one that the file names.")
@@ -71,15 +104,24 @@ def gate(
     json_file: Path | None,
     markdown: Path | None,
     timeout: float,
+    program: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Replay a prompt's test cases against a candidate and a baseline, until it is certain which is better.
+
+    With a PROGRAM after --, each test case is replayed once by that program, which calls models at the instance and
+    none of its tools: see docs/program.md.
 
     Exit code 0: passed. 1: failed. 2: could not run. 3: inconclusive. SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the
     experiment: 2.
     """
     from reprise_client.cli import gate_report, gate_run, interruption, reports
 
+    files = (junit, json_file, markdown)
+    if program:
+        sys.exit(
+            _program_code(url, api_key, prompt_id, program, timeout, options | {"file": file, "commit": commit}, files)
+        )
     if sum(map(bool, (file, commit, options["candidates"]))) > 1:
         raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
@@ -92,3 +134,25 @@ def gate(
         for line in gate_report.lines(result):
             terminal.echo(line, err=to_stdout)
         sys.exit(code)
+
+
+def _program_code(
+    url: str,
+    api_key: str,
+    prompt_id: int | None,
+    program: tuple[str, ...],
+    timeout: float,
+    options: dict[str, Any],
+    files: tuple[Path | None, Path | None, Path | None],
+) -> int:
+    """Replay the test cases by the user's program; returns the exit code."""
+    from reprise_client.cli import interruption, program_gate
+
+    if refused := [name for name in _OF_EXPERIMENTS if options[name]]:
+        raise click.UsageError(f"--{refused[0].replace('_', '-')} is not for a program.")
+    if prompt_id is None:
+        raise click.UsageError("Name the prompt with --prompt.")
+    names, judge, judging = options["names"], options["judge"], options["judging"]
+    request = program_gate.ProgramGateRequest(url, api_key, prompt_id, program, names, judge, judging, timeout, options)
+    with interruption.interruptible() as stop:
+        return program_gate.run(request, stop, files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from reprise_client.text_files import decoded
@@ -29,6 +30,24 @@ def is_committed(file: Path) -> bool:
     return _git(file, "ls-files", "--error-unmatch", "--", file.name) is not None and not _git(
         file, "status", "--porcelain", "--", file.name
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingTree:
+    """The repository of a folder: its name, its commit, and whether it has changes that are not committed."""
+
+    name: str
+    commit: str
+    is_dirty: bool
+
+
+def working_tree(folder: Path) -> WorkingTree | None:
+    """Return the working tree that a folder is in; None without git, a repository or a commit."""
+    file = folder / "-"
+    top, commit = _git(file, "rev-parse", "--show-toplevel"), _git(file, "rev-parse", "--verify", "HEAD")
+    if not top or not commit:
+        return None
+    return WorkingTree(Path(top.strip()).name, commit.strip(), bool(_git(file, "status", "--porcelain")))
 
 
 def _git(file: Path, *arguments: str) -> str | None:

@@ -81,7 +81,7 @@ def replay(
     with interruption.interruptible() as stop:
         try:
             instance = remote.connect(url, api_key, sleep=stop.sleep)
-            cases = _played_cases(instance, prompt_id, names, faults)
+            cases = played_cases(instance, prompt_id, names, faults)
         except CouldNotRun as problem:
             _report(prompt_id, [ReplayOutcome(None, "reprise replay", None, problem.message)], files)
             raise
@@ -108,7 +108,7 @@ def select_cases(instance: Remote, prompt_id: int, names: Sequence[str]) -> list
     return [(case["id"], case["name"]) for case in _selected(instance, prompt_id, names)]
 
 
-def _played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults: Path | None) -> list[ChosenCase]:
+def played_cases(instance: Remote, prompt_id: int, names: Sequence[str], faults: Path | None) -> list[ChosenCase]:
     """Return the test cases to replay, each followed by its variants, or the only one with the faults of a file."""
     from reprise_client.cli.replay_runner import ChosenCase
 

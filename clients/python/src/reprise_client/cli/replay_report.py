@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from reprise_formats.controls import visible
+from reprise_formats.experiment_comment import inert
 from reprise_formats.replay_steps import shown, step_lines
 
 from reprise_client.cli.junit import JunitCase, document
@@ -121,6 +122,15 @@ def as_json(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
         ],
     }
     return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def markdown(prompt_id: int, outcomes: Sequence[ReplayOutcome]) -> str:
+    """Return a comment for a pull request: a line for each test case, and what did not pass below it."""
+    lines = [f"### Replays of prompt {prompt_id}", ""]
+    for outcome in outcomes:
+        lines.append(f"- {inert(headline(outcome))}")
+        lines += (f"  - {inert(line.strip())}" for line in details(outcome) if line.strip())
+    return "\n".join(lines) + "\n"
 
 
 def _violations(outcome: ReplayOutcome) -> list[dict[str, Any]]:

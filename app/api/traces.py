@@ -20,7 +20,7 @@ from app.otlp.inflate import ENCODINGS
 from app.pagination import ListPage
 from app.schemas import prompt_log
 from app.schemas import traces as schemas
-from app.schemas.agents import AgentPath
+from app.schemas.agents import AgentPath, AgentTracesQuery
 from app.schemas.answer import AnswerSchema
 from app.schemas.base import load
 from app.services.ingest.batch import BatchForm, Receipt, Signal
@@ -87,12 +87,14 @@ AGENT_TRACES = "Store a batch of an agent's spans (OTLP over HTTP); its first tr
 class AgentTraces(Resource, tag="Agents", POST="ingest"):
     """The address of an agent by its name. The first trace makes the agent's prompt, a draft with what it records.
 
-    That needs a key with the scope `write`, too. Spans are stored like those of the prompt's address.
+    That needs a key with the scope `write`, too. Spans are stored like those of the prompt's address. With
+    `split=agents`, other agents that spans name (`gen_ai.agent.name`) get a prompt each, if a batch has their
+    instruction.
     """
 
     stores = frozenset({"POST"})
 
-    @batches("traces", AGENT_TRACES, protobuf=True, errors=(409,))
+    @batches("traces", AGENT_TRACES, query=AgentTracesQuery, protobuf=True, errors=(409,))
     def on_post(self, key: ApiKey, call: ApiCall, agent: str) -> Receipt | None:
         return _deliver_to_agent(self.container, key, call, agent, "traces")
 
@@ -110,6 +112,7 @@ class AgentLogs(Resource, tag="Agents", POST="ingest"):
 def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: str, signal: Signal) -> Receipt | None:
     """Do as `_deliver_to_prompt` for the agent's prompt. It is made if there is none and the batch can be stored."""
     name = load(AgentPath(), {"agent": name})["agent"]
+    splits = signal == "traces" and load(AgentTracesQuery(), call.req.params)["split"] is not None
     adoption, form, body = container.services.adoption, _form(call.req, 0, signal), call.read_bytes()
     agent = adoption.find(project_id=key.project_id, name=name)
     if agent is None:
@@ -119,6 +122,8 @@ def _deliver_to_agent(container: Container, key: ApiKey, call: ApiCall, name: st
             return _answered(call, form, _accepted(call, form, refused))
         agent = adoption.make(key, name)
     form = replace(form, prompt_id=agent.prompt_id, agent="" if agent.adopted_at else agent.name)
+    if splits:
+        form = replace(form, split="make" if "write" in key.scopes else "known")
     return _answered(call, form, _deliver(container, key, call, form, body))
 
 

@@ -24,6 +24,12 @@ class AgentPath(StrictSchema):
     )
 
 
+class AgentTracesQuery(StrictSchema):
+    """With `split` "agents", spans that name another agent belong to the prompt of that one."""
+
+    split = fields.String(validate=validate.OneOf(("agents",)), load_default=None)
+
+
 class AgentSchema(AnswerSchema):
     """`adoptedAt` is null until a trace has recorded an instruction, which is then the draft of the prompt."""
 

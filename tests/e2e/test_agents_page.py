@@ -13,17 +13,17 @@ BLOCKS = shell_blocks(read_document("agents.md"))
 
 
 def test_the_page_adopts_an_agent_and_follows_its_changes(client: Client, tmp_path: Path) -> None:
-    variables, listed, proposals, accept, adopt = BLOCKS
+    variables, listed, split, proposals, accept, adopt = BLOCKS
     sent = []
     for number, person in enumerate([*PEOPLE, {}]):
         text = TEXT.format(**person) if person else "A wholly other agent."
         (tmp_path / f"{number}.json").write_bytes(export(later(number, text)))
-        address = '"$OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces"'
+        address = '"${OTEL_EXPORTER_OTLP_TRACES_ENDPOINT:-$OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces}"'
         authorization = '-H "Authorization: ${OTEL_EXPORTER_OTLP_HEADERS#*=}"'
         sent.append(f'curl -sSf {authorization} -H "Content-Type: application/json" -d @{number}.json {address}\n')
 
     printed = run_blocks(
-        [variables, *sent[:3], listed, proposals, accept, adopt, sent[3], adopt], tmp_path, access(client)
+        [variables, *sent[:3], listed, split, proposals, accept, adopt, sent[3], adopt], tmp_path, access(client)
     )
 
     assert "shop-support\t" in printed

@@ -15,7 +15,8 @@ class BatchForm:
     """The format of a batch.
 
     `encoding` is the content encoding. `prompt_id` is the prompt in the request's path: its spans need not name a
-    prompt. `agent` is the agent in the path if its prompt is still empty: the spans fill it.
+    prompt. `agent` is the agent in the path if its prompt is still empty: the spans fill it. With `split`
+    spans that name other agents belong to the prompts of these; "make" also makes prompts for agents that have none.
     """
 
     encoding: str = ""
@@ -23,6 +24,7 @@ class BatchForm:
     prompt_id: int | None = None
     signal: Signal = "traces"
     agent: str = ""
+    split: Literal["", "known", "make"] = ""
 
     @property
     def name(self) -> str:
@@ -32,12 +34,15 @@ class BatchForm:
             "protobuf" if self.protobuf else "",
             f"prompt {self.prompt_id}" if self.prompt_id else "",
             "logs" if self.signal == "logs" else "",
+            "split" if self.split else "",
         )
         return ":".join(filter(None, parts))
 
     def message_arguments(self) -> list[dict[str, Any]]:
         """Return the format as additional message arguments, without the encoding; empty if it has only defaults."""
-        return [] if self == BatchForm(self.encoding) else [asdict(self)]
+        # An earlier release, which may run for a while, knows no `split`.
+        fields = {name: value for name, value in asdict(self).items() if name != "split" or value}
+        return [] if self == BatchForm(self.encoding) else [fields]
 
 
 class BatchLost(Unavailable):

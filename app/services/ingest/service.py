@@ -50,6 +50,7 @@ from app.services.ingest.storer import Storer
 from app.services.ingest.turns import Hashes, TurnPart, add_to_turns, parts_of
 from app.services.masking.rules import MaskingRules
 from app.services.prompts.adoption import AdoptionService
+from app.services.prompts.agent_splits import AgentSplitter
 from app.timestamps import Now
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json import Body
@@ -86,6 +87,7 @@ class IngestService:
     rules: MaskingRules
     known_prompts: KnownPrompts
     adoption: AdoptionService
+    splitter: AgentSplitter
     log_records: LogRecordService
     rejections: RejectionService
     openings: OpeningService
@@ -194,6 +196,8 @@ class IngestService:
             kept, foreign = self._of_project(project_id, decoded.spans)
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
+            if form.split and form.prompt_id:
+                kept = self.splitter.split(project_id, form.prompt_id, kept, may_make=form.split == "make")
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))
             evaluated = MARK in plain
             # Each mark is a byte: in small batches they need no count.
@@ -204,7 +208,7 @@ class IngestService:
             self.settler.settle(project_id, sorted(set().union(*(piece.shared for piece in written))))
             self.joiner.join(project_id, [part for piece in written for part in piece.parts])
             if form.agent:
-                self.adoption.fill(project_id, form.agent, kept)
+                self.adoption.fill(project_id, form.agent, _of_prompt(kept, form.prompt_id))
             self.openings.add(project_id, {(span.trace_id, span.span_id) for span in kept}, agent=form.agent)
             self.rejections.keep(project_id, [*rejected, *self.clocks.warnings(project_id, kept)])
         except ServiceError as error:
@@ -281,6 +285,10 @@ class IngestService:
                 prompt_id: prompt_versions.messages_by_hash(connection, prompt_id=prompt_id, hashes=hashes)
                 for prompt_id, hashes in named.items()
             }
+
+
+def _of_prompt(spans_: Sequence[Span], prompt_id: int | None) -> list[Span]:
+    return [span for span in spans_ if span.prompt_id == prompt_id]
 
 
 def decode_batch(body: Body, form: BatchForm) -> Decoded:

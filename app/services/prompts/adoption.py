@@ -16,7 +16,7 @@ from app.errors import Forbidden, Invalid, NotFound, StaleDraft, require
 from app.models import agents, prompts
 from app.models.agents import AgentRow
 from app.models.api_keys import ApiKey
-from app.models.audit_log import SYSTEM
+from app.models.audit_log import SYSTEM, Actor
 from app.models.queries import insert_row
 from app.redis_store.epochs import Epochs
 from app.services.language_models.service import ModelService
@@ -63,29 +63,33 @@ class AdoptionService:
     def make(self, key: ApiKey, name: str) -> AgentRow:
         """Make an agent with an empty prompt, or return the one of that name. Raises as `require_scope`."""
         self.require_scope(key)
+        return self.make_of(key.project_id, key.organization_id, name, actor=key.actor)
+
+    def make_of(self, project_id: int, organization_id: int, name: str, *, actor: Actor = SYSTEM) -> AgentRow:
+        """Do as `make`, for a caller that has checked the key."""
 
         def make(connection: Connection) -> None:
-            if agents.find_agent(connection, project_id=key.project_id, name=name) is None:
-                self._make(connection, key, name)
+            if agents.find_agent(connection, project_id=project_id, name=name) is None:
+                self._make(connection, project_id, organization_id, name, actor)
 
         try:
             self.database.retrying(make)
         except IntegrityError:
             # Another batch has made it at the same time.
             log.info("agent_exists", name=name)
-        self.epochs.end(key.project_id)
-        return require(self.find(project_id=key.project_id, name=name), prompts.NO_PROMPT)
+        self.epochs.end(project_id)
+        return require(self.find(project_id=project_id, name=name), prompts.NO_PROMPT)
 
     def list(self, *, project_id: int) -> list[AgentRow]:
         """List the project's agents in the order of their names."""
         with self.database.read() as connection:
             return agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)
 
-    def _make(self, connection: Connection, key: ApiKey, name: str) -> None:
+    def _make(self, connection: Connection, project_id: int, organization_id: int, name: str, actor: Actor) -> None:
         """Make an empty prompt for an agent, which its first trace fills."""
-        if len(agents.list_agents(connection, project_id=key.project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
+        if len(agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
             raise Invalid(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
-        now, model = self.now(), self.models.default_or_first(connection, organization_id=key.organization_id)
+        now, model = self.now(), self.models.default_or_first(connection, organization_id=organization_id)
         content = PromptContent(
             prompt_id=0,
             name=name,
@@ -96,8 +100,8 @@ class AdoptionService:
             config={},
             placeholders=(),
         )
-        prompt_id = drafts.add_prompt(connection, key.project_id, content, actor=key.actor, now=now).prompt_id
-        insert_row(connection, agents.agents, project_id=key.project_id, prompt_id=prompt_id, name=name, created_at=now)
+        prompt_id = drafts.add_prompt(connection, project_id, content, actor=actor, now=now).prompt_id
+        insert_row(connection, agents.agents, project_id=project_id, prompt_id=prompt_id, name=name, created_at=now)
 
     def fill(
         self, project_id: int, name: str, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})

@@ -15,7 +15,7 @@ from falcon.testing import Result
 from app.models.agents import AGENT_NAME_MAX
 from app.services.ingest import service
 from app.services.ingest.batch import Receipt
-from app.services.prompts import adoption
+from app.services.prompts import adoption, agent_splits
 from tests.support import protobuf
 from tests.support.exports import export, pairs_of, span
 from tests.support.world import World, new_world
@@ -298,6 +298,79 @@ def test_an_instruction_in_log_records_fills_the_prompt_whichever_comes_first(wo
     prompt = prompt_of(world, "bot")
     assert prompt["value"] == "You help the customers of a shop."
     assert [tool["name"] for tool in prompt["languageModelConfig"]["tools"]] == ["get_order"]
+
+
+def of_agents(*named: tuple[str | None, str | None]) -> list[dict[str, Any]]:
+    """A trace: for each agent a span that names it, and within it a model call with an instruction."""
+    trace_id, spans = secrets.token_hex(16), []
+    for name, instruction in named:
+        agent = span(
+            traceId=trace_id,
+            spanId=secrets.token_hex(8),
+            attributes=pairs_of(
+                {"gen_ai.operation.name": "invoke_agent"} | ({"gen_ai.agent.name": name} if name else {})
+            ),
+        )
+        recorded = {} if instruction else {"gen_ai.system_instructions": None}
+        call = chat(instruction or "", **recorded) | {"traceId": trace_id, "parentSpanId": agent["spanId"]}
+        spans += [agent, call]
+    return spans
+
+
+def split(world: World, *spans: dict[str, Any], by: str = "agents", headers: dict[str, str] | None = None) -> Result:
+    sent_headers = {"Content-Type": "application/json"} | (headers or {})
+    path = "/api/public/agents/team/otel/v1/traces"
+    return world.post(path, body=export(*spans), headers=sent_headers, params={"split": by})
+
+
+def test_agents_of_one_trace_get_a_prompt_each_if_they_have_an_instruction(world: World) -> None:
+    spans = of_agents((None, "You route."), ("Refund Agent", "You refund."), ("silent", None))
+
+    assert split(world, *spans).status_code == 200
+
+    agents = {agent["name"]: agent["promptId"] for agent in world.get("/api/v1/agents").json["agents"]}
+    assert sorted(agents) == ["Refund-Agent", "team"]
+    assert prompt_of(world, "Refund-Agent")["value"] == "You refund."
+    assert prompt_of(world, "team")["value"] == "You route."
+    [refund], [team] = sessions_of(world, agents["Refund-Agent"]), sessions_of(world, agents["team"])
+    counts = [len(world.get(f"/api/v1/sessions/{one['id']}").json["turns"][0]["spans"]) for one in (refund, team)]
+    assert counts == [2, 4]
+    # What is sent again is stored once.
+    assert split(world, *spans).status_code == 200
+    assert len(sessions_of(world, agents["Refund-Agent"])) == 1
+
+
+def test_without_the_scope_write_only_known_agents_are_split(world: World) -> None:
+    split(world, *of_agents((None, "You route."), ("known", "You know.")))
+    key = world.post("/api/v1/api-keys", json={"name": "i", "scopes": ["ingest"]}).json["key"]
+
+    answer = split(
+        world, *of_agents(("known", "You know."), ("new", "You are new.")), headers={"Authorization": f"Bearer {key}"}
+    )
+
+    assert answer.status_code == 200
+    assert [agent["name"] for agent in world.get("/api/v1/agents").json["agents"]] == ["known", "team"]
+    assert len(sessions_of(world, prompt_of(world, "known")["id"])) == 2
+
+
+def test_another_way_to_split_is_refused_and_without_any_nothing_is_split(world: World) -> None:
+    refused = split(world, *of_agents(("a", "You.")), by="names")
+    assert (refused.status_code, "split" in refused.text) == (400, True)
+
+    sent(world, "team", *of_agents((None, "You route."), ("a", "You.")))
+
+    assert [agent["name"] for agent in world.get("/api/v1/agents").json["agents"]] == ["team"]
+
+
+def test_the_agents_of_a_project_and_of_a_batch_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_splits, "AGENTS_OF_BATCH", 2)
+    split(world, *of_agents((None, "You."), *((f"a{number}", f"You are {number}.") for number in range(5))))
+    assert [agent["name"] for agent in world.get("/api/v1/agents").json["agents"]] == ["a0", "a1", "team"]
+
+    monkeypatch.setattr(adoption, "AGENTS_MAX", 3)
+    assert split(world, *of_agents(("b", "You are b."))).status_code == 200
+    assert len(world.get("/api/v1/agents").json["agents"]) == 3
+    assert len(sessions_of(world, prompt_of(world, "team")["id"])) == 2
 
 
 LARGE = {"type": "object", "properties": {f"p{n}": {} for n in range(300)}}

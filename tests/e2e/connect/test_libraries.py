@@ -31,6 +31,7 @@ class Library:
     tools: list[str] = field(default_factory=lambda: TOOLS)
     before_question: str = ""
     has_tokens: bool = True
+    warned: str = ""
 
 
 def with_final_answers(key: str, before_question: str, result: str | None = None) -> Library:
@@ -68,6 +69,12 @@ def with_named_results() -> Library:
     return Library(turns=turns)
 
 
+def in_one_trace() -> Library:
+    """LiveKit records a whole conversation as one trace: its turn has the first question, and the steps of all."""
+    turns = [(TURNS[0][0], [step for _, steps in TURNS for step in steps])]
+    return Library(turns=turns, warned="later questions of the user")
+
+
 LIBRARIES = {
     "ag2": Library(tools=[]),
     "agent-framework": Library(),
@@ -77,12 +84,13 @@ LIBRARIES = {
     "google-genai": with_named_results(),
     "haystack": Library(),
     "litellm": Library(),
+    "livekit": in_one_trace(),
     "mistral": Library(),
     "smolagents": with_final_answers("answer", "New task:\n"),
     "strands": Library(),
 }
 # An installation of more than 200 MB.
-HEAVY = {"dspy", "litellm"}
+HEAVY = {"dspy", "litellm", "livekit"}
 
 
 @pytest.mark.sdks
@@ -109,7 +117,8 @@ def test_a_conversation_is_a_complete_session(
     for turn in session["turns"]:
         assert sorted(map(name_of, turn["offeredTools"] or ())) == library.tools
         assert (turn["usage"]["inputTokens"] > 0) == library.has_tokens
-        assert turn["warnings"] == []
+        assert bool(turn["warnings"]) == bool(library.warned)
+        assert library.warned in "".join(turn["warnings"])
     assert prompt.rejected() == []
 
 

@@ -26,7 +26,7 @@ from app.schemas.traces import TurnSchema
 from app.sessions.agents import recorded_agent
 from app.sessions.build import build_lone_turn, build_session
 from app.sessions.capture import capture_advice
-from app.sessions.facts import TurnFacts, dump, load, merge, opening_of
+from app.sessions.facts import TurnFacts, dump, load, merge, opening_of, recounted
 from app.sessions.figures import Figures, count, quantile, quantile_interval, total
 from app.sessions.grouping import grouping_advice
 from app.sessions.model_calls import difference
@@ -62,7 +62,7 @@ def read(*batches: bytes) -> Work:
 
 
 def read_spans(spans: list[Span], of_protobuf: list[Span]) -> None:
-    facts = merge(TurnFacts.of(spans), TurnFacts.of(spans[: len(spans) // 2 + 1]))
+    facts = recounted(merge(TurnFacts.of(spans), TurnFacts.of(spans[: len(spans) // 2 + 1])), spans)
     count(date(2026, 1, 1), [load(dump(facts))], NO_PRICES)
     list(texts_in(build_lone_turn(in_start_order(of_protobuf))))
     list(map(dumper(TurnSchema), build_session([spans])))
@@ -99,6 +99,23 @@ def wide(size: int) -> bytes:
         **{f"service.prompt.placeholders.k{n}": "v" for n in range(size)},
     }
     return export(span({"gen_ai.operation.name": "chat"} | recorded))
+
+
+def conversation_in_one_trace(size: int) -> bytes:
+    """Model calls with long histories, below as many spans of a program."""
+    asked, answered = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+    chain = [span({}, spanId=f"{n + 1:016x}", parentSpanId=f"{n:016x}") for n in range(1, size)]
+    history = [[asked], [*[answered] * size, asked, answered, {"role": "user", "content": "c"}]]
+    chats = [
+        span(
+            {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(history[min(n, 1)])},
+            spanId=f"{size + n + 1:016x}",
+            parentSpanId=f"{size:016x}",
+            startTimeUnixNano=str(n + 1),
+        )
+        for n in range(8)
+    ]
+    return export(*chain, *chats)
 
 
 def with_events(size: int) -> bytes:
@@ -204,6 +221,7 @@ WORKS: dict[str, Make] = {
     "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
+    "a conversation in one trace": lambda size: read(conversation_in_one_trace(size)),
     "answers of agents in a circle": lambda size: read(nested_circle(size)),
     "a call with much of everything": lambda size: read(wide(size // 2)),
     "events": lambda size: read(with_events(size)),

@@ -67,7 +67,7 @@ def recorded_agent(spans: Iterable[StoredSpan], records: Records = MappingProxyT
         traces[span.trace_id].append(span)
     for trace in traces.values():
         turn = read_turn(trace, None, records)
-        if instruction := instruction_of(turn):
+        if instruction := instruction_of(turn, typed=False):
             return _agent(instruction, turn)
     return None
 

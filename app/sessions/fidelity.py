@@ -26,6 +26,7 @@ _INSTRUCTIONS_WITHIN = {
     "gcp.vertex.agent.llm_request": ("config", "system_instruction"),
     "response": ("instructions",),
 }
+_INPUT = "input.value"
 _SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 COMPACTED = Gap("history", "the history was compacted: a summary took the place of earlier messages")
@@ -59,13 +60,17 @@ def response_ids_of(spans: Iterable[TurnSpan]) -> Iterator[str]:
             yield named
 
 
-def instruction_of(spans: Iterable[TurnSpan]) -> str | None:
-    """Return the system instruction of the first model call that recorded one, else of the first such agent."""
+def instruction_of(spans: Iterable[TurnSpan], *, typed: bool = True) -> str | None:
+    """Return the system instruction of the first model call that recorded one, else of the first such agent.
+
+    Without `typed`, not from an agent's `input.value`, which may be what a person typed.
+    """
     spans = list(spans)
     for span in (*filter(_is_chat, spans), *filter(_is_agent, spans)):
         recorded = (span.full.attributes, *(values for name, values in span.full.events if name in DETAILS))
         named = next((values[name] for values in recorded for name in _INSTRUCTIONS if values.get(name)), None)
-        messages = span.inputs or ()
+        is_typed = not span.is_chat and _INPUT in span.full.attributes
+        messages = () if is_typed and not typed else span.inputs or ()
         texts = (
             _texts(named)
             or [message.text for message in messages if message.role in ("system", "developer") and message.text]

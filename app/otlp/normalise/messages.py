@@ -169,7 +169,8 @@ def _list_in(container: dict[str, Any]) -> list[Any] | None:
     for key in _MESSAGE_LISTS:
         inner = container.get(key)
         if isinstance(inner, str) and inner:
-            return [inner]
+            # The input of a request is the words of a person, also if these are messages as JSON.
+            return [{"content": inner}] if key == "input" else [inner]
         if isinstance(inner, list) and inner:
             return inner
         if isinstance(inner, dict) and inner:
@@ -280,7 +281,7 @@ def messages_of(role: str, content: Any) -> list[NormalisedMessage]:
     joined = "" if role == "assistant" else "\n"
     return [
         _of_text(role, joined.join(parts.texts) or None, parts)
-        for parts in (read_segments(content) if role == "assistant" else [read_parts(content)])
+        for parts in (read_segments(content) if role == "assistant" else [read_parts(content, calls=role != "user")])
     ]
 
 

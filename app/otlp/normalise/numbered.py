@@ -9,7 +9,7 @@ from typing import Any
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
 from app.otlp.normalise.flat import read_prompt
 from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
-from app.otlp.normalise.messages import Messages, read_messages, read_text
+from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.toolio import (
     offered_in,
     recorded_arguments,
@@ -142,7 +142,7 @@ class OpenInference(Convention):
             return _with_all_results(numbered or (), span)
         if any(message.has_content for message in numbered or ()):
             return numbered
-        whole = _prompts(span.attributes) or read_text(span.first("input.value"), "user")
+        whole = _prompts(span.attributes) or _whole_input(span)
         return whole or _spoken(span, "input.audio.transcript", "user") or numbered
 
     def output_messages(self, span: SpanView) -> Messages | None:
@@ -173,6 +173,14 @@ class OpenInference(Convention):
         if found or self.operation(span) != CHAT:
             return found or None
         return offered_in(span.first("llm.invocation_parameters")) or offered_in(span.first("input.value"))
+
+
+def _whole_input(span: SpanView) -> Messages | None:
+    """Return the messages of an input. One that is marked as plain text is the user's words, also if these are JSON."""
+    text = span.text("input.value")
+    if text and text.strip() and span.text("input.mime_type") == "text/plain":
+        return (NormalisedMessage("user", text),)
+    return read_text(span.first("input.value"), "user")
 
 
 def _spoken(span: SpanView, key: str, role: str) -> Messages | None:

@@ -18,6 +18,7 @@ REASONING = ("reasoning", "thinking", "thought", "summary_text", "reasoning_text
 _TEXT_KEYS = ("content", "text", "thinking", "reasoning", "refusal")
 # The types of parts that are enough to know a list of them in a text.
 _KNOWN = frozenset({*_TEXT, *REASONING, *CALL_KINDS, *RESPONSE_KINDS, "image", "image_url", "file"})
+_OF_MODELS = frozenset({*REASONING, *CALL_KINDS})
 _WRAPPERS = CALL_WRAPPERS | RESPONSE_WRAPPERS
 
 
@@ -39,9 +40,14 @@ class ContentParts:
         self.media += other.media
 
 
-def read_parts(content: Any) -> ContentParts:
-    """Return the parts of a content: text, a part, a list of parts, or JSON text of a list of known parts."""
+def read_parts(content: Any, *, calls: bool = True) -> ContentParts:
+    """Return the parts of a content: text, a part, a list of parts, or JSON text of a list of known parts.
+
+    Without `calls`, JSON text with a call or with reasoning is text: a person typed it, as only models call tools.
+    """
     parts = ContentParts()
+    if not calls and isinstance(content, str) and _has_calls(_parts_in_text(content)):
+        return ContentParts(texts=[content])
     for part in _parts_of(content):
         _read_part(part, parts)
     return parts
@@ -77,6 +83,13 @@ def _parts_in_text(text: str) -> Any:
     if isinstance(content, dict):
         return [content] if _type(content) in _PLAIN and isinstance(content.get("text"), str) else text
     return content if isinstance(content, list) and _are_parts(content) else text
+
+
+def _has_calls(parts: Any) -> bool:
+    return isinstance(parts, list) and any(
+        isinstance(part, dict) and (_type(part) in _OF_MODELS or any(key in part for key in CALL_WRAPPERS))
+        for part in parts
+    )
 
 
 def _are_parts(parts: list[Any]) -> bool:

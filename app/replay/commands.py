@@ -25,7 +25,8 @@ _NAMES = words("programs", "names")
 _PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
 _SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
 
-SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--[^\n]*+|(?s:/\*.*?(?:\*/|\Z))")
+SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
+_SQL_ESCAPED_QUOTE = re.compile(r"\\['\"`]")
 _SQL_WORD = re.compile(r"[^\W\d]\w*+")
 # It begins only where a word does: within a word, each letter would have the rest read again.
 _SQL_CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
@@ -66,9 +67,11 @@ def command_words(command: str) -> list[str]:
 
 def sql_reads(text: str) -> bool:
     """Return True for statements of SQL that only select or describe, and call only functions that compute."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or _is_doubtful(text):
         return False
     plain = SQL_TEXT.sub(" ", text).lower()
+    if "#" in plain:  # begins a comment of MySQL, in which a quote begins no text
+        return False
     statements = [statement for part in plain.split(";") if (statement := _SQL_WORD.findall(part))]
     named = {word for statement in statements for word in statement}
     return (
@@ -76,6 +79,17 @@ def sql_reads(text: str) -> bool:
         and all(statement[0] in _SQL_READS for statement in statements)
         and named.isdisjoint(_SQL_CHANGES)
         and _SQL_FUNCTIONS.issuperset(_SQL_CALL.findall(plain))
+    )
+
+
+def _is_doubtful(text: str) -> bool:
+    """Return whether databases may read comments and texts differently.
+
+    MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments.
+    """
+    comments = (found[0] for found in SQL_TEXT.finditer(text) if found[0].startswith("/*"))
+    return _SQL_ESCAPED_QUOTE.search(text) is not None or any(
+        "/*" in comment[2:] or comment.startswith(("/*!", "/*M!")) for comment in comments
     )
 
 

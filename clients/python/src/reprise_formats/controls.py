@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 # Controls but tab and line feed, characters without a width, marks and overrides of the direction, separators of lines,
-# halves of surrogate pairs, and tags, which spell words that nothing shows.
+# halves of surrogate pairs, fillers, and tags and variation selectors, which spell words that nothing shows.
 HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
-    "\U000e0000-\U000e007f"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-_HIDDEN = re.compile(f"[{HIDDEN}]")
+# A sign before the last two variation selectors is drawn as text or as an emoji: after others they show nothing.
+_EMOJI = "#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
+_HIDDEN = re.compile(f"[{HIDDEN}]|(?<![{_EMOJI}])[\ufe0e\ufe0f]")
 
 
 def visible_lines(text: str) -> str:

@@ -119,12 +119,20 @@ def test_a_document_that_ends_within_a_character_is_shown_to_its_end(capfdbinary
     assert capfdbinary.readouterr().out == "naïve \ufffd".encode()
 
 
-@pytest.mark.parametrize("hidden_text", ["\xad", "\u200b", "\u200d", "\u2060", "\ufeff", "\U000e0041"])
+@pytest.mark.parametrize(
+    "hidden_text",
+    ["\xad", "\u200b", "\u200d", "\u2060", "\ufeff", "\U000e0041", "\u3164", "\ufe01", "\ufe0f", "\U000e0101"],
+)
 def test_a_character_that_nothing_shows_is_shown_as_json_spells_it(hidden_text: str) -> None:
     shown = visible(f"pay{hidden_text}load")
 
     assert shown.isascii()
     assert json.loads(f'"{shown}"') == f"pay{hidden_text}load"
+
+
+def test_an_emoji_keeps_its_selector_and_a_run_of_them_is_shown() -> None:
+    assert visible("\u2764\ufe0f \u00a9\ufe0f 1\ufe0f\u20e3") == "\u2764\ufe0f \u00a9\ufe0f 1\ufe0f\u20e3"
+    assert visible("\u2764\ufe0f\ufe0e\ufe0f") == "\u2764\ufe0f\\ufe0e\\ufe0f"
 
 
 def test_shown_characters_differ_from_those_that_were_sent(tmp_path: Path) -> None:
@@ -155,7 +163,7 @@ def test_reports_have_no_hidden_characters(text: str) -> None:
 
 @given(st.text())
 def test_a_text_without_hidden_characters_is_shown_unchanged(text: str) -> None:
-    kept = hidden.sub("", text)
+    kept = re.sub(f"[{HIDDEN}\ufe0e\ufe0f]", "", text)
     assert visible_lines(kept) == kept
     assert hidden.search(visible_lines(text)) is None
     assert not {"\n", "\t"} & set(visible(text))

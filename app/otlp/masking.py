@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.errors import Invalid
+from app.otlp.hidden_values import hides_a_value, repeats_a_key
 from app.otlp.mask_texts import GROWTH_MAX, Exhausted, MaskingBudget, TextRule, json_size
 from app.otlp.names import CONVERSATION_KEYS, PROMPT_ID, PROMPT_VERSION
 from app.otlp.protobuf import stored_fields
@@ -176,7 +177,7 @@ class _Pass:
         # JSON in a string is masked as JSON: its escapes would hide from a pattern, and a pattern could break it.
         inner, is_json = _json_within(before)
         after = self.at(inner, (str(key),))
-        if after == inner:
+        if after == inner and not (repeats_a_key(before) if is_json else hides_a_value(value)):
             return value
         if key in CONVERSATION_KEYS:
             return {"stringValue": _pseudonym(str(before))}
@@ -187,8 +188,7 @@ class _Pass:
             inner, is_json = _json_within(value)
             if not is_json:
                 return self.text(value)
-            masked = self._leaves(inner)
-            return value if masked == inner else msgspec.json.encode(masked).decode()
+            return _rewritten(value, inner, self._leaves(inner))
         if isinstance(value, Mapping):
             return {key: self._leaves(inner) for key, inner in value.items()}
         if isinstance(value, list):
@@ -224,8 +224,7 @@ class _Pass:
         self.budget.read(len(text))
         inner, is_json = _json_within(text)
         if is_json:
-            masked = self._point(inner, tokens, replacement)
-            return text if masked == inner else msgspec.json.encode(masked).decode()
+            return _rewritten(text, inner, self._point(inner, tokens, replacement))
         # JSON that an SDK cut off can't be followed. It is masked whole rather than showing the wrong part.
         return self._point(text, (), replacement) if text.lstrip().startswith(("{", "[")) else text
 
@@ -250,6 +249,11 @@ def _json_within(value: Any) -> tuple[Any, bool]:
         return parse_json(value.encode(errors="replace")), True
     except ValueError:
         return value, False
+
+
+def _rewritten(text: str, inner: Any, masked: Any) -> str:
+    """Return the JSON text of a masked value: the text itself if nothing was masked and nothing is hidden in it."""
+    return text if masked == inner and not repeats_a_key(text) else msgspec.json.encode(masked).decode()
 
 
 def _pseudonym(conversation_id: str) -> str:

@@ -200,3 +200,35 @@ def test_new_rules_that_are_dear_to_compile_together_are_refused_and_stored_ones
     with pytest.raises(Invalid, match=r"masking\.[0-9]+\.value: .*needs more than 500,000 steps to compile"):
         checked(dear)
     assert Masking(dear).text("abc0+") != "abc0+"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"stringValue": '{"card": "4111111111111111", "card": "x"}'},
+        {"stringValue": '[{"in": "{\\"card\\": \\"4111111111111111\\", \\"card\\": 1}"}]'},
+        {"stringValue": "x", "intValue": "4111111111111111"},
+        {
+            "kvlistValue": {
+                "values": [
+                    {"key": "card", "value": {"stringValue": "4111111111111111"}},
+                    {"key": "card", "value": {"stringValue": "x"}},
+                ]
+            }
+        },
+        {"arrayValue": {"values": [{"boolValue": True, "stringValue": "4111111111111111"}]}},
+    ],
+    ids=["JSON", "JSON in JSON", "two fields", "pairs", "a list"],
+)
+@pytest.mark.parametrize("rules", [[CARD], [Rule("pointer", "/a/card"), Rule("pointer", "/a/*/in/card")]])
+def test_a_value_that_another_one_hides_is_not_stored(rules: list[Rule], hidden: dict[str, Any]) -> None:
+    stored = Masking(rules).span(json.dumps(span() | {"attributes": [{"key": "a", "value": hidden}]}).encode())
+
+    assert b"4111" not in stored
+
+
+def test_json_without_a_repeated_key_stays_byte_for_byte() -> None:
+    text = '{ "a": [1.0, 1e3, {"b": "\\u0061"}], "c": {"a": 12345678901234567890123} }'
+    raw = json.dumps(span({"a": text, "b": [1, {"c": True}]})).encode()
+
+    assert Masking([CARD]).span(raw) == raw

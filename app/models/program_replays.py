@@ -105,5 +105,5 @@ def count_usage(connection: Connection, *, of: ProgramReplay, usage: Mapping[str
     """Add to the usage of the replay's calls, by column."""
     added = {name: replays.c[name] + amount for name, amount in usage.items() if amount}
     if added:
-        own = update(replays).where(replays.c.id == of.replay_id, replays.c.project_id == of.project_id)
-        connection.execute(own.values(added))
+        of_project = update(replays).where(replays.c.id == of.replay_id, replays.c.project_id == of.project_id)
+        connection.execute(of_project.values(added))

@@ -92,21 +92,21 @@ class BadRecord(ValueError):
 
 def decode_logs(body: Body, prompt_id: int | None, *, protobuf: bool, limit: int) -> DecodedLogs:
     """Decode an export request; records of more than `limit` bytes are rejected. Raises `Invalid` and `TooLarge`."""
-    found = DecodedLogs()
+    decoded = DecodedLogs()
     for read in _of_protobuf(body) if protobuf else _of_json(body):
-        found.received += 1
-        if found.received > WIRE_FIELDS_MAX:
+        decoded.received += 1
+        if decoded.received > WIRE_FIELDS_MAX:
             raise Invalid(f"The export has more than {WIRE_FIELDS_MAX} log records; send smaller batches.")
         try:
             record = _record(read(), prompt_id)
             if record and len(record.raw) > limit:
                 raise BadRecord(f"it is larger than {limit} bytes")
         except BadRecord as error:
-            found.rejected[str(error)] += 1
+            decoded.rejected[str(error)] += 1
             continue
         if record:
-            found.records.append(record)
-    return found
+            decoded.records.append(record)
+    return decoded
 
 
 def _of_json(body: Body) -> Iterator[Read]:
@@ -195,8 +195,8 @@ def is_content(name: str) -> bool:
 
 
 def _named_prompt(named: Mapping[str, Any]) -> int | None:
-    found = integer_of(named.get(PROMPT_ID))
-    return found if found and 0 < found <= MAX_INT64 else None
+    prompt_id = integer_of(named.get(PROMPT_ID))
+    return prompt_id if prompt_id and 0 < prompt_id <= MAX_INT64 else None
 
 
 def _with_body(listed: list[Any], body: Any) -> list[Any]:
@@ -216,10 +216,10 @@ def evaluation_in(record: LogRecord) -> Evaluation | None:
 
 def events_of(stored: Iterable[tuple[K, bytes]]) -> dict[K, list[Event]]:
     """Return the span events that stored records are equivalent to, by span key, in the given order."""
-    found: dict[K, list[Event]] = defaultdict(list)
+    events_by_key: dict[K, list[Event]] = defaultdict(list)
     for key, raw in stored:
         fields = orjson.loads(raw)
         event = (str(fields["name"]), attributes(fields["attributes"]))
         body = event[1].get("body")
-        found[key].extend(events_in(body) if has_messages(body) and not _is_kept(event[0]) else [event])
-    return found
+        events_by_key[key].extend(events_in(body) if has_messages(body) and not _is_kept(event[0]) else [event])
+    return events_by_key

@@ -114,13 +114,17 @@ def shown_document(
 def needs_judge(case: TestCase) -> bool:
     """Return True if a model surely has to judge or to play a tool in a replay of the case."""
     matchers = [rules.arguments for rules in case.tools.values()]
-    simulated = case.on_missing == "simulate" or any(each.on_missing == "simulate" for each in case.tools.values())
+    simulated = case.on_missing == "simulate" or any(tool.on_missing == "simulate" for tool in case.tools.values())
     for step in (step for turn in case.played for step in turn.steps if step.checked):
         if step.kind == "answer" and step.check.answer == "ai":
             return True
         if step.kind == "tool_call" and isinstance(step.check.arguments, dict):
             matchers.append(step.check.arguments)
-    judged = any(isinstance(each, dict) and each.get("match") == "ai" for every in matchers for each in every.values())
+    judged = any(
+        isinstance(matcher, dict) and matcher.get("match") == "ai"
+        for by_path in matchers
+        for matcher in by_path.values()
+    )
     return case.judge == "always" or simulated or judged
 
 

@@ -96,13 +96,13 @@ def tools_of(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, Too
 
 def recorded_definitions(entries: Iterable[str | Mapping[str, Any]]) -> dict[str, Mapping[str, Any] | None]:
     """Return recorded definitions by name; None for a tool of which only the name was recorded."""
-    found: dict[str, Mapping[str, Any] | None] = {}
+    definitions: dict[str, Mapping[str, Any] | None] = {}
     for entry in entries:
         if isinstance(entry, str):
-            found.setdefault(entry, None)
+            definitions.setdefault(entry, None)
         elif name := str(entry.get("name") or ""):
-            found[name] = found.get(name) or entry
-    return found
+            definitions[name] = definitions.get(name) or entry
+    return definitions
 
 
 def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, recorded: Mapping[str, Any] | None) -> Tool:

@@ -194,7 +194,7 @@ class TurnPlayer:
             case "nearest" if step := self.recording.nearest(call.name):
                 return result_text(step), "nearest"
             case "simulate" if self.ports.judge:
-                definition = next((each for each in self.offer.tools if each.name == call.name), None)
+                definition = next((offered for offered in self.offer.tools if offered.name == call.name), None)
                 imagined = self.ports.judge.simulate(call, definition, self.recording.examples(call.name))
                 self.judge_tokens += imagined.tokens
                 return json_text(imagined.result), "simulate"

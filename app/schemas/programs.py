@@ -74,7 +74,7 @@ class VendorAnswer(AnswerSchema):
 
 def _files(next_turn: NextTurn) -> list[dict[str, Any]]:
     files = next_turn.content.files or ()
-    return [{"kind": each.kind, "name": each.name, "mediaType": each.media_type, "data": each.data} for each in files]
+    return [{"kind": file.kind, "name": file.name, "mediaType": file.media_type, "data": file.data} for file in files]
 
 
 def accepted_program(public_url: str, started: StartedProgram) -> dict[str, Any]:

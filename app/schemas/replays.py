@@ -13,14 +13,11 @@ from app.models.program_replays import ToolsMode
 from app.models.replays import STATUSES, ReplayRow
 from app.replay import findings, types
 from app.replay.fault_types import FAULTS_MAX, VARIANT_NAME_MAX, Fault
-from app.replay.findings import StepKind, StepResult, StopReason
-from app.replay.judging import JudgeFinding
-from app.replay.texts.facts import Facts
+from app.replay.findings import StepResult, StopReason
 from app.replay.types import Judging
 from app.schemas.answer import (
     AnswerSchema,
     answer_of,
-    anything,
     boolean,
     choice,
     integer,
@@ -35,6 +32,7 @@ from app.schemas.answer import (
 from app.schemas.base import BoundedList, Identifier, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import AnyCandidateField, CandidateAnswer, CandidateField
 from app.schemas.faults import NewFaultSchema
+from app.schemas.replay_steps import Drift, ReplayTurn, StepCounts, StepVerdictSchema, step_answer, turn_answer
 from app.schemas.runs import Cost, Tokens
 from app.services.replays.acceptance import ACCEPTED_STEPS_MAX
 from app.services.replays.candidates import DRAFT
@@ -112,59 +110,9 @@ class HistoryQuerySchema(StrictSchema):
     test_case_id = Identifier(load_default=None)
 
 
-StepCounts = AnswerSchema.from_dict(
-    {result: integer(data_key=result) for result in get_args(StepResult)}, name="StepCounts"
-)
-Drift = answer_of(findings.Drift)
-NO_STEP_DETAILS: dict[str, Any] = {"facts": None, "decidedBy": None, "required": True}
-NO_EVIDENCE: dict[str, Any] = {"kept": [], "lost": [], "invented": [], "form": []}
-
-
 class ReplayProgress(AnswerSchema):
     done = integer()
     total = integer()
-
-
-class ProducedStepSchema(AnswerSchema):
-    """The JSON of `app.replay.findings.ProducedStep`. An answer has `text`, a call has the other fields."""
-
-    kind = choice(*get_args(StepKind))
-    text_ = text(required=False)
-    name = text(required=False)
-    arguments = anything(required=False)
-    result = anything(required=False)
-    effect = choice("read", "write", required=False)
-    answered_by = choice(*get_args(findings.AnsweredBy), required=False)
-
-
-class TextEvidenceSchema(AnswerSchema):
-    """What rules found in two texts, for who decides: values, and sentences about arguments in another `form`."""
-
-    kept = many(text())
-    lost = many(text())
-    invented = many(text())
-    form = many(text())
-
-
-class StepVerdictSchema(AnswerSchema):
-    """The JSON of `app.replay.findings.StepVerdict`. `judged` is a judge's verdict that a person replaced.
-
-    `findings` are what a judge found different, with quotes of both texts. `facts` are the values of `evidence`. A step
-    that is not `required` may be left out.
-    """
-
-    kind = choice(*get_args(StepKind))
-    result = choice(*get_args(StepResult))
-    expected = anything(allow_none=True)
-    actual = anything(allow_none=True)
-    reason = text(required=False)
-    diff = many(answer_of(findings.Difference), required=False)
-    facts = one(answer_of(Facts), allow_none=True)
-    evidence = one(TextEvidenceSchema, allow_none=True)
-    required = boolean()
-    decided_by = choice(*get_args(findings.DecidedBy), allow_none=True)
-    judged = choice("passed", "failed", required=False)
-    findings = many(answer_of(JudgeFinding), required=False)
 
 
 class AcceptableStepSchema(AnswerSchema):
@@ -176,7 +124,7 @@ class AcceptableStepSchema(AnswerSchema):
     test_case_name = text()
     turn = integer()
     step = integer()
-    verdict = one(StepVerdictSchema, get=lambda found: _step(found.verdict))
+    verdict = one(StepVerdictSchema, get=lambda step: step_answer(step.verdict))
 
 
 class AcceptableSteps(AnswerSchema):
@@ -185,17 +133,6 @@ class AcceptableSteps(AnswerSchema):
 
 class AcceptedSteps(AnswerSchema):
     accepted = integer(get=itself)
-
-
-class ReplayTurn(AnswerSchema):
-    """The JSON of `app.replay.findings.TurnResult`. Its tokens and violations are left out: the replay has them."""
-
-    user = text(allow_none=True)
-    steps = many(StepVerdictSchema)
-    extra = many(ProducedStepSchema)
-    stop_reason = choice(*get_args(StopReason), allow_none=True)
-    drift = one(Drift)
-    error = text(allow_none=True)
 
 
 class AcceptedReplay(AnswerSchema):
@@ -257,7 +194,7 @@ class Replays(AnswerSchema):
     next_cursor = text(allow_none=True)
 
 
-def _found(name: str, default: Any = None) -> Callable[[ReplayView], Any]:
+def _of_result(name: str, default: Any = None) -> Callable[[ReplayView], Any]:
     return lambda view: (view.result or {}).get(name, default)
 
 
@@ -268,15 +205,15 @@ class Replay(ReplaySummary):
     `fidelity` is what it can't show.
     """
 
-    turns = many(ReplayTurn, get=lambda view: [_turn(turn) for turn in _found("turns", ())(view)])
-    stop_reason = choice(*get_args(StopReason), allow_none=True, get=_found("stopReason"))
-    drift = one(Drift, get=_found("drift", NO_DRIFT))
-    tools = mapping(one(answer_of(findings.ToolEffect)), get=_found("tools", {}))
-    offered_from = choice("prompt", "recording", get=_found("offeredFrom", "prompt"))
-    void = text(allow_none=True, get=_found("void"))
-    fidelity = one(answer_of(types.Fidelity), get=_found("fidelity", COMPLETE))
-    accepted_partial = boolean(get=_found("acceptedPartial", False))
-    judge_tokens = one(Tokens, get=_found("judgeTokens", NO_TOKENS))
+    turns = many(ReplayTurn, get=lambda view: [turn_answer(turn) for turn in _of_result("turns", ())(view)])
+    stop_reason = choice(*get_args(StopReason), allow_none=True, get=_of_result("stopReason"))
+    drift = one(Drift, get=_of_result("drift", NO_DRIFT))
+    tools = mapping(one(answer_of(findings.ToolEffect)), get=_of_result("tools", {}))
+    offered_from = choice("prompt", "recording", get=_of_result("offeredFrom", "prompt"))
+    void = text(allow_none=True, get=_of_result("void"))
+    fidelity = one(answer_of(types.Fidelity), get=_of_result("fidelity", COMPLETE))
+    accepted_partial = boolean(get=_of_result("acceptedPartial", False))
+    judge_tokens = one(Tokens, get=_of_result("judgeTokens", NO_TOKENS))
 
 
 class JudgeAgreementSchema(AnswerSchema):
@@ -296,22 +233,6 @@ class DraftHistorySchema(AnswerSchema):
 
 class ReplayHistorySchema(AnswerSchema):
     history = many(DraftHistorySchema, get=itself)
-
-
-def _turn(turn: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn for the answer. Steps that earlier releases stored lack some details."""
-    shown = {str(field.data_key): turn[str(field.data_key)] for field in ReplayTurn._declared_fields.values()}
-    return shown | {"steps": [_step(step) for step in turn["steps"]]}
-
-
-def _step(step: dict[str, Any]) -> dict[str, Any]:
-    form, facts = step.get("form", []), step.get("facts")
-    evidence = NO_EVIDENCE | (facts or {}) | {"form": form} if form or facts else None
-    return (
-        NO_STEP_DETAILS
-        | {key: value for key, value in step.items() if key not in ("form", "digest")}
-        | {"evidence": evidence}
-    )
 
 
 def _tokens(row: ReplayRow) -> dict[str, int]:

@@ -82,8 +82,10 @@ _FACTS = {
 @lru_cache(maxsize=1024)
 def _matching(markers: frozenset[str]) -> Mapping[str, tuple[Convention, ...]]:
     """Return the conventions that may have each fact of a span with these markers."""
-    matching = [one for one in CONVENTIONS if not one.markers or not one.markers.isdisjoint(markers)]
-    return {fact: tuple(one for one in matching if _may_have(one, fact)) for fact in _FACTS}
+    matching = [
+        convention for convention in CONVENTIONS if not convention.markers or not convention.markers.isdisjoint(markers)
+    ]
+    return {fact: tuple(convention for convention in matching if _may_have(convention, fact)) for fact in _FACTS}
 
 
 def _may_have(convention: Convention, fact: str) -> bool:
@@ -131,8 +133,8 @@ class Normalised:
 
     def _first(self, fact: str) -> Any:
         for convention in self._conventions[fact]:
-            if (found := self._read(convention, fact)) is not None:
-                return found
+            if (value := self._read(convention, fact)) is not None:
+                return value
         return None
 
     def _messages(self, fact: str) -> Iterator[Messages]:

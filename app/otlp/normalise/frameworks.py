@@ -100,7 +100,7 @@ class ClaudeCode(Convention):
 
 def _tool_output(span: SpanView) -> Any:
     recorded = [attributes for name, attributes in span.events if name == "tool.output"]
-    return next((found[key] for found in recorded for key in _OUTPUTS if found.get(key) is not None), None)
+    return next((values[key] for values in recorded for key in _OUTPUTS if values.get(key) is not None), None)
 
 
 def _said(text: str | None, role: str) -> Messages | None:

@@ -81,8 +81,8 @@ class GenAI(Convention):
         )
 
     def definitions(self, span: SpanView) -> list[Any] | None:
-        found = json_container(span.first("gen_ai.tool.definitions", "gen_ai.agent.tools"))
-        return found if isinstance(found, list) else None
+        container = json_container(span.first("gen_ai.tool.definitions", "gen_ai.agent.tools"))
+        return container if isinstance(container, list) else None
 
 
 def _is_of_responses(span: SpanView) -> bool:
@@ -90,8 +90,8 @@ def _is_of_responses(span: SpanView) -> bool:
 
 
 def _in_text(text: str | None, memo: Memo | None) -> Messages | None:
-    found = read_messages(text, memo=memo) if text and text.startswith("[{") else None
-    return found if any(one.text or one.calls or one.responses for one in found or ()) else None
+    messages = read_messages(text, memo=memo) if text and text.startswith("[{") else None
+    return messages if any(message.text or message.calls or message.responses for message in messages or ()) else None
 
 
 class NamedTool(Convention):
@@ -201,8 +201,8 @@ def _body(attributes: dict[str, Any], role: str) -> dict[str, Any]:
             return {"role": role} | body
     body = dict(attributes)
     for key in ("content", "message", "tool_calls"):
-        if (found := json_container(body.get(key))) is not None:
-            body[key] = found
+        if (container := json_container(body.get(key))) is not None:
+            body[key] = container
     if "message" in body and not isinstance(body["message"], dict):
         body["content"] = body.pop("message")
     return {"role": role} | body

@@ -185,8 +185,8 @@ class PydanticAI(Convention):
 
     def definitions(self, span: SpanView) -> list[Any] | None:
         parameters = json_container(span.first("model_request_parameters"))
-        found = parameters.get("function_tools") if isinstance(parameters, dict) else None
-        return found if isinstance(found, list) and found else offered_in(span.first("request_data"))
+        tools = parameters.get("function_tools") if isinstance(parameters, dict) else None
+        return tools if isinstance(tools, list) and tools else offered_in(span.first("request_data"))
 
     def tool(self, span: SpanView) -> ToolUse | None:
         return ToolUse(
@@ -198,10 +198,10 @@ class PydanticAI(Convention):
 
 
 def _events(span: SpanView, *, choices: bool) -> list[Any]:
-    found = json_container(span.first("events"))
+    container = json_container(span.first("events"))
     return [
         event
-        for event in (found if isinstance(found, list) else ())
+        for event in (container if isinstance(container, list) else ())
         if isinstance(event, dict) and (event.get("event.name") == "gen_ai.choice") == choices
     ]
 

@@ -50,7 +50,7 @@ class ChatCompletions(PassingWire):
 
     def instruction(self, body: Body) -> str:
         messages = entries(body.get("messages"))
-        return "\n".join(texts(each.get("content")) for each in messages if each.get("role") in _SYSTEM)
+        return "\n".join(texts(message.get("content")) for message in messages if message.get("role") in _SYSTEM)
 
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
         for entry in entries(body.get("tools")):
@@ -98,7 +98,7 @@ class Responses(PassingWire):
 
     def instruction(self, body: Body) -> str:
         items = (item for item in entries(body.get("input")) if item.get("role") in _SYSTEM)
-        return "\n".join(filter(None, (texts(body.get("instructions")), *(texts(each["content"]) for each in items))))
+        return "\n".join(filter(None, (texts(body.get("instructions")), *(texts(item["content"]) for item in items))))
 
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
         for entry in entries(body.get("tools")):

@@ -252,8 +252,8 @@ class ProgramService:
         """Return whether all turns of a program's replay are answered, so that a worker judges it or has judged it."""
         with self.database.read() as connection:
             row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
-        found = require(row, "There is no such replay.")
-        return found.external is not None and found.claim != PLAYED_BY_PROGRAM and found.status != "cancelled"
+        snapshot = require(row, "There is no such replay.")
+        return snapshot.external is not None and snapshot.claim != PLAYED_BY_PROGRAM and snapshot.status != "cancelled"
 
     def _hand_over(self, row: ProgramReplay) -> None:
         """Let a worker judge the replay."""

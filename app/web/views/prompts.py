@@ -184,13 +184,13 @@ class Compare(PromptPage):
     def get(self, visit: Visit, prompt_id: int) -> Reply:
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id, limit=1)
         newest = versions[0].head.commit_hash if versions else DRAFT
-        one = self._side(visit, prompt_id, visit.query.get("from", newest))
+        first = self._side(visit, prompt_id, visit.query.get("from", newest))
         other = self._side(visit, prompt_id, visit.query.get("to", DRAFT))
-        left, right = one.content, other.content
+        left, right = first.content, other.content
         return show(
             "compare.html",
             content=right,
-            sides=(one, other),
+            sides=(first, other),
             differences=[
                 ("Text", "The text is the same.", diff_rows(left.value, right.value)),
                 (

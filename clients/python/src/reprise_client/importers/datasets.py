@@ -116,7 +116,7 @@ def content_text(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else []
     texts = (part if isinstance(part, str) else object_in(part).get("text") for part in parts)
-    return "\n".join(found for found in texts if isinstance(found, str))
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _text_of(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:

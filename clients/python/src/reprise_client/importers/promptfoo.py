@@ -95,8 +95,8 @@ def convert(test: Mapping[str, Any]) -> ImportedCase:
 
 def _checked(assertions: list[dict[str, Any]]) -> tuple[str, dict[str, Any], str, list[str]]:
     """Return the expected text, the check, the judge's assertion, and the types of assertions that are left out."""
-    known = [each for each in assertions if each.get("type") in (*_STATEMENTS, *_RUBRICS)]
-    left_out = [f"assertion {each.get('type')}" for each in assertions if each not in known]
+    known = [check for check in assertions if check.get("type") in (*_STATEMENTS, *_RUBRICS)]
+    left_out = [f"assertion {check.get('type')}" for check in assertions if check not in known]
     if not known:
         raise Unreadable("has no assertion that a test case can check")
     kind, value = str(known[0].get("type")), text_of(known[0].get("value")) or ""
@@ -104,7 +104,7 @@ def _checked(assertions: list[dict[str, Any]]) -> tuple[str, dict[str, Any], str
         return value, {"answer": _CHECKS[kind]} | ({} if kind == "equals" else {"value": value}), "", left_out
     if len(known) == 1 and kind in ("similar", "factuality") and value.strip():
         return value, {"answer": "meaning"}, "", left_out
-    statements = [_statement(str(each.get("type")), text_of(each.get("value")) or "") for each in known]
+    statements = [_statement(str(check.get("type")), text_of(check.get("value")) or "") for check in known]
     return "", {"answer": "ai"}, "\n".join(statements), left_out
 
 

@@ -155,6 +155,7 @@ def slow_calls(pattern: re.Pattern[str], methods: set[str]) -> list[str]:
     return [f"{method}({text[:30]!r}…)" for method, text in slow if text is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "method"),
     [
@@ -177,6 +178,7 @@ def test_a_linear_pattern_is_not_slow(source: str, method: str) -> None:
     assert not slow_calls(re.compile(source), {method})
 
 
+@pytest.mark.slow
 def test_each_pattern_is_linear_where_it_is_used() -> None:
     every = [entry for entry in patterns() if entry[0] not in BOUNDED]
     assert len(every) > 150

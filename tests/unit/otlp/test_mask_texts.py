@@ -78,6 +78,7 @@ class Processor:
 LARGE = "[ab]{200}c"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["[ab]c", LARGE])
 def test_a_pattern_that_needs_all_its_time_masks_the_rest_whole_and_searches_no_more(rule: str) -> None:
     (compiled,) = Masking([Rule("pattern", rule)]).texts
@@ -91,6 +92,7 @@ def test_a_pattern_that_needs_all_its_time_masks_the_rest_whole_and_searches_no_
     assert pattern.searched == 21 * 65_536
 
 
+@pytest.mark.slow
 def test_a_text_that_a_large_pattern_would_search_for_longer_than_its_time_is_searched_in_pieces_until_then() -> None:
     (compiled,) = Masking([Rule("pattern", LARGE)]).texts
     pattern = Pattern(compiled.pattern)

@@ -194,6 +194,7 @@ def test_pointers_spend_what_they_look_at_and_what_is_left_is_masked_whole(insid
     assert rules.at([entry] * RULES_MAX, ("a",), budget=budget) == MASK
 
 
+@pytest.mark.slow
 def test_new_rules_that_are_dear_to_compile_together_are_refused_and_stored_ones_still_mask() -> None:
     dear = [Rule("pattern", f"{number}" + r"\PL|" * 99 + "x") for number in range(60)]
 

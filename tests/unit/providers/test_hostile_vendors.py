@@ -33,6 +33,8 @@ SCALARS = st.one_of(
 # Each call differs by a number, because a server may send a call with its id once more.
 ARGUMENTS = st.dictionaries(TEXTS, st.one_of(SCALARS, st.lists(SCALARS, max_size=2)), max_size=3)
 UNKNOWN = st.dictionaries(st.sampled_from(["x_vendor", "logprobs", "annotations"]), st.sampled_from([None, [], {}, 7]))
+# Three times as many examples as other properties have: `make test-unit` tries fewer.
+EXAMPLES = 3 * settings().max_examples
 ENTRY = catalogue.load()["ANTHROPIC", "claude-haiku-4-5"]
 
 
@@ -273,7 +275,7 @@ def openai_events(intended: Intended) -> Iterator[Any]:
     yield {"choices": [], "usage": openai_usage(intended)}
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(answers(), st.sampled_from(["OPENAI", "DEEPSEEK", CUSTOM]))
 def test_chat_completions(intended: Intended, vendor: Vendor) -> None:
     calls = [
@@ -336,7 +338,7 @@ def anthropic_events(intended: Intended) -> Iterator[Any]:
     yield {"type": "message_stop"}
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(answers())
 def test_messages(intended: Intended) -> None:
     reason = None if intended.end == "stop" and not intended.names_end else ANTHROPIC_ENDS[intended.end]
@@ -372,7 +374,7 @@ def google_response(intended: Intended, parts: list[dict[str, Any]], reason: str
 GOOGLE_ENDS = {"stop": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(answers())
 def test_generate_content(intended: Intended) -> None:
     parts, end = google_parts(intended), GOOGLE_ENDS[intended.end]
@@ -416,7 +418,7 @@ def responses_events(intended: Intended, response: dict[str, Any]) -> Iterator[A
 RESPONSES_ENDS = {"stop": {}, "length": {"reason": "max_output_tokens"}, "refused": {"reason": "content_filter"}}
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(answers())
 def test_responses(intended: Intended) -> None:
     tokens, end = intended.tokens, RESPONSES_ENDS[intended.end]

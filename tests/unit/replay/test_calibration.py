@@ -49,6 +49,7 @@ def calling(*arguments: Any) -> list[Script]:
     return [saying(calls(("get_room", each)), says("Done.")) for each in arguments]
 
 
+@pytest.mark.slow
 def test_what_each_turn_of_an_unstable_replay_has_is_read_once() -> None:
     def work(turns: int) -> Counter[str]:
         case = TestCase(turns=tuple(turn("Hi", call("get", {"n": n}), answer("Done")) for n in range(turns)))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.values.json import json_or_text
+
 PROMPT_ID = "service.prompt.id"
 PROMPT_VERSION = "service.prompt.version"
 PROMPT_NAME = "gen_ai.prompt.name"
@@ -66,12 +68,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def conversation_of(values: Mapping[str, Any]) -> tuple[int, str | None]:
     """Return a span's best name for its conversation, after its index in `CONVERSATION_KEYS`; None without any."""
-    if name := text_of(values.get(CONVERSATION_KEYS[0])):
+    if name := id_of(values.get(CONVERSATION_KEYS[0])):
         return 0, name[:MAX_CONVERSATION_ID]
     if _CONVERSATION_NAMES.isdisjoint(values):
         return 0, None
     for rank, key in enumerate(CONVERSATION_KEYS):
-        if name := text_of(values.get(key)):
+        if name := id_of(values.get(key)):
             return rank, name[:MAX_CONVERSATION_ID]
     return 0, None
 
@@ -81,7 +83,7 @@ def user_of(values: Mapping[str, Any]) -> tuple[int, str] | None:
     if _USER_NAMES.isdisjoint(values):
         return None
     for rank, key in enumerate(USER_KEYS):
-        if name := text_of(values.get(key)):
+        if name := id_of(values.get(key)):
             return rank, name
     return None
 
@@ -96,6 +98,14 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def id_of(value: Any) -> str:
+    """Return the text of an id, which MLflow writes as JSON, in quotes; "" for anything that is no text or number."""
+    name = text_of(value)
+    if name.startswith('"'):
+        name = text_of(json_or_text(name)) or name
+    return name
 
 
 def version_hash(values: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, text_of
+from app.otlp.names import CONVERSATION_KEYS, USER_KEYS, id_of
 from app.otlp.normalise.media import Media
 from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_user_text, own_words_at
 from app.otlp.span import span_count
@@ -150,7 +150,7 @@ def _names(spans: Sequence[TurnSpan], keys: Sequence[str]) -> list[str]:
     """Return the different texts of the first of the attributes that any span has, in the order of the spans."""
     recorded = set(keys).intersection(chain.from_iterable(span.full.attributes for span in spans))
     for key in filter(recorded.__contains__, keys):
-        texts = (text_of(span.full.attributes.get(key)) for span in spans)
+        texts = (id_of(span.full.attributes.get(key)) for span in spans)
         if names := list(dict.fromkeys(filter(None, texts))):
             return names
     return []

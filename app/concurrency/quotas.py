@@ -41,7 +41,7 @@ class Quota:
         return cls(places, share, places + share)
 
     @classmethod
-    def beside(cls, places: int, percent: int) -> Quota:
+    def for_background(cls, places: int, percent: int) -> Quota:
         """Return the quota of less urgent work: `percent` of `places` stay free for urgent work.
 
         A single place is not kept free.

@@ -143,7 +143,7 @@ def reference(name: str, target: str) -> Column[Any]:
     return Column(name, BigInt, ForeignKey(f"{target}.id"), nullable=False)
 
 
-class beside(FunctionElement[Any]):  # noqa: N801 - named as SQL's functions are
+class no_index(FunctionElement[Any]):  # noqa: N801 - named as SQL's functions are
     """A column that SQLite must not choose an index by, such as the project's id that only a sharding proxy needs.
 
     SQLite has no statistics here and would prefer the index of any column that is compared for equality. It uses no
@@ -153,13 +153,13 @@ class beside(FunctionElement[Any]):  # noqa: N801 - named as SQL's functions are
     inherit_cache = True
 
 
-@compiles(beside)
-def _column(element: beside, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(no_index)
+def _column(element: no_index, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(element.clauses, **options)
 
 
-@compiles(beside, "sqlite")
-def _expression(element: beside, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(no_index, "sqlite")
+def _expression(element: no_index, compiler: SQLCompiler, **options: Any) -> str:
     return f"+{compiler.process(element.clauses, **options)}"
 
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from sqlalchemy import ColumnElement, Connection, Subquery, and_, func, or_, select
 
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.language_models import language_models
 from app.models.prompt_versions import draft_snapshots
 from app.models.queries import list_rows
@@ -75,7 +75,7 @@ def recent_scores(connection: Connection, *, project_id: int, prompt_id: int, li
     columns = (s.name, s.value, s.trace_id, s.session_key, s.run_id, s.prompt_id)
     newest = select(*columns).order_by(s.id.desc()).limit(limit)
     # MariaDB might intersect both indexes and sort all scores of the prompt.
-    ours = beside(s.project_id) == project_id
+    ours = no_index(s.project_id) == project_id
     by_prompt = newest.with_hint(scores, "FORCE INDEX (ix_scores_prompt_id)", dialect_name="mysql")
     of_prompt = by_prompt.where(s.prompt_id == prompt_id, ours).subquery("newest")
     of_any = newest.where(s.project_id == project_id).subquery("newest")
@@ -91,7 +91,9 @@ def _with_what_is_scored(
     of_session = c.session_key == func.coalesce(n.session_key, t.session_key)
     statement = (
         select(n.name, n.value, c.names, c.start_ns, r.created_at, r.commit_hash, language_models.c.name)
-        .outerjoin(turns, and_(beside(t.project_id) == project_id, t.prompt_id == prompt_id, t.trace_id == n.trace_id))
+        .outerjoin(
+            turns, and_(no_index(t.project_id) == project_id, t.prompt_id == prompt_id, t.trace_id == n.trace_id)
+        )
         .outerjoin(sessions, and_(of_session, c.project_id == project_id))
         .outerjoin(runs, and_(r.id == n.run_id, r.project_id == project_id))
         .outerjoin(language_models, language_models.c.id == r.language_model_id)

@@ -13,7 +13,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, true
 
 from app.models import queries
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.bulk import by_size
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
@@ -79,7 +79,7 @@ def _wrong_sums(connection: Connection, project_id: int, ids: Sequence[int], now
     c = sessions.c
     counted = and_(c.errors.is_not(None), c.turns <= TURNS_MAX)
     statement = select(*queries.columns_of(SessionRow, sessions)).where(
-        beside(c.project_id) == project_id, c.id.in_(ids), counted
+        no_index(c.project_id) == project_id, c.id.in_(ids), counted
     )
     rows = queries.list_rows(connection, SessionRow, statement)
     for piece in by_size(rows, attrgetter("turns"), TURNS_AT_ONCE):
@@ -102,7 +102,7 @@ def _wrong_of(connection: Connection, project_id: int, rows: Sequence[SessionRow
 def _turns_of(connection: Connection, project_id: int, ids: Sequence[int]) -> list[tuple[int, TurnRow]]:
     c = turns.c
     statement = select(c.id, *queries.columns_of(TurnRow, turns)).where(
-        beside(c.project_id) == project_id, c.id.in_(ids)
+        no_index(c.project_id) == project_id, c.id.in_(ids)
     )
     return [(id_, TurnRow(*row)) for id_, *row in connection.execute(statement)]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from sqlalchemy import Connection, ForeignKey, Index, UniqueConstraint, delete, select
 
 from app.models import cases
-from app.models.base import BigInt, Json, Timestamp, beside, exact, new_table
+from app.models.base import BigInt, Json, Timestamp, exact, new_table, no_index
 from app.models.queries import columns_of, list_rows, pieces, put_row
 
 DecidedBy = Literal["person", "judge"]
@@ -65,7 +65,7 @@ def find_known(
     verdicts: dict[str, KnownVerdict] = {}
     for piece in pieces(sorted(digests)):
         statement = select(*columns_of(KnownVerdict, known_verdicts)).where(
-            beside(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id, _C.digest.in_(piece)
+            no_index(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id, _C.digest.in_(piece)
         )
         for row in list_rows(connection, KnownVerdict, statement):
             if row.decided_by == "person" or row.created_at >= judged_since:
@@ -82,7 +82,7 @@ def put_known(
     """
     if not verdicts or not _exists(connection, scope):
         return
-    of_case = (beside(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id)
+    of_case = (no_index(_C.project_id) == scope.project_id, _C.test_case_id == scope.test_case_id)
     connection.execute(delete(known_verdicts).where(*of_case, _C.decided_by == "judge", _C.created_at < judged_since))
     owners = {"project_id": scope.project_id, "prompt_id": scope.prompt_id}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.digest):

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from app.models import bulk, queries
-from app.models.base import BigInt, beside, binary, new_table
+from app.models.base import BigInt, binary, new_table, no_index
 from app.models.compression import Compressed, raw_of
 from app.models.span_bodies import HEAD_BYTES, SpanKey, readable_size_of
 
@@ -65,7 +65,7 @@ def insert_new(connection: Connection, rows: Sequence[NewRecord]) -> int:
 def list_records(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[tuple[SpanKey, bytes]]:
     """List the records of these rows with the keys of their spans, in the order of their times."""
     records: list[tuple[int, int, SpanKey, bytes]] = []
-    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(beside(_C.project_id) == project_id)
+    columns = select(_C.time_ns, _C.id, _C.trace_id, _C.span_id, _C.body).where(no_index(_C.project_id) == project_id)
     for piece in queries.pieces(ids):
         for time_ns, id_, trace_id, span_id, body in connection.execute(columns.where(_C.id.in_(piece))):
             records.append((time_ns, id_, (trace_id, span_id), body))

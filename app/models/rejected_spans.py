@@ -10,7 +10,7 @@ from typing import Annotated
 from sqlalchemy import Connection, Index, String, delete, func, insert, select
 
 from app.models import queries
-from app.models.base import BigInt, Timestamp, beside, exact, new_table
+from app.models.base import BigInt, Timestamp, exact, new_table, no_index
 
 KEPT = 1000
 """The number of rejected spans kept for a project."""
@@ -88,7 +88,7 @@ def rejection_causes(connection: Connection, *, project_id: int) -> list[Rejecti
     causes = select(func.count().label("count"), func.max(c.id).label("newest_id"))
     counted = causes.where(c.project_id == project_id).group_by(c.code).subquery()
     statement = select(counted.c.count, *_REJECTED).join(counted, counted.c.newest_id == c.id)
-    rows = connection.execute(statement.where(beside(c.project_id) == project_id))
+    rows = connection.execute(statement.where(no_index(c.project_id) == project_id))
     return [RejectionCause(row[0], RejectedSpan(*row[1:])) for row in rows]
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from app.models import search
-from app.models.base import beside, metadata
+from app.models.base import metadata, no_index
 from app.models.experiment_replays import experiment_replays, in_unfinished_experiment
 from app.models.experiments import experiments
 from app.models.idempotency_keys import idempotency_keys
@@ -58,7 +58,7 @@ class TurnScope:
     def condition(self) -> ColumnElement[bool]:
         c = turns.c
         has_key = self.prompt_id is not None or self.session_key is not None
-        condition = (beside(c.project_id) if has_key else c.project_id) == self.project_id
+        condition = (no_index(c.project_id) if has_key else c.project_id) == self.project_id
         if self.prompt_id is not None:
             condition &= c.prompt_id == self.prompt_id
         if self.session_key is not None:
@@ -118,7 +118,7 @@ def _delete_what_names(connection: Connection, project_id: int, span_ids: Sequen
     """Delete the log records and scores of spans; `span_ids` are ids of rows."""
     s = spans.c
     for piece in pieces(span_ids):
-        named = and_(beside(s.project_id) == project_id, s.id.in_(piece))
+        named = and_(no_index(s.project_id) == project_id, s.id.in_(piece))
         trace_ids = list(connection.scalars(select(s.trace_id).where(named).distinct()))
         for table in WITH_SPANS:
             c = table.c
@@ -159,7 +159,7 @@ def _old(table: str, *, project_id: int, before: datetime) -> list[ColumnElement
         conditions.append(~in_unfinished_experiment(c.id))
     if table == "calibrations":
         played = replays.c
-        of_calibration = (beside(played.project_id) == project_id, played.calibration_id == c.id)
+        of_calibration = (no_index(played.project_id) == project_id, played.calibration_id == c.id)
         conditions.append(~exists().where(*of_calibration, played.status.in_(UNFINISHED)))
     return conditions
 
@@ -191,7 +191,7 @@ def remove_unused_snapshots(connection: Connection, table: str, *, project_id: i
 def _first_using(column: Column[Any], snapshots: Table) -> ScalarSelect[int]:
     """Return the query for a row that refers to a snapshot. Its limit keeps MariaDB from reading all rows."""
     c = column.table.c
-    statement = select(c.id).where(column == snapshots.c.id, beside(c.prompt_id) == snapshots.c.prompt_id)
+    statement = select(c.id).where(column == snapshots.c.id, no_index(c.prompt_id) == snapshots.c.prompt_id)
     return statement.limit(1).scalar_subquery()
 
 
@@ -213,7 +213,7 @@ def remove_of(connection: Connection, table: str, *, limit: int, project_id: int
 
 def _of_project(table: Table, project_id: int) -> list[ColumnElement[bool]]:
     """Return a condition on the project if the table has its column; no index is chosen by it."""
-    return [beside(table.c.project_id) == project_id] if "project_id" in table.c else []
+    return [no_index(table.c.project_id) == project_id] if "project_id" in table.c else []
 
 
 def _remove(connection: Connection, table: str, project_id: int, *conditions: ColumnElement[bool], limit: int) -> int:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from app.chat import TOKEN_COUNTS
-from app.models.base import BigInt, Json, MediumText, Timestamp, beside, exact, new_table
+from app.models.base import BigInt, Json, MediumText, Timestamp, exact, new_table, no_index
 from app.models.calibrations import CalibrationRow
 from app.models.compression import CompressedLongJson
 from app.models.organizations import projects
@@ -185,7 +185,7 @@ def get_replays(connection: Connection, *, ids: Collection[int]) -> list[ReplayR
 def replays_of_calibration(connection: Connection, *, calibration: CalibrationRow) -> list[ReplayRow]:
     """List replays in order of id, without replays of an older calibration with the same id, which SQLite can reuse."""
     c = replays.c
-    of_calibration = _ROW.where(beside(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
+    of_calibration = _ROW.where(no_index(c.project_id) == calibration.project_id, c.calibration_id == calibration.id)
     return list_rows(connection, ReplayRow, of_calibration.where(c.created_at >= calibration.created_at).order_by(c.id))
 
 

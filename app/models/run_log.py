@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, func, or_, select
 
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.language_models import language_models
 from app.models.queries import columns_of, count_rows, list_rows
 from app.models.runs import RunSummary, runs
@@ -104,7 +104,7 @@ def texts_of(
     """Return the question and the answer of each of these runs, the first `most` characters of each."""
     c = runs.c
     texts = select(c.id, excerpt(c.question, most), excerpt(c.answer, most))
-    rows = connection.execute(texts.where(beside(c.project_id) == project_id, c.id.in_(run_ids)))
+    rows = connection.execute(texts.where(no_index(c.project_id) == project_id, c.id.in_(run_ids)))
     return {run_id: (question, answer or "") for run_id, question, answer in rows}
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from app.chat import Tokens
-from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, beside, exact, new_table, reference
+from app.models.base import BigInt, MediumBlob, MediumText, Timestamp, exact, new_table, no_index, reference
 from app.models.compression import CompressedStruct, CompressedText
 from app.models.language_models import language_models, vendor_credentials
 from app.models.organizations import projects
@@ -213,7 +213,7 @@ def prompts_of(connection: Connection, *, project_id: int, run_ids: Collection[i
     """Return the prompts of the project's runs among these, by the runs' ids."""
     prompt_ids: dict[int, int] = {}
     for piece in pieces(sorted(run_ids)):
-        ran = select(runs.c.id, runs.c.prompt_id).where(beside(runs.c.project_id) == project_id, runs.c.id.in_(piece))
+        ran = select(runs.c.id, runs.c.prompt_id).where(no_index(runs.c.project_id) == project_id, runs.c.id.in_(piece))
         prompt_ids.update((run_id, prompt_id) for run_id, prompt_id in connection.execute(ran))
     return prompt_ids
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from app.models import bulk, queries
-from app.models.base import BigInt, MediumText, beside, binary, exact, new_table
+from app.models.base import BigInt, MediumText, binary, exact, new_table, no_index
 from app.models.span_bodies import SpanKey
 from app.models.spans import spans
 from app.models.turns import turns
@@ -83,7 +83,7 @@ class ScoreRange:
 
     def of_session(self, project_id: int, session_key: ColumnElement[bytes]) -> ColumnElement[bool]:
         """Return the condition that a session, or one of its turns or spans, has such a score."""
-        of_project = beside(turns.c.project_id) == project_id
+        of_project = no_index(turns.c.project_id) == project_id
         of_turns = and_(of_project, turns.c.session_key == session_key, _C.trace_id == turns.c.trace_id)
         return or_(self._any(project_id, of_turns), self._any(project_id, _C.session_key == session_key))
 
@@ -180,7 +180,7 @@ def remove(connection: Connection, *, project_id: int, digest: bytes) -> bool:
 
 def remove_of_sessions(connection: Connection, *, project_id: int, session_keys: Collection[bytes]) -> None:
     """Delete the scores of whole sessions."""
-    connection.execute(delete(scores).where(beside(_C.project_id) == project_id, _C.session_key.in_(session_keys)))
+    connection.execute(delete(scores).where(no_index(_C.project_id) == project_id, _C.session_key.in_(session_keys)))
 
 
 def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Sequence[bytes]) -> None:
@@ -189,7 +189,7 @@ def remove_of_turns(connection: Connection, *, project_id: int, trace_ids: Seque
     of_turns = select(_C.id).where(_C.project_id == project_id, _C.span_id.is_(None), ~stored)
     for piece in queries.pieces(trace_ids):
         ids = sorted(connection.scalars(of_turns.where(_C.trace_id.in_(piece))))
-        connection.execute(delete(scores).where(beside(_C.project_id) == project_id, _C.id.in_(ids)))
+        connection.execute(delete(scores).where(no_index(_C.project_id) == project_id, _C.id.in_(ids)))
 
 
 def listed(
@@ -207,7 +207,7 @@ def scores_of(
     connection: Connection, *, project_id: int, trace_ids: Sequence[bytes], session_key: bytes
 ) -> list[ScoreRow]:
     """List the scores of traces, their spans and a session, in the order of their times, at most SESSION_MAX."""
-    rows = _some(connection, beside(_C.project_id) == project_id, _C.session_key == session_key)
+    rows = _some(connection, no_index(_C.project_id) == project_id, _C.session_key == session_key)
     for piece in queries.pieces(trace_ids):
         rows += _some(connection, _C.project_id == project_id, _C.trace_id.in_(piece))
     return sorted(rows, key=attrgetter("time_ns"))[:SESSION_MAX]

@@ -34,7 +34,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from app.models import bulk, queries
-from app.models.base import OPTIONS, BigInt, beside, metadata, new_table
+from app.models.base import OPTIONS, BigInt, metadata, new_table, no_index
 from app.models.compression import Compressed, compress_all, decompress, raw_of
 from app.models.spans import TurnKey
 from app.models.turns import turns
@@ -152,7 +152,7 @@ def note_traces(connection: Connection, *, project_id: int, keys: Sequence[TurnK
     turn_ids: list[int] = []
     for prompt_id, of_prompt_keys in groupby(sorted(keys), key=itemgetter(0)):
         for piece in queries.pieces([trace_id for _, trace_id in of_prompt_keys]):
-            of_prompt = (beside(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(piece))
+            of_prompt = (no_index(_T.project_id) == project_id, _T.prompt_id == prompt_id, _T.trace_id.in_(piece))
             turn_ids += connection.scalars(select(_T.id).where(*of_prompt))
     note_turns(connection, project_id=project_id, turn_ids=turn_ids)
 
@@ -179,7 +179,7 @@ def waiting_of(connection: Connection, block: Block) -> tuple[list[int], int]:
 
 def _take(connection: Connection, project_id: int, ids: Sequence[int]) -> bool:
     """Remove these rows of waiting blocks; returns False, and removes none, if another process has removed one."""
-    rows = and_(beside(_Q.project_id) == project_id, _Q.id.in_(ids))
+    rows = and_(no_index(_Q.project_id) == project_id, _Q.id.in_(ids))
     locked = select(_Q.id).where(rows).order_by(_Q.id).with_for_update()
     if len(connection.scalars(locked).all()) < len(ids):
         return False
@@ -277,7 +277,7 @@ def buckets_in(
 
 def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) -> list[IndexedTurn]:
     turns: list[IndexedTurn] = []
-    of_project = _TURN.where(beside(_T.project_id) == project_id)
+    of_project = _TURN.where(no_index(_T.project_id) == project_id)
     for piece in queries.pieces(ids):
         turns += queries.list_rows(connection, IndexedTurn, of_project.where(_T.id.in_(piece)))
     return turns
@@ -285,5 +285,5 @@ def turns_by_id(connection: Connection, *, project_id: int, ids: Sequence[int]) 
 
 def turns_of_sessions(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[IndexedTurn]:
     """List the turns of sessions, in order within each session."""
-    statement = _TURN.where(beside(_T.project_id) == project_id, _T.session_key.in_(session_keys))
+    statement = _TURN.where(no_index(_T.project_id) == project_id, _T.session_key.in_(session_keys))
     return queries.list_rows(connection, IndexedTurn, statement.order_by(_T.session_key, _T.start_ns, _T.trace_id))

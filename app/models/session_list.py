@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from app.models import queries
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.labels import Labels
 from app.models.prompts import prompts
 from app.models.scores import ScoreRange
@@ -196,7 +196,7 @@ def matching(
 ) -> list[SessionRow]:
     """List the sessions at these positions that meet all conditions, in their order."""
     rows: dict[int, SessionRow] = {}
-    of_project = _SELECT.where(beside(_C.project_id) == conditions.project_id, *conditions.other(order))
+    of_project = _SELECT.where(no_index(_C.project_id) == conditions.project_id, *conditions.other(order))
     for piece in queries.pieces([id_ for _, id_ in positions]):
         sessions = queries.list_rows(connection, SessionRow, of_project.where(_C.id.in_(piece)))
         rows.update((row.id, row) for row in sessions)
@@ -206,7 +206,7 @@ def matching(
 def previews(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> dict[bytes, str]:
     """Return the opening text of each session that has one."""
     c = turns.c
-    of_sessions = (beside(c.project_id) == project_id, c.session_key.in_(session_keys))
+    of_sessions = (no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
     opened = select(c.session_key, c.opening).where(*of_sessions, c.opening.is_not(None))
     openings: dict[bytes, str] = {}
     for key, opening in connection.execute(opened.order_by(c.session_key, c.start_ns, c.trace_id)):

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from app.models import queries
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.session_list import Conditions
 from app.models.sessions import SessionRow, sessions
 from app.models.turns import turns
@@ -72,7 +72,7 @@ def list_sessions(
     if search:
         opened = turns.c.opening.icontains(search, autoescape=True)
         # The limit keeps MariaDB from reading all turns before it looks at the newest sessions.
-        of_session = (beside(turns.c.project_id) == _C.project_id, turns.c.session_key == _C.session_key)
+        of_session = (no_index(turns.c.project_id) == _C.project_id, turns.c.session_key == _C.session_key)
         opening = select(literal(1)).where(*of_session, opened).limit(1).scalar_subquery()
         statement = statement.where(or_(_C.conversation_id.icontains(search, autoescape=True), opening == 1))
     return queries.list_rows(connection, SessionRow, statement.limit(limit))

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from app.models import bulk, insight, queries
-from app.models.base import BigInt, ExactText, MediumBlob, beside, binary, exact, new_table
+from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
 from app.models.turns import Extent, extents, list_turns, turns_in_pieces
@@ -114,7 +114,7 @@ def put(connection: Connection, rows: Sequence[SessionRow], *, project_id: int) 
     fresh = {row.session_key: row.names for row in rows if row.names}
     for keys in queries.pieces(list(fresh)):
         # These rows are locked already.
-        stored = select(_C.session_key, _C.names).where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
+        stored = select(_C.session_key, _C.names).where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
         for key, names in connection.execute(stored).all():
             if names != fresh[key] and (both := with_names(names or "", fresh[key])) != names:
                 queries.update_rows(connection, sessions, {"project_id": project_id, "session_key": key}, names=both)
@@ -133,7 +133,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
     adds up sessions with too many turns to read here.
     """
     for keys in queries.pieces(sorted(session_keys)):
-        of_project = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(keys))
+        of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
         rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
         extent_by_key = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
         if empty := [row.session_key for row in rows if row.session_key not in extent_by_key]:
@@ -147,7 +147,7 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
 def _remove(connection: Connection, project_id: int, session_keys: Sequence[bytes]) -> None:
     """Delete locked sessions with their scores, and subtract the figures that they were counted with."""
     remove_of_sessions(connection, project_id=project_id, session_keys=session_keys)
-    gone = and_(beside(_C.project_id) == project_id, _C.session_key.in_(session_keys))
+    gone = and_(no_index(_C.project_id) == project_id, _C.session_key.in_(session_keys))
     kept = select(_C.prompt_id, _C.counted).where(gone, _C.counted.is_not(None))
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for prompt_id, text in connection.execute(kept):
@@ -195,7 +195,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
 
 def add_up(connection: Connection, *, project_id: int, session_key: bytes) -> None:
     """Do as `settle` for one session with any number of turns."""
-    locked = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key == session_key).with_for_update()
+    locked = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key == session_key).with_for_update()
     row = queries.find_row(connection, SessionRow, locked)
     extent = extents(connection, project_id=project_id, session_keys=[session_key]).get(session_key)
     if row and extent:
@@ -218,11 +218,11 @@ def find_session(connection: Connection, *, project_id: int, session_key: bytes)
 def list_lone_after(connection: Connection, row: SessionRow, *, limit: int) -> list[SessionRow]:
     """List the sessions without a conversation among the next `LATER_MAX` that began after one of the same prompt."""
     later = select(_C.id).where(
-        beside(_C.project_id) == row.project_id, _C.prompt_id == row.prompt_id, _C.start_ns >= row.start_ns
+        no_index(_C.project_id) == row.project_id, _C.prompt_id == row.prompt_id, _C.start_ns >= row.start_ns
     )
     next_ones = connection.scalars(later.order_by(_C.start_ns, _C.id).limit(LATER_MAX)).all()
     lone = _SELECT.where(
-        beside(_C.project_id) == row.project_id,
+        no_index(_C.project_id) == row.project_id,
         _C.id.in_(next_ones),
         _C.conversation_id.is_(None),
         _C.session_key != row.session_key,
@@ -234,7 +234,7 @@ def find_sessions(connection: Connection, *, project_id: int, session_keys: Coll
     """List the project's sessions among these, in no order."""
     rows: list[SessionRow] = []
     for piece in queries.pieces(sorted(session_keys)):
-        statement = _SELECT.where(beside(_C.project_id) == project_id, _C.session_key.in_(piece))
+        statement = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(piece))
         rows += queries.list_rows(connection, SessionRow, statement)
     return rows
 
@@ -250,7 +250,7 @@ def put_counted(
 ) -> dict[bytes, Counted | None]:
     """Store the figures of the sessions that still have the `uncounted` in `marks`; returns their earlier figures."""
     columns = (_C.session_key, _C.project_id, _C.prompt_id, _C.start_ns, _C.last_ns, _C.uncounted, _C.counted)
-    marked = select(*columns).where(beside(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
+    marked = select(*columns).where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
     locked = connection.execute(marked.order_by(_C.session_key).with_for_update()).all()
     same = [row for row in locked if row.uncounted is not None and row.uncounted == marks[row.session_key]]
     # One statement for all. The rows exist, so only their last two columns change.

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from app.models import bulk, queries, span_bodies
-from app.models.base import BigInt, MediumBlob, beside, binary, new_table
+from app.models.base import BigInt, MediumBlob, binary, new_table, no_index
 from app.models.span_bodies import SentSpan, SpanKey
 
 # Without foreign keys: their check for each row would slow ingest down. Prompts are checked once per batch.
@@ -132,7 +132,7 @@ def spans_of_rows(connection: Connection, *, project_id: int, ids: Sequence[int]
     columns = _WITH_BODIES.add_columns(_HOLDER.c.scope, _HOLDER.c.body).outerjoin(_HOLDER, _IS_HOLDER_OF)
     by_turn: dict[TurnKey, list[StoredSpanRow]] = defaultdict(list)
     for piece in queries.pieces(ids):
-        rows = connection.execute(columns.where(beside(c.project_id) == project_id, c.id.in_(piece))).all()
+        rows = connection.execute(columns.where(no_index(c.project_id) == project_id, c.id.in_(piece))).all()
         holders = {
             span_bodies.holder_of((row[0], row[1]), row.body): tuple(row[-2:]) for row in rows if row[-1] is not None
         }

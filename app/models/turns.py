@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 from sqlalchemy import Connection, DefaultClause, Index, Select, String, UniqueConstraint, func, select
 
 from app.models import bulk, queries
-from app.models.base import BigInt, beside, binary, new_table
+from app.models.base import BigInt, binary, new_table, no_index
 from app.models.compression import Compressed, stored_bodies
 from app.models.spans import TurnKey
 
@@ -105,7 +105,7 @@ def _of_keys(project_id: int, keys: Sequence[TurnKey]) -> Iterator[Select[Any]]:
     c = turns.c
     for prompt_id, group in groupby(sorted(keys), key=lambda key: key[0]):
         for piece in queries.pieces([trace_id for _, trace_id in group]):
-            yield _SELECT.where(beside(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(piece))
+            yield _SELECT.where(no_index(c.project_id) == project_id, c.prompt_id == prompt_id, c.trace_id.in_(piece))
 
 
 def response_key(response_id: str) -> bytes:
@@ -117,14 +117,14 @@ def with_responses(connection: Connection, *, project_id: int, response_ids: Col
     c = turns.c
     turn_rows: list[TurnRow] = []
     for keys in queries.pieces(sorted(map(response_key, response_ids))):
-        of_keys = _SELECT.where(beside(c.project_id) == project_id, c.response_key.in_(keys))
+        of_keys = _SELECT.where(no_index(c.project_id) == project_id, c.response_key.in_(keys))
         turn_rows += queries.list_rows(connection, TurnRow, of_keys.order_by(c.id).limit(ANSWERED_MAX))
     return turn_rows
 
 
 def lock_of_session(connection: Connection, *, project_id: int, session_key: bytes, limit: int) -> list[TurnRow]:
     """Lock the turns of a session, at most `limit`, until the commit."""
-    of_session = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key == session_key)
+    of_session = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key == session_key)
     return queries.list_rows(connection, TurnRow, of_session.order_by(turns.c.trace_id).limit(limit).with_for_update())
 
 
@@ -137,13 +137,13 @@ def list_unsettled(connection: Connection, *, project_id: int, before: int, limi
 
 def list_turns(connection: Connection, *, project_id: int, session_keys: Sequence[bytes]) -> list[TurnRow]:
     """List the turns of sessions in the order of their start, then of their trace ids."""
-    statement = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key.in_(session_keys))
+    statement = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key.in_(session_keys))
     return queries.list_rows(connection, TurnRow, statement.order_by(turns.c.start_ns, turns.c.trace_id))
 
 
 def last_turn(connection: Connection, *, project_id: int, session_key: bytes) -> TurnRow | None:
     """Return the turn of a session that started last; None if it has no turns."""
-    of_session = _SELECT.where(beside(turns.c.project_id) == project_id, turns.c.session_key == session_key)
+    of_session = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key == session_key)
     return queries.find_row(connection, TurnRow, of_session.order_by(turns.c.start_ns.desc()).limit(1))
 
 
@@ -154,7 +154,7 @@ def first_traces(
     c = turns.c
     for piece in queries.pieces(sorted(session_keys)):
         statement = select(c.session_key, c.trace_id).where(
-            beside(c.project_id) == project_id, c.session_key.in_(piece)
+            no_index(c.project_id) == project_id, c.session_key.in_(piece)
         )
         earliest: dict[bytes, bytes] = {}
         for key, trace_id in connection.execute(statement.order_by(c.start_ns, c.trace_id)):
@@ -167,10 +167,10 @@ def turns_in_pieces(
 ) -> Iterator[list[TurnRow]]:
     """Yield the turns of a session in the order of `list_turns`, `size` of them at a time."""
     c = turns.c
-    of_session = select(c.id).where(beside(c.project_id) == project_id, c.session_key == session_key)
+    of_session = select(c.id).where(no_index(c.project_id) == project_id, c.session_key == session_key)
     ids = list(connection.scalars(of_session.order_by(c.start_ns, c.trace_id)))
     for start in range(0, len(ids), size):
-        statement = _SELECT.where(beside(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
+        statement = _SELECT.where(no_index(c.project_id) == project_id, c.id.in_(ids[start : start + size]))
         yield queries.list_rows(connection, TurnRow, statement.order_by(c.start_ns, c.trace_id))
 
 
@@ -186,5 +186,5 @@ def extents(connection: Connection, *, project_id: int, session_keys: Sequence[b
     """Return the extents of sessions, by session key; sessions without turns are left out."""
     c = turns.c
     statement = select(c.session_key, func.min(c.start_ns), func.max(c.end_ns), func.count())
-    of_sessions = statement.where(beside(c.project_id) == project_id, c.session_key.in_(session_keys))
+    of_sessions = statement.where(no_index(c.project_id) == project_id, c.session_key.in_(session_keys))
     return {key: Extent(*extent) for key, *extent in connection.execute(of_sessions.group_by(c.session_key))}

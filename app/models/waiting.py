@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
 from app.models import queries
-from app.models.base import beside
+from app.models.base import no_index
 from app.models.log_records import log_records
 from app.models.runs import runs
 from app.models.scores import scores
@@ -26,7 +26,7 @@ def settle_waiting(connection: Connection, table: Table, *, project_id: int, bef
     c = table.c
     waiting = select(c.id).where(c.project_id == project_id, c.waiting_since < queries.first_batch_id(before))
     ids = sorted(connection.scalars(waiting.order_by(c.waiting_since).limit(limit)))
-    of_project = beside(c.project_id) == project_id
+    of_project = no_index(c.project_id) == project_id
     for piece in queries.pieces(ids):
         joined = sorted(connection.scalars(select(c.id).where(of_project, c.id.in_(piece), _stored(table))))
         connection.execute(update(table).where(of_project, c.id.in_(joined)).values(waiting_since=None))

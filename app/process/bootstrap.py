@@ -259,7 +259,7 @@ def _providers(
     settings: Settings, known_models: catalogue.Catalogue, redis: RedisClients, metrics: Metrics
 ) -> Providers:
     places = settings.model_concurrency, settings.organization_share
-    slots = ModelSlots(redis.commands, quota=Quota.of(*places), background=Quota.beside(*places))
+    slots = ModelSlots(redis.commands, quota=Quota.of(*places), background=Quota.for_background(*places))
     return Providers(
         catalogue=known_models,
         slot=lambda request: slots.of(

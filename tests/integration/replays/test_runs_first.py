@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World, new_world, running_on, settings_for
 
 PLACES = 4
-LEFT_TO_REPLAYS = Quota.beside(PLACES, 25).places
+LEFT_TO_REPLAYS = Quota.for_background(PLACES, 25).places
 
 
 @pytest.fixture(params=["sqlite", pytest.param("services", marks=pytest.mark.services)])

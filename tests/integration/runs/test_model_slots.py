@@ -114,7 +114,7 @@ def test_models_do_not_wait_for_each_other(client):
 
 @pytest.mark.parametrize("places", [2, 3, 4, 8, 40])
 def test_calls_in_the_background_leave_a_share_to_others_of_their_organization(client, places):
-    slots = impatient(client, Quota.of(places, 25), background=Quota.beside(places, 25))
+    slots = impatient(client, Quota.of(places, 25), background=Quota.for_background(places, 25))
     with ExitStack() as held:
         alone = taken(held, slots, ORGANIZATION, background=True)
         assert alone >= 1
@@ -123,14 +123,14 @@ def test_calls_in_the_background_leave_a_share_to_others_of_their_organization(c
 
 
 def test_other_organizations_get_calls_in_the_background_while_one_has_all_that_it_may(client):
-    slots = impatient(client, Quota.of(8, 25), background=Quota.beside(8, 25))
+    slots = impatient(client, Quota.of(8, 25), background=Quota.for_background(8, 25))
     with ExitStack() as held:
         assert taken(held, slots, ORGANIZATION, background=True) == 4
         assert taken(held, slots, OTHER, background=True) == 1
 
 
 def test_calls_in_the_background_wait_while_others_hold_the_places(client):
-    slots = impatient(client, Quota.of(4, 25), background=Quota.beside(4, 25))
+    slots = impatient(client, Quota.of(4, 25), background=Quota.for_background(4, 25))
     with ExitStack() as held:
         assert taken(held, slots, ORGANIZATION) == 4
         assert taken(held, slots, ORGANIZATION, background=True) == 0

@@ -82,7 +82,7 @@ def test_a_quota_within_a_capacity_fits_and_leaves_a_share_free(capacity: int, p
 
 @given(places=st.integers(2, 2000), percent=st.integers(1, 99))
 def test_work_in_the_background_gets_a_place_and_leaves_a_share(places: int, percent: int) -> None:
-    quota = Quota.beside(places, percent)
+    quota = Quota.for_background(places, percent)
 
     assert quota.places >= 1
     assert quota.capacity <= max(1, places - Quota.of(places, percent).share)

@@ -20,7 +20,7 @@ from app.values.budget import OverBudget, WorkBudget
 from app.values.composed import composed
 from app.values.json import count_marks
 from app.values.storable import decode_json
-from app.values.unicode import lowered
+from app.values.unicode import lowered, nfc
 
 _UNIT = re.compile(r"\d\s*+([^\W\d_][^\s.,;:!?()]{0,5})(?!\w)")  # a longer word is no unit
 _READING = 8  # characters that a step reads in order to parse JSON or to search a text
@@ -131,18 +131,22 @@ def expected_answer(step: CheckedAnswer) -> Any:
 def same_text(left: str, right: str) -> bool:
     """Return True if two texts are equal but for white space, case and Unicode's ways to write a character.
 
-    The case of what follows a number matters: 5 mg are not 5 Mg.
+    The case of what follows a number matters, 5 mg are not 5 Mg, unless only one of the texts is in capitals.
     """
-    return left == right or (_folded(left) == _folded(right) and _units(left) == _units(right))
+    if left == right:
+        return True
+    if _folded(left) != _folded(right):
+        return False
+    first, other = nfc(left), nfc(right)
+    return _UNIT.findall(first) == _UNIT.findall(other) or _is_in_capitals(first) != _is_in_capitals(other)
+
+
+def _is_in_capitals(text: str) -> bool:
+    return _UNIT.sub("", text).isupper()
 
 
 def _folded(text: str) -> str:
     return " ".join(lowered(text).split())
-
-
-def _units(text: str) -> list[str]:
-    """Return the first letters of what follows each number."""
-    return _UNIT.findall(text)
 
 
 def _has_other_structure(difference: Difference) -> bool:

@@ -1,6 +1,7 @@
 """Reads the texts in which DSPy writes the inputs and outputs of a program: each field below a line with its name.
 
-Source: https://dspy.ai/api/adapters/ChatAdapter/
+Outputs may also be a JSON object. Sources: https://dspy.ai/api/adapters/ChatAdapter/ and
+https://dspy.ai/api/adapters/JSONAdapter/
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from app.chat import ToolCall
-from app.values.json import json_or_text
+from app.values.json import json_or_text, json_text
 
 FIELDS_BEGIN = "[[ ## "
 _HEADER = re.compile(r"^\[\[ ## (\w++) ## \]\]", re.MULTILINE)
@@ -40,7 +41,18 @@ def read_fields(role: str, text: str) -> Fields | None:
         return Fields(_text(_asked(named)))
     if role != "assistant":
         return None
-    values = dict(named)
+    return _outputs(dict(named))
+
+
+def read_object(text: str) -> Fields | None:
+    """Return the contents of a model's message that is a JSON object with the outputs; None for any other text."""
+    values = json_or_text(text)
+    if not isinstance(values, dict) or not values:
+        return None
+    return _outputs({name: json_text(value).strip() for name, value in values.items() if value is not None})
+
+
+def _outputs(values: dict[str, str]) -> Fields:
     reasoning = next(filter(None, map(values.pop, _THOUGHTS, ("", ""))), None)
     values.pop(_END, None)
     name, arguments = values.pop(_TOOL, ""), values.pop(_ARGUMENTS, "")

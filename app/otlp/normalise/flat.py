@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from app.otlp.normalise.fields import read_object
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_text
 from app.otlp.normalise.roles import role_named
 from app.values.json import json_container
@@ -29,6 +31,15 @@ def joined_texts(value: Any) -> str | None:
     if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
         return "".join(texts)
     return value if isinstance(value, str) and value else None
+
+
+def with_fields(message: NormalisedMessage) -> NormalisedMessage:
+    """Return a message of a DSPy program with its outputs, if its text is a JSON object of them."""
+    fields = read_object(message.text) if message.text and message.role == "assistant" else None
+    if fields is None:
+        return message
+    calls = (*fields.calls, *message.calls)
+    return replace(message, text=fields.text, calls=calls, reasoning=message.reasoning or fields.reasoning)
 
 
 def read_prompt(value: Any) -> Messages | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.flat import read_prompt
+from app.otlp.normalise.flat import read_prompt, with_fields
 from app.otlp.normalise.genai import ALIASES, OPENINFERENCE
 from app.otlp.normalise.messages import Messages, NormalisedMessage, read_messages, read_text
 from app.otlp.normalise.toolio import (
@@ -19,6 +19,7 @@ from app.otlp.normalise.toolio import (
 )
 from app.values.json import json_container, json_or_text
 
+_DSPY = "openinference.instrumentation.dspy"
 _INDEX_DIGITS = 5
 # What lies deeper in a key stays one name: no convention goes half as deep.
 _LEVELS = 16
@@ -122,9 +123,8 @@ def _nested(branch: _Branch) -> dict[str, Any]:
 class OpenInference(Convention):
     """Numbered `llm.*` messages, `tool.*`, `input.value` and `output.value`."""
 
-    name = "openinference"
+    name, kind_key = "openinference", OPENINFERENCE
     markers = frozenset({OPENINFERENCE})
-    kind_key = OPENINFERENCE
     model_keys = ("llm.model_name", "embedding.model_name")
     provider_keys = ("llm.provider", "llm.system")
     input_token_keys = ("llm.token_count.prompt",)
@@ -148,7 +148,7 @@ class OpenInference(Convention):
     def output_messages(self, span: SpanView) -> Messages | None:
         numbered = _numbered(span.attributes, self.output_prefixes, "assistant")
         if any(message.has_content for message in numbered or ()):
-            return numbered
+            return tuple(map(with_fields, numbered or ())) if span.scope == _DSPY else numbered
         # The plain text of a failed call is its error.
         read = read_messages if span.failed else read_text
         whole = read(_answer(span), "assistant")

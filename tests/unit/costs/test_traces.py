@@ -18,7 +18,7 @@ from app.otlp.evaluations import evaluations_in
 from app.otlp.inflate import inflate
 from app.otlp.logs import decode_logs, events_of
 from app.otlp.masking import Masking, Rule, checked
-from app.otlp.normalise.fields import read_fields
+from app.otlp.normalise.fields import read_fields, read_object
 from app.otlp.span import Span, explain, reject_unknown_prompts, with_prompts_of_names
 from app.prices.book import NO_PRICES
 from app.schemas.answer import dumper
@@ -221,6 +221,7 @@ WORKS: dict[str, Make] = {
     "messages that were moved to a record": lambda size: read_logs(traces.moved_messages(size)),
     **{name: lambda size, make=make: read_logs(make(size)) for name, make in traces.logs().items()},
     "fields of a program": lambda size: lambda: read_fields("user", "[[ ## a ## ]]\nb\n" * size),
+    "outputs of a program": lambda size: partial(read_object, json.dumps({f"k{n}": n for n in range(size)})),
     "a conversation in one trace": lambda size: read(conversation_in_one_trace(size)),
     "answers of agents in a circle": lambda size: read(nested_circle(size)),
     "a call with much of everything": lambda size: read(wide(size // 2)),
@@ -256,6 +257,7 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/keyed:_keyed_class",
         "otlp/normalise/__init__:_matching",
         "otlp/normalise/bodies:has_messages",
+        "otlp/normalise/fields:_outputs",
         "otlp/normalise/frameworks:ClaudeCode.input_tokens",
         "otlp/normalise/frameworks:ClaudeCode.tool",
         "otlp/normalise/vendors:_google_count",

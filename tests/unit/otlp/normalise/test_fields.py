@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from app.chat import ToolCall
+from app.otlp.normalise.fields import Fields, read_object
 from app.otlp.normalise.messages import NormalisedMessage, read_messages
+from tests.support.normalized_spans import normal
 
 REQUEST = "Respond with the corresponding output fields, starting with the field `[[ ## answer ## ]]`."
 STEPS = "[[ ## thought_0 ## ]]\nI look.\n\n[[ ## tool_name_0 ## ]]\nget_order\n\n[[ ## observation_0 ## ]]\nshipped"
@@ -76,3 +78,37 @@ def test_other_texts_stay_what_they_are(role: str, text: str) -> None:
 
 def test_fields_without_values_are_no_text() -> None:
     assert read("user", of("question", ""), of("trajectory", STEPS)) == NormalisedMessage("user", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ('{"answer": "Yes."}', Fields("Yes.")),
+        ('{"reasoning": "r", "answer": "Yes.", "other": null}', Fields("Yes.", "r")),
+        ('{"answer": {"a": 1}, "sure": true}', Fields('answer: {"a": 1}\nsure: true')),
+        (
+            '{"next_thought": "r", "next_tool_name": "t", "next_tool_args": {"a": 1}}',
+            Fields(None, "r", (ToolCall("", "t", {"a": 1}),)),
+        ),
+        ("{}", None),
+        ('["a"]', None),
+        ("Yes.", None),
+        ('{"answer": ', None),
+    ],
+)
+def test_outputs_may_be_a_json_object(text: str, fields: Fields | None) -> None:
+    assert read_object(text) == fields
+
+
+def test_only_a_dspy_program_s_objects_are_fields() -> None:
+    text = '{"answer": "Yes."}'
+    recorded = {
+        "openinference.span.kind": "LLM",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": text,
+    }
+
+    of_program = normal(recorded, scope="openinference.instrumentation.dspy")
+
+    assert of_program.output_messages == (NormalisedMessage("assistant", "Yes."),)
+    assert normal(recorded).output_messages == (NormalisedMessage("assistant", text),)

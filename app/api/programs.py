@@ -9,6 +9,7 @@ import falcon
 import orjson
 
 from app.api.operation import ApiCall, Command, Method, Resource, operation
+from app.chat import ToolCall
 from app.errors import UNREADABLE, Invalid, ProviderError
 from app.http.access import ByProgramToken
 from app.http.event_stream import EVENT_STREAM
@@ -20,6 +21,7 @@ from app.providers.passing.wire import Body, PassingWire
 from app.schemas import programs as schemas
 from app.schemas.base import load
 from app.services.replays.program_calls import ProgramRequest
+from app.services.replays.program_tools import ToolResult
 from app.services.replays.programs import AnsweredTurn, NextTurn
 
 _OPENAI, _ANTHROPIC, _GEMINI = (schemas.ENDPOINTS[name] for name in ("openai", "anthropic", "gemini"))
@@ -159,7 +161,25 @@ class GeminiEndpoint(_Endpoint):
             self._answer(call, name, method == "streamGenerateContent")
 
 
+class ProgramTool(Resource, tag="Replay endpoint"):
+    """For programs that call their tools themselves. A call that no model asked for is a step of the turn, too."""
+
+    access = ByProgramToken({"POST"})
+
+    @operation(
+        "The result of a tool that the program calls, in a replay",
+        body=schemas.ProgramToolSchema,
+        limit="run",
+        answers={200: schemas.ProgramToolResult},
+        errors=(409,),
+    )
+    def on_post(self, call: ApiCall, command: Command) -> ToolResult:
+        tool_call = ToolCall("", command["name"], command["arguments"])
+        return self.services.programs.tool_result(call.req.context.key, tool_call)
+
+
 ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (
+    ("/api/replay/tools", ProgramTool),
     (f"{_OPENAI}/chat/completions", ChatCompletionsEndpoint),
     (f"{_OPENAI}/responses", ResponsesEndpoint),
     (f"{_OPENAI}/embeddings", OpenAiOtherEndpoint),

@@ -44,6 +44,13 @@ class ProgramAnswer(msgspec.Struct, frozen=True, tag="answer", rename="camel"):
     text: str
 
 
+class ToolAsked(msgspec.Struct, frozen=True, tag="asked", rename="camel"):
+    """The program's tool got the result of this call."""
+
+    turn: int
+    call_id: str
+
+
 class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
     """The turn can't go on, so that the replay ends with it."""
 
@@ -51,7 +58,9 @@ class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
     reason: str
 
 
-ProgramEvent = ModelCall | OtherCall | ProgramAnswer | TurnStopped
+ProgramEvent = ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
+OWN_CALL = "program_"
+"""What the ids of calls begin with that the program made without a model."""
 
 
 class ProgramStep(NamedTuple):
@@ -83,7 +92,7 @@ class Transcript:
 
     @property
     def instruction(self) -> str:
-        return next((call.instruction for call in self.model_calls), "")
+        return next((call.instruction for call in self.model_calls if call.instruction), "")
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import INCLUDE
+from marshmallow import INCLUDE, fields
 
-from app.schemas.answer import AnswerSchema, boolean, choice, integer, many, text
+from app.schemas.answer import AnswerSchema, anything, boolean, choice, integer, many, text
 from app.schemas.base import StrictSchema, Text
 from app.services.replays.programs import ANSWER_MAX, NextTurn, StartedProgram
 
+TOOL_NAME_MAX = 200
 ENDPOINTS = {
     "openai": "/api/replay/openai/v1",
     "anthropic": "/api/replay/anthropic",
@@ -63,6 +64,20 @@ class VendorRequest(StrictSchema):
         unknown = INCLUDE
 
     model = Text(maximum=200)
+
+
+class ProgramToolSchema(StrictSchema):
+    """A call of one of the program's tools; `arguments` is any JSON."""
+
+    name = Text(required=True, minimum=1, maximum=TOOL_NAME_MAX)
+    arguments = fields.Raw(load_default=None, allow_none=True)
+
+
+class ProgramToolResult(AnswerSchema):
+    """What the tool has to return, or the message of the error that it has to raise."""
+
+    result = anything(allow_none=True)
+    error = text(allow_none=True)
 
 
 class VendorAnswer(AnswerSchema):

@@ -14,7 +14,7 @@ from app.providers.types import ModelConfig, ModelRef, ModelRequest, ProviderPor
 from app.providers.vendors import VENDORS
 from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
-from app.replay.program import ModelCall, ProgramDraft, ProgramStep, RecordedProgram, Transcript
+from app.replay.program import ModelCall, ProgramDraft, ProgramEvent, ProgramStep, RecordedProgram, Transcript
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import ref_of
 from app.services.runs.outcome import cost_of, nok_status
@@ -110,7 +110,7 @@ class LiveProgram:
     transcript: Transcript
     exchange: Exchange
     upstream: Upstream
-    store: Callable[[ModelCall, Mapping[str, float]], None]
+    store: Callable[[ProgramEvent, Mapping[str, float]], None]
     calls_are_answered: bool
     _steps: list[ProgramStep] = field(init=False)
     _body: Body = field(init=False)
@@ -125,7 +125,7 @@ class LiveProgram:
     def draft(self) -> ProgramDraft:
         """The program's instruction, as the first request of the replay had it, and all tools that it offered."""
         request, known = self.exchange.request, self.transcript
-        instruction = known.instruction if known.model_calls else request.instruction
+        instruction = known.instruction or request.instruction
         return ProgramDraft(instruction, (*known.tools, *self._new_tools()), usable)
 
     def goes_on(self) -> bool:
@@ -161,7 +161,7 @@ class LiveProgram:
         calls = tuple(replace(call, vendor_state=None) for call in answer.tool_calls)
         kept = replace(answer, tool_calls=calls, vendor_state=None)
         place = len(self.transcript.model_calls)
-        instruction = "" if place else request.instruction
+        instruction = "" if self.transcript.instruction else request.instruction
         call = ModelCall(self.transcript.turn, kept, instruction, tuple(self._new_tools()))
         self.store(call, self.upstream.usage(answer))
         self.transcript = Transcript((*self.transcript.events, call))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
+from app.chat import ToolCall
 from app.database.transactions import Database
 from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, Unauthorized, require
@@ -38,6 +39,7 @@ from app.services.replays.program_calls import (
     model_of,
 )
 from app.services.replays.program_store import ChangedMeanwhile, ProgramStore, StoredProgram
+from app.services.replays.program_tools import ToolLookup, ToolResult
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 
@@ -47,6 +49,8 @@ ANSWER_MAX = 1_000_000
 # Simultaneous calls of one program; each of them may be stored after all others.
 ATTEMPTS = 50
 ID_MAX = 2**63 - 1
+BUSY = "Too many calls of the program came at the same time; send this one again."
+Store = Callable[[ProgramEvent, Mapping[str, float]], None]
 _TOKEN = re.compile(r"rpp_(\d{1,19})_(\d{1,19})_[A-Za-z0-9_-]{43}", re.ASCII)
 _BY_ITSELF = (
     "The program answered turn {turn}, but no model was called at the replay's endpoint, as in the recording. "
@@ -230,7 +234,16 @@ class ProgramService:
                 return self._answered(row, exchange, upstream)
             except ChangedMeanwhile:
                 continue
-        raise Conflict("Too many calls of the program came at the same time; send this one again.")
+        raise Conflict(BUSY)
+
+    def tool_result(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
+        """Return what a tool that the program calls has to return; raises as `chat`."""
+        for _ in range(ATTEMPTS):
+            try:
+                return self._looked_up(row, call)
+            except ChangedMeanwhile:
+                continue
+        raise Conflict(BUSY)
 
     def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
         """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
@@ -246,7 +259,7 @@ class ProgramService:
             except ChangedMeanwhile:
                 continue
             return received
-        raise Conflict("Too many calls of the program came at the same time; send this one again.")
+        raise Conflict(BUSY)
 
     def _is_handed_over(self, project_id: int, replay_id: int) -> bool:
         """Return whether all turns of a program's replay are answered, so that a worker judges it or has judged it."""
@@ -280,6 +293,21 @@ class ProgramService:
         return Upstream(row.organization_id, known, self.providers, self.credentials, self.call_timeout_s)
 
     def _answered(self, row: ProgramReplay, exchange: Exchange, upstream: Upstream) -> Any:
+        played, store = self._open(row)
+        transcript = played.stored.transcript
+        program = LiveProgram(transcript, exchange, upstream, store, row.tools == "endpoint")
+        _converse(played, program, store)
+        return exchange.last
+
+    def _looked_up(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
+        played, store = self._open(row)
+        lookup = ToolLookup(played.stored.transcript, call, store, row.tools == "endpoint")
+        _converse(played, lookup, store)
+        assert lookup.found  # noqa: S101 - the conversation ends with it
+        return lookup.found
+
+    def _open(self, row: ProgramReplay) -> tuple[_Played, Store]:
+        """Return a replay with a turn to answer, and what adds to its transcript. Raises `Conflict` without one."""
         played = self._played(row.project_id, row.replay_id)
         if played.is_over:
             raise Conflict("The replay has no turn that the program could answer.")
@@ -289,13 +317,17 @@ class ProgramService:
             nonlocal stored
             stored = self.store.add(stored, event, usage)
 
-        program = LiveProgram(stored.transcript, exchange, upstream, store, row.tools == "endpoint")
-        ports = Ports(model=program, draft=program.draft, judge=None, goes_on=program.goes_on)
-        try:
-            converse(played.case, ports, played.turn, played.prepared.faults)
-        except ExchangeOver:
-            return exchange.last
-        except Stop as stop:
-            store(TurnStopped(played.turn, str(stop)), {})
-            raise Invalid(f"The replay ends with this turn: {stop}.") from stop
-        raise AssertionError("a program's turn ends by an answer")
+        return played, store
+
+
+def _converse(played: _Played, program: LiveProgram | ToolLookup, store: Store) -> None:
+    """Play the conversation until the program gets its answer. Raises `Invalid` where the replay can't go on."""
+    ports = Ports(model=program, draft=program.draft, judge=None, goes_on=program.goes_on)
+    try:
+        converse(played.case, ports, played.turn, played.prepared.faults)
+    except ExchangeOver:
+        return
+    except Stop as stop:
+        store(TurnStopped(played.turn, str(stop)), {})
+        raise Invalid(f"The replay ends with this turn: {stop}.") from stop
+    raise AssertionError("a program's turn ends by an answer")

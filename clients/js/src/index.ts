@@ -26,5 +26,6 @@ export type {
   PlaceholderValue,
   PromptJson,
 } from "./records.js";
+export { ReplayedToolError, replayTool } from "./replay.js";
 export type { File, Message, Piece, RunOptions, RunResult, ToolCall, WaitOptions } from "./runs.js";
 export type { ScoreOptions, ScoreTarget, ScoreValue } from "./scores.js";

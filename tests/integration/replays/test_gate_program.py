@@ -286,3 +286,31 @@ def test_an_interrupted_command_leaves_no_program_and_no_replay(client: Client, 
     assert running(tmp_path) == []
     (replay,) = client.get(f"/api/v1/prompts/{prompt_id}/replays").json()["replays"]
     assert replay["status"] == "cancelled"
+
+
+OWN_TOOLS = f"""{ASK.replace('open("a-tool-was-called", "w")', "return use(message)")}
+from reprise_client.replay import tool
+@tool
+def find(order):
+    open("a-tool-was-called", "w")
+def use(message):
+    for call in message["tool_calls"]:
+        result = find(**json.loads(call["function"]["arguments"]))
+        messages.append({{"role": "tool", "tool_call_id": call["id"], "content": result}})
+    body = {{"model": "gpt-4o-mini", "messages": messages}}
+    headers = {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+for line in sys.stdin:
+    print(json.dumps({{"text": ask(json.loads(line)["user"])}}), flush=True)
+"""
+
+
+def test_a_programs_own_tools_ask_the_replay_in_the_place_of_their_functions(
+    client: Client, prompt_id: int, tmp_path: Path
+) -> None:
+    done = gate(client, tmp_path, prompt_id, script(tmp_path, OWN_TOOLS), "--stdio", "--tools", "program")
+
+    assert (done.returncode, done.stdout.partition(" ")[0]) == (0, "PASSED"), done.stdout + done.stderr
+    assert not (tmp_path / "a-tool-was-called").exists()

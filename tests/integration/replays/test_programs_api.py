@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
@@ -291,3 +292,58 @@ def test_a_program_is_replayed_one_test_case_at_a_time(world: World) -> None:
     case = case_of(world, HOT)
     refused = world.post(f"/api/v1/prompts/{case['promptId']}/replays", json={"candidate": CANDIDATE})
     assert refused.status_code == 400
+
+
+def use(program: Program, name: str, arguments: Any) -> Any:
+    """Call a tool of the program."""
+    return program.call("/api/replay/tools", {"name": name, "arguments": arguments})
+
+
+def test_a_program_that_calls_its_tools_itself_gets_their_results_from_the_replay(
+    world: World, upstream: Upstream
+) -> None:
+    replay, program = begin(world, case_of(world, HOT, THANKS)["id"], tools="program")
+    upstream.script(ASKS, HOT_TEXT, Reply(text="You are welcome."))
+    world.post(f"{replay}/turns")
+
+    asked = program.ask(HOT.user).json["choices"][0]["message"]
+    (wanted,) = asked["tool_calls"]
+    result = use(program, wanted["function"]["name"], json.loads(wanted["function"]["arguments"]))
+
+    assert result.json == {"result": {"degrees": 31}, "error": None}
+    assert program.messages is not None
+    given = {"role": "tool", "tool_call_id": wanted["id"], "content": json.dumps(result.json["result"])}
+    program.messages += [asked, given]
+    body = {"model": "gpt-4o-mini", "messages": program.messages}
+    text = program.call(CHAT, body).json["choices"][0]["message"]["content"]
+    assert upstream.requests[1].body["messages"] == program.messages
+    world.post(f"{replay}/turns/0/answer", json={"text": text})
+    played = play(world, replay, program)
+    assert (played["status"], results(played)) == ("passed", [["passed", "passed"], ["passed"]])
+
+
+def test_a_tool_that_no_model_asked_for_is_a_step_and_a_write_beyond_the_recording_is_refused(
+    world: World, upstream: Upstream
+) -> None:
+    replay, program = begin(world, case_of(world, HOT, THANKS)["id"])
+    world.post(f"{replay}/turns")
+    upstream.script(HOT_TEXT, Reply(text="You are welcome."))
+
+    read = use(program, "weather", {"city": "Rome"})
+    refused = use(program, "book", {"hotel": "Hassler"})
+    text = program.answer(HOT.user)
+
+    assert read.json == {"result": {"degrees": 31}, "error": None}
+    assert (refused.json["result"], "unavailable" in refused.json["error"]) == (None, True)
+    world.post(f"{replay}/turns/0/answer", json={"text": text})
+    played = play(world, replay, program)
+    assert played["status"] == "failed"
+    assert results(played)[0] == ["passed", "passed"]
+    assert [(each["kind"], each["tool"]) for each in played["violations"]] == [("extra_write", "book")]
+
+
+def test_a_bad_call_of_a_tool_is_refused(world: World) -> None:
+    _replay, program = begin(world, case_of(world, HOT)["id"])
+    assert program.call("/api/replay/tools", {"arguments": {}}).status_code == 400
+    assert program.call("/api/replay/tools", {"name": "x" * 201}).status_code == 400
+    assert world.post("/api/replay/tools", json={"name": "weather"}).status_code == 401

@@ -33,6 +33,13 @@ _PROGRAM = (
     click.option("--revision", help="The program's revision; the commit of the working tree when left out."),
     click.option("--program-name", help="The program's name; that of the repository when left out."),
     click.option("--copies", type=click.IntRange(1, 16), default=1, show_default=True, help="Programs at once."),
+    click.option(
+        "--tools",
+        type=click.Choice(["endpoint", "program"]),
+        default="endpoint",
+        show_default=True,
+        help="Who answers calls of its tools: the endpoint, or the program's own tools, which ask the replay.",
+    ),
     click.option("--offline", is_flag=True, help="Refuse calls of models that are no chat, such as embeddings."),
     click.option("--start-timeout", type=click.FloatRange(1), default=60, show_default=True, help="In seconds."),
     click.option("--turn-timeout", type=click.FloatRange(1), default=300, show_default=True, help="In seconds."),

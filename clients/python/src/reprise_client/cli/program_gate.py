@@ -57,6 +57,7 @@ def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> 
         stop=stop,
         timeout_s=request.timeout_s,
         offline=options["offline"],
+        tools=options["tools"],
         judge=request.judge,
         judging=request.judging,
     )

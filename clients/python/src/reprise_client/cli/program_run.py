@@ -35,6 +35,7 @@ class ProgramRunner:
     stop: Interruption
     timeout_s: float
     offline: bool = False
+    tools: str = "endpoint"
     judge: str | None = None
     judging: str | None = None
 
@@ -52,10 +53,11 @@ class ProgramRunner:
 
     def _outcome(self, case: ChosenCase) -> ReplayOutcome:
         test_case_id, name, failing = case
-        body = {**judge_fields(self.judge, self.judging), **failing, "candidate": {"external": dict(self.candidate)}}
+        body = {**judge_fields(self.judge, self.judging), **failing, "offline": self.offline, "tools": self.tools}
+        body["candidate"] = {"external": dict(self.candidate)}
         try:
             self.stop.check()
-            started = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body | {"offline": self.offline})
+            started = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)
             path = f"/api/v1/replays/{started['id']}"
             self._play(path, started)
             replay = wait_for_end(self.remote, path, self.timeout_s, self.stop.sleep, time.monotonic)

@@ -1,0 +1,94 @@
+"""Answers the tools of a program during a replay, where the program calls them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.replay.program import OWN_CALL, ModelCall, ProgramDraft, ProgramEvent, ProgramStep, ToolAsked, Transcript
+from app.replay.recording import arguments_key
+from app.services.replays.program_calls import ExchangeOver, usable
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool has to return, or the message of the error that it has to raise."""
+
+    result: Any
+    error: str | None
+
+
+@dataclass(slots=True)
+class ToolLookup:
+    """The engine's `ModelPort` that finds the result of a tool's call, which the program now makes.
+
+    With `calls_are_answered` the program gets no calls of models, so that each of its own calls is a new one. `store`
+    adds to the transcript.
+    """
+
+    transcript: Transcript
+    call: ToolCall
+    store: Callable[[ProgramEvent, Mapping[str, float]], None]
+    calls_are_answered: bool
+    found: ToolResult | None = field(default=None, init=False)
+    _steps: list[ProgramStep] = field(init=False)
+    _given: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = list(self.transcript.steps())
+
+    @property
+    def draft(self) -> ProgramDraft:
+        return ProgramDraft(self.transcript.instruction, self.transcript.tools, usable)
+
+    def goes_on(self) -> bool:
+        return not self._steps[self._given - 1].is_last
+
+    def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
+        """Return the next answer; raises `ExchangeOver` when the call has its result, which is `found`."""
+        if self._given == len(self._steps):
+            if called := self._waiting(messages):
+                self.store(ToolAsked(self.transcript.turn, called.id), {})
+                results = (message.text for message in messages if message.tool_call_id == called.id)
+                self.found = _result(next(results))
+                raise ExchangeOver
+            self._add()
+        self._given += 1
+        return self._steps[self._given - 1].answer
+
+    def _waiting(self, messages: Sequence[Message]) -> ToolCall | None:
+        """Return the first call in the turn that no tool has asked for: one with equal arguments, else of that name."""
+        asked = {event.call_id for event in self.transcript.events if isinstance(event, ToolAsked)}
+        turn = max(index for index, message in enumerate(messages) if message.role == "user")
+        named = [
+            call
+            for message in messages[turn:]
+            for call in message.tool_calls
+            if call.name == self.call.name and call.id not in asked and self._is_for_program(call)
+        ]
+        equal = (call for call in named if arguments_key(call) == arguments_key(self.call))
+        return next(equal, next(iter(named), None))
+
+    def _is_for_program(self, call: ToolCall) -> bool:
+        return not self.calls_are_answered or call.id.startswith(OWN_CALL)
+
+    def _add(self) -> None:
+        """Let the program's own call be one more step of the turn."""
+        call = ToolCall(f"{OWN_CALL}{len(self.transcript.events)}", self.call.name, self.call.arguments)
+        event = ModelCall(self.transcript.turn, Answer("", (call,)))
+        self.store(event, {})
+        self.transcript = Transcript((*self.transcript.events, event))
+        self._steps.append(ProgramStep(event.answer, None))
+
+
+def _result(text: str) -> ToolResult:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ToolResult(text, None)
+    is_error = isinstance(value, dict) and value.keys() == {"error"}
+    return ToolResult(None, str(value["error"])) if is_error else ToolResult(value, None)

@@ -232,13 +232,13 @@ class DraftTally:
 
 
 def tally(connection: Connection, *, prompt_id: int, test_case_id: int | None = None) -> list[DraftTally]:
-    """Count all of a prompt's replays, or those of one test case, by draft and status."""
+    """Count all replays of a prompt's own content, or those of one test case, by draft and status."""
     c = replays.c
     fingerprint = draft_snapshots.c.fingerprint
     statement = (
         select(fingerprint, c.status, func.count(), func.min(c.created_at), func.max(c.created_at))
         .join(draft_snapshots, draft_snapshots.c.id == c.draft_snapshot_id)
-        .where(c.prompt_id == prompt_id)
+        .where(c.prompt_id == prompt_id, c.candidate_kind != "external")
         .group_by(fingerprint, c.status)
     )
     if test_case_id is not None:

@@ -26,7 +26,7 @@ class ToolResult:
 class ToolLookup:
     """The engine's `ModelPort` that finds the result of a tool's call, which the program now makes.
 
-    With `calls_are_answered` the program gets no calls of models, so that each of its own calls is a new one. `store`
+    With `calls_are_answered` the program gets no calls of models, so that each call that it makes is a new one. `store`
     adds to the transcript.
     """
 

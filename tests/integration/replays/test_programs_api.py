@@ -347,3 +347,16 @@ def test_a_bad_call_of_a_tool_is_refused(world: World) -> None:
     assert program.call("/api/replay/tools", {"arguments": {}}).status_code == 400
     assert program.call("/api/replay/tools", {"name": "x" * 201}).status_code == 400
     assert world.post("/api/replay/tools", json={"name": "weather"}).status_code == 401
+
+
+def test_a_call_that_fails_on_purpose_fails_for_a_program_too(world: World, upstream: Upstream) -> None:
+    case = case_of(world, HOT)
+    faults = [{"tool": "weather", "call": 0, "kind": "timeout"}]
+    upstream.script(ASKS, Reply(text="I could not find out."))
+    replay, program = begin(world, case["id"], faults=faults)
+
+    played = play(world, replay, program)
+
+    assert "did not answer in time" in upstream.requests[1].body["messages"][-1]["content"]
+    assert played["faults"][0]["tool"] == "weather"
+    assert world.get(f"/api/v1/prompts/{case['promptId']}/replay-history").json["history"] == []

@@ -89,14 +89,30 @@ class ProgramProcess:
         return CouldNotRun(f"{problem}{ended}{f' Its last lines:{last}' if last else ' It printed nothing.'}")
 
     def end(self) -> None:
-        """End the program and all processes that it started, also those in other groups; returns when none is left."""
+        """End the program and all processes that it started, also in other groups, by SIGTERM and then SIGKILL.
+
+        Raises `CouldNotRun`, with their ids, for processes that can't be ended.
+        """
         self._signal(signal.SIGTERM)
+        self._wait_for_end()
         deadline = time.monotonic() + GRACE_S
-        while time.monotonic() < deadline and (self.is_running or marked(self.token)):
-            time.sleep(LOOK_S)
-        while self.is_running or marked(self.token):
+        while (left := self._left()) and time.monotonic() < deadline:
             self._signal(signal.SIGKILL)
             time.sleep(LOOK_S)
+        self._close()
+        if left:
+            raise CouldNotRun(f"The program can't be ended: kill the processes {', '.join(map(str, left))}.")
+
+    def _wait_for_end(self) -> None:
+        deadline = time.monotonic() + GRACE_S
+        while self._left() and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+
+    def _left(self) -> list[int]:
+        """Return the processes that are left of the program."""
+        return [self.process.pid] if self.is_running else marked(self.token)
+
+    def _close(self) -> None:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             with suppress(OSError, ValueError):
                 if stream:

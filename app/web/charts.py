@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from math import floor, log10
 
 # The upper end of a scale is one of these times a power of ten, so that half of it is a short number, too.
@@ -40,6 +41,11 @@ class Chart:
     @property
     def half(self) -> float:
         return self.top / 2
+
+
+def day_label(day: date) -> str:
+    """Return the label of a day in a chart: 9 Mar."""
+    return f"{day.day} {day:%b}"
 
 
 def chart(points: Sequence[tuple[str, float]], *, width: float = 600, height: float = 80) -> Chart:

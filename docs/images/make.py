@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import sys
@@ -69,7 +70,14 @@ TALKS = [
     ("Where is order A-1043?", RecordedCall("find_parcel", {"of": "A-1043"}, {"at": "Cologne"})),
     ("Please cancel order A-1050.", RecordedCall("cancel_order", {"id": "A-1050"}, {"cancelled": True})),
     ("Which tent is good for snow?", RecordedCall("search_catalogue", {"for": "tent", "snow": True}, {"found": 3})),
+    ("My stove arrived without its pump.", RecordedCall("find_order", {"of": "stove"}, {"id": "A-1047"})),
+    ("Can you deliver to a parcel shop?", RecordedCall("get_policy", {"of": "delivery"}, {"parcel_shops": True})),
 ]
+LEFT = RecordedCall("cancel_order", {"id": "A-1051"}, error="409: The order has left the warehouse")
+FAILED_TALK = ("Please cancel order A-1051.", LEFT)
+SESSIONS, SESSION_DAYS = 84, 14
+# Tokens of each model call, in addition to those of the short texts: the instruction and the tools.
+TOKENS = {"gen_ai.usage.input_tokens": 2_400, "gen_ai.usage.output_tokens": 180}
 
 
 @dataclass(frozen=True)
@@ -115,18 +123,34 @@ def fill(client: Client, upstream: Upstream, home: Path) -> tuple[int, str]:
         for question, _ in ASKED * 4:
             client.post("/api/v1/prompts/run", {"id": other["prompt"]["id"], "question": question})
     record(client, prompt_id, "ticket-2231", [LATE], age_s=120)
-    for number, (question, call) in enumerate(TALKS * 3):
-        turns = [RecordedTurn(question, "Here is what I found.", (call,), version=first)] * (1 + number % 3)
-        record(client, prompt_id, f"ticket-{2230 - number}", turns, age_s=1_000 + 5_000 * number)
+    talk(client, prompt_id, first, second)
     spread(home)
     return prompt_id, first
+
+
+def talk(client: Client, prompt_id: int, first: str, second: str) -> None:
+    """Record the sessions of two weeks: those of the first version fail more often than those of the second."""
+    chance = random.Random(11)  # noqa: S311 - the same pictures each time
+    ages = sorted(chance.uniform(0.02, SESSION_DAYS) for _ in range(SESSIONS))
+    for number, age in enumerate(ages):
+        version, failing = (second, 0.06) if age < SESSION_DAYS / 2 else (first, 0.22)
+        question, call = FAILED_TALK if chance.random() < failing else chance.choice(TALKS)
+        turns = [RecordedTurn(question, "Here is what I found.", (call,), version=version)] * chance.randint(1, 3)
+        record(client, prompt_id, f"ticket-{2230 - number}", turns, age_s=int(age * 86_400))
 
 
 def record(client: Client, prompt_id: int, conversation: str, turns: list[RecordedTurn], *, age_s: int) -> None:
     """Send a conversation that began `age_s` seconds ago."""
     start_ns = time.time_ns() - age_s * 10**9
-    batch = export(prompt_id, conversation, turns, start_ns=start_ns, model="gpt-4o-mini")
-    client.request("POST", "/api/public/otel/v1/traces", body=batch, headers={"Content-Type": "application/json"})
+    batch = json.loads(export(prompt_id, conversation, turns, start_ns=start_ns, model="gpt-4o-mini"))
+    for span in batch["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for attribute in span["attributes"]:
+            if more := TOKENS.get(attribute["key"]):
+                attribute["value"] = {"intValue": str(int(attribute["value"]["intValue"]) + more)}
+            if attribute["key"] == "error.type":
+                span["status"] = {"code": 2, "message": "409"}
+    body, headers = json.dumps(batch).encode(), {"Content-Type": "application/json"}
+    client.request("POST", "/api/public/otel/v1/traces", body=body, headers=headers)
 
 
 def ask(client: Client, upstream: Upstream, prompt_id: int, times: int) -> None:
@@ -192,30 +216,37 @@ def asked(page: Page) -> None:
 
 
 def spread(home: Path) -> None:
-    """Put the runs of each prompt, in their order, and what they used onto the days before now."""
+    """Put the runs of each version, in their order, and what they used onto the days before now."""
     chance, now = random.Random(7), datetime.now(UTC).replace(tzinfo=None)  # noqa: S311 - the same pictures each time
     with closing(sqlite3.connect(home / "reprise.db", timeout=10)) as database, database:
         database.row_factory = sqlite3.Row
-        for (prompt_id,) in database.execute("SELECT DISTINCT prompt_id FROM runs").fetchall():
-            ids = database.execute("SELECT id FROM runs WHERE prompt_id = ? ORDER BY id", (prompt_id,)).fetchall()
-            times = [now - timedelta(days=age) for age in sorted((DAYS * chance.random() for _ in ids), reverse=True)]
+        rows = database.execute("SELECT prompt_id, commit_hash, MIN(id), COUNT(*) FROM runs GROUP BY 1, 2 ORDER BY 3")
+        versions = [(prompt_id, commit_hash) for prompt_id, commit_hash, _, _ in rows.fetchall()]
+        for prompt_id, commit_hash in versions:
+            of_prompt = [version for version in versions if version[0] == prompt_id]
+            part, latest = DAYS / len(of_prompt), of_prompt[::-1].index((prompt_id, commit_hash))
+            own = "SELECT id FROM runs WHERE prompt_id = ? AND commit_hash IS ? ORDER BY id"
+            ids = database.execute(own, (prompt_id, commit_hash)).fetchall()
+            ages = sorted(((latest + chance.random()) * part for _ in ids), reverse=True)
+            times = [now - timedelta(days=age) for age in ages]
             # The fake vendor answers sooner than any real one.
             values = [
                 (when.isoformat(" "), chance.randint(280, 1400), run_id)
                 for when, (run_id,) in zip(times, ids, strict=True)
             ]
             database.executemany("UPDATE runs SET created_at = ?, response_time_ms = ? WHERE id = ?", values)
-            spread_usage(database, prompt_id, Counter(when.date().isoformat() for when in times))
+            days = Counter(when.date().isoformat() for when in times)
+            spread_usage(database, (prompt_id, commit_hash or ""), days)
 
 
-def spread_usage(database: sqlite3.Connection, prompt_id: int, runs: Counter[str]) -> None:
-    """Give each day its part of what the prompt's runs used; the sums stay as they are."""
-    sums = ", ".join(f"SUM({name}) AS {name}" for name in SUMS)
-    row = database.execute("SELECT * FROM usage_daily WHERE prompt_id = ?", (prompt_id,)).fetchone()
-    used = database.execute(f"SELECT {sums} FROM usage_daily WHERE prompt_id = ?", (prompt_id,)).fetchone()  # noqa: S608
-    database.execute("DELETE FROM usage_daily WHERE prompt_id = ?", (prompt_id,))
+def spread_usage(database: sqlite3.Connection, version: tuple[int, str], runs: Counter[str]) -> None:
+    """Give each day its part of what the version's runs used; the sums stay as they are."""
+    sums, which = ", ".join(f"SUM({name}) AS {name}" for name in SUMS), "prompt_id = ? AND commit_hash = ?"
+    row = database.execute(f"SELECT * FROM usage_daily WHERE {which}", version).fetchone()  # noqa: S608
+    used = database.execute(f"SELECT {sums} FROM usage_daily WHERE {which}", version).fetchone()  # noqa: S608
+    database.execute(f"DELETE FROM usage_daily WHERE {which}", version)  # noqa: S608
     so_far = 0
-    for day, count in runs.items():
+    for day, count in sorted(runs.items()):
         before, so_far = so_far, so_far + count
         part = {name: _part(used[name], before, so_far, runs.total()) for name in SUMS}
         values = dict(row) | part | {"id": None, "day": day}
@@ -238,17 +269,19 @@ def pictures(client: Client, demo: int, triage: int, first: str, compared: int) 
     wait_until(lambda: newest_replay()["status"] not in ("queued", "running"), "the demo's replay", 30)
     session = client.get(f"/api/v1/prompts/{demo}/logs?type=otel").json()["entries"][0]["id"]
     return [
-        Picture("prompts", "/prompts", height=480),
+        Picture("overview", "/overview", width=1440, height=1040),
+        Picture("prompts", "/prompts", height=540),
         Picture("editor", f"/prompts/{demo}/edit", height=960),
         Picture("session", f"/sessions/{session}", height=960),
         Picture("test-case", f"/sessions/{session}/test-case", height=960),
         Picture("replay", f"/replays/{newest_replay()['id']}", height=960),
-        Picture("experiment", f"/experiments/{compared}", height=660),
+        Picture("experiment", f"/experiments/{compared}", height=760),
         Picture("logs", f"/prompts/{triage}/logs", height=720),
         Picture("sessions", "/sessions", height=720),
         Picture("usage", "/usage", height=680),
         Picture("compare", f"/prompts/{triage}/compare?from={first}", height=760, scheme="dark"),
-        Picture("versions", f"/prompts/{triage}/versions", height=560),
+        Picture("versions", f"/prompts/{triage}/versions", height=600),
+        Picture("insight", f"/prompts/{triage}/insight", height=900),
         Picture("session-narrow", f"/sessions/{session}", width=360, height=760),
     ]
 
@@ -268,12 +301,19 @@ def take(browser: Browser, server: EmbeddedServer, found: list[Picture]) -> None
             sys.stdout.write(f"{path.name}: {path.stat().st_size // 1000} kB\n")
 
 
+def counted(client: Client, prompt_id: int) -> int:
+    """Return the number of sessions that the figures of the prompt count."""
+    groups = client.get(f"/api/v1/prompts/{prompt_id}/insight").json()["groups"]
+    return sum(group["sessions"]["sessions"] for group in groups)
+
+
 def main() -> None:
     with served() as (server, upstream), chromium() as browser:
         client = server.client()
         demo = int(read_assignments(server.home / "dev.env")["PROMPT_ID"])
         triage, first = fill(client, upstream, server.home)
         compared = experiment(client, upstream, triage)
+        wait_until(lambda: counted(client, triage) >= SESSIONS, "the figures of the sessions", 60)
         take(browser, server, pictures(client, demo, triage, first, compared) + replies(client, upstream))
 
 

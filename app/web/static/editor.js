@@ -12,7 +12,8 @@ const BESIDE = ["question", "message", "files", "against", "etag", "run", "besid
 
 const drafted = (form = editor) => JSON.stringify([...new FormData(form)].filter(([name, value]) =>
   !isBeside(name) && !name.startsWith("use.") && value !== ""));
-const isBeside = (name) => BESIDE.includes(name) || name.startsWith("result.");
+// An event of the form itself has an element for its name.
+const isBeside = (name) => BESIDE.includes(name) || String(name).startsWith("result.");
 
 // The text again, behind the transparent one of the textarea, with its placeholders marked.
 function highlight(area) {

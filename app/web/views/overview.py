@@ -12,6 +12,7 @@ from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.services.operations.overview import DAYS, Activity
 from app.sessions.figures import Figures, total
+from app.web.charts import day_label
 from app.web.page import Page, Reply, show
 from app.web.presenters.experiment import ShownExperiment
 from app.web.views.settings_alerts import METRICS, WINDOWS
@@ -67,9 +68,9 @@ class OverviewPage(Page):
 def daily_points(days: Sequence[tuple[date, Figures]]) -> dict[str, list[tuple[str, float]]]:
     """Return the points of the charts by day: sessions, sessions with errors, and cost in USD."""
     return {
-        "sessions": [(day.isoformat(), figures.sessions) for day, figures in days],
-        "failed": [(day.isoformat(), figures.failed) for day, figures in days],
-        "cost": [(day.isoformat(), max(0.0, figures.cost_usd)) for day, figures in days],
+        "sessions": [(day_label(day), figures.sessions) for day, figures in days],
+        "failed": [(day_label(day), figures.failed) for day, figures in days],
+        "cost": [(day_label(day), max(0.0, figures.cost_usd)) for day, figures in days],
     }
 
 

@@ -12,6 +12,7 @@ from app.models.usage import Spent, UsageFilter
 from app.schemas.usage import usage_csv
 from app.services.ingest.observed import ObservedGroup, ObservedSums, observed_total
 from app.services.runs.usage import UsageRow, total
+from app.web.charts import day_label
 from app.web.forms import checked_choice
 from app.web.lists import Order, order_of, period_of
 from app.web.page import Page, Reply, show
@@ -86,7 +87,7 @@ class UsageView(_Usage):
             query=query,
             by_label=dict(GROUPS)[query.by],
             total=total(by_day),
-            daily=_daily([(day.isoformat(), spent.get(day, Spent(runs=0))) for day in query.days]),
+            daily=_daily([(day_label(day), spent.get(day, Spent(runs=0))) for day in query.days]),
             days=[(day, spent[day]) for day in reversed(query.days) if day in spent],
             rows=self._table(visit, query, order),
             observed=self._observed(visit, query),

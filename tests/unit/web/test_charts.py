@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.web.charts import bars, chart, scale_top
+from app.web.charts import bars, chart, day_label, scale_top
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=50))
@@ -45,3 +47,7 @@ def test_a_year_of_days_has_bars_that_can_be_seen() -> None:
 
     assert min(bar.width for bar in drawn) > 0.5
     assert drawn[-1].x + drawn[-1].width <= 600.5
+
+
+def test_a_day_is_named_by_its_number_and_month() -> None:
+    assert [day_label(date(2026, 3, 9)), day_label(date(2026, 11, 28))] == ["9 Mar", "28 Nov"]

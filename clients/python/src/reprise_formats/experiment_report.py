@@ -36,7 +36,7 @@ _ADVICE = {
     "cancelled": "Start it again for a verdict: replays that have ended are used again for a week.",
     "error": "Put right what the reason says, and start it again.",
     "passed": "The candidate may go live.",
-    "failed": "Keep it from going live: open the failing replays, mend the prompt, and start the experiment again.",
+    "failed": "Do not let it go live: open the failing replays, fix the prompt, and start the experiment again.",
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
 }
 # A failed experiment does not wait for the audit of its judge.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, text
 
 from app.database.transactions import Database
+from app.errors import Conflict
 
 # Alembic is imported where it is used: with Mako and Pygments it would make every process start 0.13 s later.
 if TYPE_CHECKING:
@@ -31,9 +32,17 @@ def _config(connection: Connection | None = None) -> Config:
 def upgrade(database: Database, revision: str = "head") -> None:
     """Upgrade the schema to `revision`; two processes that do so at the same time wait for each other."""
     from alembic import command
+    from alembic.util import CommandError
 
     with _migrating(database) as connection:
-        command.upgrade(_config(connection), revision)
+        try:
+            command.upgrade(_config(connection), revision)
+        except CommandError as error:
+            # A revision that no script of this release has.
+            raise Conflict(
+                f"The data is of another release than this one ({error}): start that release or a newer one, or "
+                "restore a backup."
+            ) from error
 
 
 def downgrade(database: Database, revision: str = "base") -> None:

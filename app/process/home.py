@@ -34,7 +34,12 @@ def claim(home: Path, *, with_database: bool, make_database: bool = True) -> Non
     """
     if not make_database and not home.exists():
         return
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Forbidden(
+            f"REPRISE_HOME: {home} can't be made: {error.strerror}. Set REPRISE_HOME to a folder that you may write."
+        ) from error
     status = home.stat()
     if status.st_uid != os.geteuid() or (status.st_mode & stat.S_ISVTX and status.st_uid == 0):
         if with_database:
@@ -68,7 +73,12 @@ def lock(home: Path, wait_s: float = LOCK_WAIT_S) -> IO[str]:
 
     Raises `Conflict` when another server has it locked for longer than `wait_s`.
     """
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Forbidden(
+            f"REPRISE_HOME: {home} can't be made: {error.strerror}. Set REPRISE_HOME to a folder that you may write."
+        ) from error
     (home / LOCK).touch(mode=0o600)
     file = (home / LOCK).open("a")
     deadline = time.monotonic() + wait_s

@@ -156,6 +156,8 @@ def test_a_change_that_breaks_a_step_one_time_in_three_is_reported_and_its_repai
 
 def test_a_pull_request_that_changes_no_prompt_gets_no_comment(pull_request: PullRequest) -> None:
     (pull_request.clone / "agent.py").write_text("print('Another agent.')\n")
+    (pull_request.clone / "prompts" / "README.md").write_text("The prompts of the agent.\n")
+    git(pull_request.clone, "add", "prompts/README.md")
     git(pull_request.clone, "commit", "-qam", "Change the agent")
 
     done = pull_request.gate()

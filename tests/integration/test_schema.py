@@ -17,6 +17,7 @@ from sqlalchemy import inspect, text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
+from app.errors import Conflict
 from app.models import metadata, schema
 from tests.support.deployment import environment, run_to_end
 
@@ -103,3 +104,12 @@ def test_every_constraint_and_index_has_a_name() -> None:
     ]
 
     assert unnamed == []
+
+
+def test_data_of_a_newer_release_is_refused_in_a_sentence(empty: Database) -> None:
+    schema.upgrade(empty)
+    with empty.write() as connection:
+        connection.execute(text("update alembic_version set version_num = '9999'"))
+
+    with pytest.raises(Conflict, match=r"The data is of another release .*9999.*: start that release"):
+        schema.upgrade(empty)

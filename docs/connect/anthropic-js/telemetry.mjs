@@ -4,4 +4,4 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 
 const sdk = new NodeSDK();
 sdk.start();
-process.once('beforeExit', () => sdk.shutdown());
+process.once('beforeExit', () => sdk.shutdown().catch((error) => console.error(`No traces were sent: ${error.message}`)));

@@ -8,4 +8,4 @@ const instrumentation = new OpenAIAgentsInstrumentation();
 instrumentation.manuallyInstrument(agents);
 const sdk = new NodeSDK({ instrumentations: [instrumentation] });
 sdk.start();
-process.once('beforeExit', () => sdk.shutdown());
+process.once('beforeExit', () => sdk.shutdown().catch((error) => console.error(`No traces were sent: ${error.message}`)));

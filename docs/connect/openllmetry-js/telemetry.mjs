@@ -4,4 +4,4 @@ import * as traceloop from '@traceloop/node-server-sdk';
 import OpenAI from 'openai';
 
 traceloop.initialize({ instrumentModules: { openAI: OpenAI }, silenceInitializationMessage: true });
-process.once('beforeExit', () => traceloop.forceFlush());
+process.once('beforeExit', () => traceloop.forceFlush().catch((error) => console.error(`No traces were sent: ${error.message}`)));

@@ -9,4 +9,4 @@ const provider = new NodeTracerProvider({ spanProcessors: [new BatchSpanProcesso
 provider.register();
 const enrichSpan = ({ runtimeContext }) => ({ 'gen_ai.conversation.id': runtimeContext?.conversationId });
 registerTelemetry(new OpenTelemetry({ enrichSpan }));
-process.once('beforeExit', () => provider.shutdown());
+process.once('beforeExit', () => provider.shutdown().catch((error) => console.error(`No traces were sent: ${error.message}`)));

@@ -117,3 +117,16 @@ def repeated(recorded: Any) -> Reply:
     if recorded["kind"] == "answer":
         return Reply(text=recorded["text"])
     return Reply(tool_calls=[(recorded["name"], recorded["arguments"])])
+
+
+TELEMETRY = sorted(path.parent.name for path in DOCS.glob("*/telemetry.mjs"))
+
+
+@pytest.mark.sdks
+@pytest.mark.parametrize("name", TELEMETRY)
+def test_an_agent_ends_well_while_reprise_is_away(run_agent: Run, upstream: Upstream, name: str) -> None:
+    upstream.script(*REPLIES)
+
+    done = run_agent(name, BASE_URL="http://127.0.0.1:9")
+
+    assert (done.returncode, "It rains in Oslo." in done.stdout) == (0, True), done.stderr

@@ -104,10 +104,12 @@ def test_a_text_becomes_a_new_prompt_and_its_file(client: Client, tmp_path: Path
     file.write_text("You help customers of {{shop}}.\n")
 
     done = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support", "--model", "demo-agent")
-    assert (done.returncode, done.stderr) == (0, "")
+    warning = "Warning: {{shop}} has no placeholder, so the model receives it literally.\n"
+    assert (done.returncode, done.stderr) == (0, warning)
     prompt = client.get(f"/api/v1/prompts/{done.stdout.strip()}?productive=false").json()
     assert (prompt["name"], prompt["value"]) == ("Support", "You help customers of {{shop}}.\n")
     assert prompt["instructionFormat"] == "RAW"
+    assert client.get(f"/api/v1/prompts/{prompt['id']}/versions").json()["versions"] == []
     assert reprise(client, tmp_path, "prompts", "diff", str(file)).returncode == 0
 
     again = reprise(client, tmp_path, "prompts", "create", str(file), "--name", "Support")
@@ -136,6 +138,8 @@ def test_a_new_file_with_front_matter_keeps_its_comments(client: Client, tmp_pat
     assert b"model: demo-agent  # cheap\r\n" in file.read_bytes()
     prompt = client.get(f"/api/v1/prompts/{done.stdout.strip()}").json()
     assert (prompt["value"], prompt["instructionFormat"]) == ("Help.\n", "RAW")
+    versions = client.get(f"/api/v1/prompts/{done.stdout.strip()}/versions").json()["versions"]
+    assert [version["message"] for version in versions] == ["First"]
     assert reprise(client, tmp_path, "prompts", "push", str(file)).returncode == 0
 
 

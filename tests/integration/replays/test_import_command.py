@@ -211,3 +211,16 @@ def test_without_its_owner_nothing_is_imported(client: Client, tmp_path: Path, a
     done = reprise(client, tmp_path, "import", tool, str(OPENAI), *options)
 
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_test_cases_are_listed_and_deleted_by_name_or_id(client: Client, prompt_id: str, tmp_path: Path) -> None:
+    path = f"/api/v1/prompts/{prompt_id}/test-cases"
+    ids = [client.post(path, {"name": name, "question": "Q?", "expectedAnswer": "A."}).json()["id"] for name in "abc"]
+
+    def cases(command: str, *arguments: str) -> Any:
+        return reprise(client, tmp_path, "test-cases", command, *arguments, "--prompt", prompt_id)
+
+    assert cases("list").stdout == f"{ids[2]}\tc\n{ids[1]}\tb\n{ids[0]}\ta\n"
+    assert cases("delete", "a", "missing").returncode == 2
+    assert cases("delete", "a", str(ids[1])).returncode == 0
+    assert cases("list").stdout == f"{ids[2]}\tc\n"

@@ -102,3 +102,10 @@ def test_without_a_database_in_it_the_folder_may_be_the_containers(somebody_else
     before = mode(somebody_elses)
     home.claim(somebody_elses, with_database=False)
     assert mode(somebody_elses) == before
+
+
+def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(Forbidden, match=r"REPRISE_HOME: .*file/home can't be made: Not a directory"):
+        home.claim(tmp_path / "file" / "home", with_database=True)

@@ -64,6 +64,30 @@ def test_the_comment_is_found_behind_hundreds_of_others(comment: Comment, forge:
     assert forge.bodies[230:] == [f"{MARKER}\nSecond."]
 
 
+@pytest.mark.parametrize("author", [{"user": None, "author": None}, {"user": {}, "author": {}}, {}])
+def test_a_comment_of_a_deleted_account_is_never_changed(
+    comment: Comment, forge: Forge, author: dict[str, object]
+) -> None:
+    number = forge.add(f"{MARKER}\nOld.", by_job=True)
+    forge.comments[number] = {"id": number, "body": f"{MARKER}\nOld.", **author}
+
+    assert comment("First.").output == "The comment is written.\n"
+    assert forge.bodies == [f"{MARKER}\nOld.", f"{MARKER}\nFirst."]
+
+
+@pytest.mark.parametrize("answer", [[], "x", {"message": "no"}, [1]])
+def test_an_answer_that_no_forge_gives_ends_with_a_message(
+    comment: Comment, forge: Forge, monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    monkeypatch.setattr(Forge, "answer", lambda *_: (200, answer))
+
+    done = comment("First.")
+
+    assert done.exit_code in (0, 2)
+    assert "Traceback" not in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
 def test_a_comment_of_somebody_else_is_never_changed(comment: Comment, forge: Forge) -> None:
     forge.add(f"{MARKER}\nI wrote this.", by_job=False)
     forge.add("Another bot.", by_job=True)

@@ -14,12 +14,15 @@ HASHES = ["4f53a0" + "0" * 58, "4f53b1" + "0" * 58, "9be2d7" + "0" * 58]
 
 @pytest.fixture
 def instance() -> Remote:
-    versions = {"versions": [{"commitHash": each} for each in HASHES]}
+    labels = [[], ["production", "latest"], []]
+    versions = {"versions": [{"commitHash": name, "labels": labels[at]} for at, name in enumerate(HASHES)]}
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=versions))
     return Remote("http://reprise/", "rp_key", transport=transport)
 
 
-@pytest.mark.parametrize(("version", "number"), [("latest", 0), ("4f53b", 1), ("9", 2), (HASHES[2], 2)])
+@pytest.mark.parametrize(
+    ("version", "number"), [("latest", 0), ("production", 1), ("4f53b", 1), ("9", 2), (HASHES[2], 2)]
+)
 def test_a_version_is_found(instance: Remote, version: str, number: int) -> None:
     assert full_hash(instance, 17, version) == HASHES[number]
 

@@ -13,6 +13,7 @@ from reprise_client import __version__
 from reprise_client.cli.agents import agents
 from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
+from reprise_client.cli.case_list import delete_cases, list_cases
 from reprise_client.cli.comment import comment
 from reprise_client.cli.effects import effects
 from reprise_client.cli.exporting import export
@@ -60,6 +61,8 @@ def main() -> None:
 
 
 test_cases.add_command(effects)
+for _command in (list_cases, delete_cases):
+    test_cases.add_command(_command)
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
 for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)

@@ -60,12 +60,20 @@ def publish(forge: Forge, text: str) -> str:
 
 
 def _is_ours(forge: Forge, comment: Mapping[str, Any]) -> bool:
-    return str(comment["body"]).startswith(MARKER) and forge.is_own(comment)
+    return str(comment.get("body")).startswith(MARKER) and forge.is_own(comment)
+
+
+def _within(comment: Mapping[str, Any], key: str, field: str) -> Any:
+    """Return a field of the object under a key; None without either, as for a comment of a deleted account."""
+    found = comment.get(key)
+    return found.get(field) if isinstance(found, dict) else None
 
 
 def _comments(forge: Forge) -> Iterator[Mapping[str, Any]]:
     for page in range(1, _PAGES_MAX + 1):
         comments = forge.request("GET", forge.comments, params={"per_page": _PAGE, "page": page})
+        if not isinstance(comments, list) or not all(isinstance(comment, dict) for comment in comments):
+            raise CouldNotRun(f"{forge.comments} did not answer with a list of comments.")
         yield from comments
         if len(comments) < _PAGE:
             return
@@ -91,7 +99,7 @@ def _github() -> Forge:
         one_comment=f"{issues}/comments/{{}}",
         update="PATCH",
         # The token of a job can't ask for its account; its comments are those of a bot, which people can't be.
-        is_own=lambda comment: comment["user"]["type"] == "Bot",
+        is_own=lambda comment: _within(comment, "user", "type") == "Bot",
     )
 
 
@@ -103,9 +111,12 @@ def _gitlab() -> Forge:
         comments=f"{request}/notes",
         one_comment=f"{request}/notes/{{}}",
         update="PUT",
-        is_own=lambda comment: comment["author"]["id"] == me,
+        is_own=lambda comment: _within(comment, "author", "id") == me,
     )
-    me = forge.request("GET", "/user")["id"]
+    user = forge.request("GET", "/user")
+    if not isinstance(user, dict) or "id" not in user:
+        raise CouldNotRun(f"{client.base_url}/user did not answer as GitLab does.")
+    me = user["id"]
     return forge
 
 

@@ -77,7 +77,7 @@ def _program_options(command: Any) -> Any:
     metavar="NAME=FILE|HASH|draft",
     help="One of several candidates against one baseline; repeatable.",
 )
-@click.option("--baseline", default="latest", show_default=True, metavar="latest|HASH|none")
+@click.option("--baseline", default="latest", show_default=True, metavar="latest|LABEL|HASH|none")
 @click.option("--detect", type=Ratio, help="Share of failures that must not slip through; 0.25 when left out.")
 @click.option(
     "--repeats",

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import click
 from msgspec.structs import replace
+from reprise_formats.placeholders import keys_in
 
-from reprise_client.cli import git, text_input
+from reprise_client.cli import git, terminal, text_input
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.remote import Remote, RemoteAnswer
 from reprise_client.prompt_files import file as files
@@ -52,7 +53,7 @@ def create(instance: Remote, file: Path, new: New) -> int:
     content, local = stored.content, _parsed(file, stored.content)
     if local.prompt is not None:
         raise CouldNotRun(f"{file}: prompt: It is the file of prompt {local.prompt} already.")
-    body = files.to_overlay(local) | {"name": new.name, "fallbackModelName": local.fallback}
+    body = files.to_overlay(local) | {"name": new.name, "fallbackModelName": local.fallback, "commit": False}
     try:
         answer = instance.post("/api/v1/prompts", body)["prompt"]
     except CouldNotRun as error:
@@ -61,6 +62,7 @@ def create(instance: Remote, file: Path, new: New) -> int:
     current, etag = instance.draft(made)
     content = files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current)))
     write_file(new.into or file, TextFile(content, stored.encoding))
+    warn_of_undefined(local)
     if new.message is not None:
         _commit(instance, made, new.message, current, etag)
     return made
@@ -98,6 +100,7 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
     """
     stored, local = read_file(file)
     prompt_id = named(prompt_id, local)
+    warn_of_undefined(local)
     answer, etag = instance.draft(prompt_id)
     current = from_answer(answer)
     if fingerprint(current) != fingerprint(local):
@@ -109,6 +112,14 @@ def push(instance: Remote, file: Path, prompt_id: int | None, message: str | Non
     write_file(file, TextFile(based, stored.encoding))
     if message is not None:
         yield _commit(instance, prompt_id, message, answer, etag)
+
+
+def warn_of_undefined(prompt: PromptFile) -> None:
+    """Warn of keys in the text that no placeholder defines."""
+    defined = {placeholder.key for placeholder in prompt.placeholders}
+    for key in keys_in(prompt.text):
+        if key not in defined:
+            terminal.echo(f"Warning: {{{{{key}}}}} has no placeholder, so the model receives it literally.", err=True)
 
 
 def diff(instance: Remote, file: Path, prompt_id: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Versions by their names on the command line: `latest`, or a hash that is cut to its first characters."""
+"""Versions by their names on the command line: `latest`, a label, or a hash that is cut to its first characters."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ def place(versions: Sequence[dict[str, Any]], name: str) -> int:
 
 
 def full_hash(instance: Remote, prompt_id: int, name: str) -> str:
-    """Return the whole hash of the newest version for `latest`, else of the one with a hash that begins so."""
+    """Return the whole hash of the newest version for `latest`, else of the label's, or the one that begins so."""
     if len(name) == HASH_LENGTH:
         return name
     versions = instance.get(f"/api/v1/prompts/{prompt_id}/versions")["versions"]
+    labelled = next((version["commitHash"] for version in versions if name in version.get("labels", ())), None)
+    if labelled is not None and name != "latest":
+        return str(labelled)
     commit_hash: str = versions[0 if versions and name == "latest" else place(versions, name)]["commitHash"]
     return commit_hash

@@ -1,4 +1,4 @@
-"""The form of a test case: its choices, and the API's body for a sent form."""
+"""The form of a test case: the rows of tools, and the API's body for a sent form."""
 
 from __future__ import annotations
 
@@ -15,83 +15,11 @@ from app.replay.types import TestCase, ToolRules
 from app.values.storable import decode_json
 from app.web import labels
 from app.web.forms import Form
+from app.web.presenters.case_choices import CHOICES, KINDS
 from app.web.presenters.case_faults import variants_body
 from app.web.presenters.case_fields import CaseFields, MatcherFields, StepFields, ToolFields
 
 TOOLS_SHOWN = 200  # Rules of further tools can be set by entering their names.
-MISSING = [
-    ("error", "Return an error"),
-    ("stop", "Stop the replay"),
-    ("nearest", "Reads: next recorded result"),
-    ("static", "The result set in its rules"),
-    ("simulate", "Reads: a model plays the tool"),
-]
-CHOICES = {
-    "arguments": [
-        ("exact", "Arguments: equal (rules applied)"),
-        ("subset", "Arguments: at least these"),
-        ("ignore", "Arguments: any"),
-    ],
-    "answers": [
-        ("meaning", "Answer: same meaning"),
-        ("facts", "Answer: same values"),
-        ("strict", "Answer: same text"),
-        ("contains", "Answer: contains …"),
-        ("regex", "Answer: matches the pattern …"),
-        ("json_subset", "Answer: JSON with at least …"),
-        ("ai", "Answer: a judge model decides"),
-        ("manual", "Answer: a person decides"),
-        ("ignore", "Answer: anything"),
-    ],
-    "orders": [
-        ("effects", "Writes in recorded order, reads in any"),
-        ("any", "In any order"),
-        ("in_order", "In the recorded order"),
-    ],
-    "histories": [
-        ("replayed", "The draft's answers"),
-        ("recorded", "The recorded answers"),
-    ],
-    "missing": MISSING,
-    "judges": [
-        ("auto", "Only undecided steps, if possible"),
-        ("never", "Nothing"),
-        ("always", "Only undecided steps; fails without a judge"),
-    ],
-    "partial": [
-        ("", "Are void: they show nothing"),
-        ("yes", "Are played without it"),
-    ],
-    "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
-    "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
-    "faults": [*labels.FAULTS.items()],
-    "idempotent": [
-        ("", "Default: as its definition has it"),
-        ("yes", "May be repeated"),
-        ("no", "Must not be repeated"),
-    ],
-    "lost": [("fail", "Default: fails the replay"), ("allow", "Is allowed")],
-    "tool_missing": [("", "Default: the test case's setting"), *MISSING],
-    "matchers": [
-        ("exact", "exact: the same value"),
-        ("facts", "facts: the same values, in any words"),
-        ("any", "any: anything"),
-        ("text", "text: but for case, punctuation"),
-        ("number", "number: at most a tolerance apart"),
-        ("regex", "regex: matches a pattern"),
-        ("one_of", "one_of: one of a JSON list"),
-        ("unordered", "unordered: a list in any order"),
-        ("ai", "ai: a judge model decides, by the assertion"),
-    ],
-}
-# Kinds of texts, which a tool's row offers besides the matchers.
-KINDS = [
-    ("value", "value: any difference fails"),
-    ("code", "code: as value in a write; in a read a judge decides"),
-    ("prose", "prose: a judge decides on other words"),
-    ("search", "search: a judge decides on other words"),
-]
-CHOICES["of_tools"] = [*CHOICES["matchers"], *KINDS]
 # Fields of the form, and their names in the API.
 SETTINGS = {"name": "name", "order": "order", "history": "history", "on_missing": "onMissing", "judge": "judge"}
 RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost", "on_missing": "onMissing"}
@@ -120,10 +48,10 @@ class ToolRow:
         return [("", f"Default: {'are allowed' if allowed else 'fail the replay'}"), *CHOICES["extra"]]
 
     @property
-    def said(self) -> list[str]:
+    def rules(self) -> list[str]:
         """Return a few words about each rule, except the effect."""
         tool = self.tool
-        rules = {
+        applies = {
             "must never be called": tool.never,
             f"at most {tool.max_calls} calls in all": tool.max_calls is not None,
             f"calls beyond the recording {'are allowed' if tool.extra == 'allow' else 'fail'}": not tool.never,
@@ -133,7 +61,7 @@ class ToolRow:
         matchers = [
             f"{matcher.path or 'all arguments'} by {matcher.match}" for matcher in self.fields.matchers if matcher.match
         ]
-        return [*(words for words, holds in rules.items() if holds), *matchers]
+        return [*(words for words, holds in applies.items() if holds), *matchers]
 
 
 _UNKNOWN = resolve("", ToolRules(), None, None)

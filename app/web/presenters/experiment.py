@@ -111,7 +111,7 @@ class ShownExperiment:
         return {(violation["testCaseId"], violation.get("variant")) for violation in self.experiment["violations"]}
 
     @property
-    def telling(self) -> list[Json]:
+    def to_look_at(self) -> list[Json]:
         """The test cases worth a look, newly failing ones first. While the experiment runs, all of its test cases."""
         return [case for case in ranked(self.experiment) if self.running or case["class"] != "stable_pass"]
 

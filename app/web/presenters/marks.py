@@ -11,7 +11,7 @@ from app.services.search.service import Hit
 
 QUERY_MAX = 200
 # The labels of texts in which a search can have hits.
-SAID = {
+HIT_KINDS = {
     "user": "User",
     "arguments": "Arguments of a tool",
     "result": "Result of a tool",

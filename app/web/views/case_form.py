@@ -23,10 +23,11 @@ from app.schemas.cases import CaseChangeSchema
 from app.services.replays.proposals import CaseProposal
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, ShownPage, show
+from app.web.presenters.case_choices import CHOICES
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_faults import FaultFields
 from app.web.presenters.case_fields import CaseFields, fields_of, fields_sent
-from app.web.presenters.case_form import CHOICES, OTHER_TOOL, case_body, cuts, tool_rows, with_confirmed
+from app.web.presenters.case_form import OTHER_TOOL, case_body, cuts, tool_rows, with_confirmed
 from app.web.presenters.case_turns import CHUNK, WHOLE_MAX, opened_chunks, shown_chunks, shown_turns
 from app.web.presenters.experiment_form import JUDGES
 from app.web.presenters.session import conversation

@@ -123,12 +123,12 @@ class ExperimentPage(PromptPage):
         shown = presenter.ShownExperiment(
             experiment, self.services.versions.messages(prompt_id=view.row.prompt_id, hashes=hashes)
         )
-        results = {} if shown.running else self._results(visit.project_id, replays_to_read(shown.telling))
+        results = {} if shown.running else self._results(visit.project_id, replays_to_read(shown.to_look_at))
         return show(
             "experiment.html",
             head=self.head(visit, view.row.prompt_id),
             shown=shown,
-            failures=failures_of(shown.telling, results),
+            failures=failures_of(shown.to_look_at, results),
             markdown=shown.markdown(results),
             violations_max=VIOLATIONS_MAX,
         )

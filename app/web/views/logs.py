@@ -18,7 +18,7 @@ from app.timestamps import iso
 from app.web.list_queries import LOG_NAMES, LOG_STATUSES, log_query
 from app.web.lists import Query, chosen_of, filters_of
 from app.web.page import PAGE_SIZE, Page, PromptPage, Reply, show
-from app.web.presenters.marks import SAID, pieces, place_of
+from app.web.presenters.marks import HIT_KINDS, pieces, place_of
 from app.web.views.neighbours import EntryPage
 from app.web.visit import Visit
 
@@ -76,7 +76,7 @@ class PromptLogsPage(PromptPage):
             sorted=page.sorted,
             ranges=RANGES,
             included=INCLUDED,
-            said=SAID,
+            hit_kinds=HIT_KINDS,
             pieces=pieces,
             place_of=place_of,
             follow=_follow(visit.query),

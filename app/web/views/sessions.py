@@ -20,7 +20,7 @@ from app.schemas.sessions import SessionExportSchema
 from app.services.sessions.filters import YESTERDAY
 from app.web.list_queries import chosen_sessions, session_query
 from app.web.page import PAGE_SIZE, Page, Redirect, Reply, confirm, show
-from app.web.presenters.marks import SAID, pieces, place_of
+from app.web.presenters.marks import HIT_KINDS, pieces, place_of
 from app.web.views.logs import INCLUDED, TIMES
 from app.web.visit import Visit
 
@@ -106,7 +106,7 @@ class SessionsPage(Page):
             exports=_query_of({name: value for name, value in chosen.items() if (name, value) != ("sort", "cost")}),
             prompts=[("", "All prompts"), *((str(prompt.id), prompt.name) for prompt in prompts)],
             suggested=_suggested(page.entries),
-            said=SAID,
+            hit_kinds=HIT_KINDS,
             pieces=pieces,
             place_of=place_of,
             included=INCLUDED,

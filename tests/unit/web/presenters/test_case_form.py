@@ -122,7 +122,7 @@ def test_a_row_of_a_tool_shows_its_default_next_to_the_effect_that_was_set() -> 
 
     assert row.effects[0] == ("", "Default: reads, as the prompt's tools have it")
     assert (row.tool.effect, row.fields.effect, other.fields.effect) == ("write", "write", "")
-    assert row.said == ["at most 2 calls in all", "calls beyond the recording fail"]
+    assert row.rules == ["at most 2 calls in all", "calls beyond the recording fail"]
 
 
 def test_of_a_thousand_tools_those_with_rules_are_shown_and_the_others_stay() -> None:

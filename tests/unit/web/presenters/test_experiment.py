@@ -23,14 +23,14 @@ def names(cases: list[Any]) -> list[str]:
 def test_tests_that_always_pass_are_apart_once_it_has_ended() -> None:
     shown = ShownExperiment(experiment([PASSING, FLAKY, WORSE], verdict="failed"))
 
-    assert (names(shown.telling), names(shown.steady)) == (["worse", "flaky"], ["steady"])
+    assert (names(shown.to_look_at), names(shown.steady)) == (["worse", "flaky"], ["steady"])
 
 
 def test_all_tests_are_together_while_it_runs() -> None:
     found = experiment([PASSING, WORSE], status="running", verdict=None, startedAt=None, finishedAt=None)
     shown = ShownExperiment(found)
 
-    assert (names(shown.telling), shown.steady, shown.took_ms) == (["worse", "steady"], [], None)
+    assert (names(shown.to_look_at), shown.steady, shown.took_ms) == (["worse", "steady"], [], None)
 
 
 def test_models_are_columns_in_the_order_of_the_test_cases() -> None:

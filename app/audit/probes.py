@@ -71,7 +71,7 @@ class ProbedCase:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProbedStep:
     """A recorded step that is checked, and what its turn has: `turn_results` are the results of all of its calls."""
 
     case: ProbedCase
@@ -117,14 +117,14 @@ class Operators:
     def kinds(self) -> list[str]:
         return list(dict.fromkeys([*self.answers, *self.arguments]))
 
-    def apply(self, kind: str, place: Place, draw: Draw) -> Probe | None:
+    def apply(self, kind: str, place: ProbedStep, draw: Draw) -> Probe | None:
         """Return the probe that an operator makes of a step; None if it finds nothing to change there."""
         recorded = place.recorded
         if recorded.kind == "answer":
             return self._of_answer(kind, place, recorded, draw) if kind in self.answers else None
         return self._of_call(kind, place, recorded, draw) if kind in self.arguments else None
 
-    def _of_answer(self, kind: str, place: Place, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
+    def _of_answer(self, kind: str, place: ProbedStep, recorded: CheckedAnswer, draw: Draw) -> Probe | None:
         spend_on(place.conversation.budget, recorded.text)
         passage = ProbedText(recorded.text, place.user, place.results, place.conversation)
         change = self.answers[kind](passage, draw)
@@ -132,7 +132,7 @@ class Operators:
             return None
         return Probe(*place.key, kind, self.planted, recorded.text, change.text, change.was, change.now)
 
-    def _of_call(self, kind: str, place: Place, recorded: CheckedCall, draw: Draw) -> Probe | None:
+    def _of_call(self, kind: str, place: ProbedStep, recorded: CheckedCall, draw: Draw) -> Probe | None:
         if not isinstance(recorded.arguments, Mapping):
             return None
         tool = place.tools[recorded.name]
@@ -180,7 +180,7 @@ def draw_probes(
     return _balanced(probes)
 
 
-def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> list[Place]:
+def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> list[ProbedStep]:
     """Return the checked steps of turns with a user's message, in the order of the test cases."""
     answers = {case.test_case_id: _answers(case.case) for case in cases}
     places = []
@@ -193,7 +193,7 @@ def places_of(cases: Sequence[ProbedCase], budget: WorkBudget = UNLIMITED) -> li
         for turn, recorded in enumerate(case.case.played):
             if recorded.user:
                 for step, calls in _decidable(recorded, budget):
-                    places.append(Place(case, turn, step, calls, results[turn], conversation, tools))
+                    places.append(ProbedStep(case, turn, step, calls, results[turn], conversation, tools))
     return places
 
 
@@ -260,7 +260,7 @@ def _recorded_answer(case: TestCase, label: Labelled) -> str | None:
 
 
 def _round_robin(
-    operators: Operators, places: Sequence[Place], draw: Draw, budget: WorkBudget, number: int
+    operators: Operators, places: Sequence[ProbedStep], draw: Draw, budget: WorkBudget, number: int
 ) -> Iterator[Probe]:
     """Yield a probe of each kind in turn, until there are enough or nothing is left to change."""
     made: set[tuple[tuple[int, int, int], str]] = set()
@@ -278,7 +278,7 @@ def _round_robin(
 
 
 def _of_kind(
-    operators: Operators, kind: str, places: Sequence[Place], draw: Draw, budget: WorkBudget
+    operators: Operators, kind: str, places: Sequence[ProbedStep], draw: Draw, budget: WorkBudget
 ) -> Iterator[Probe]:
     """Yield the probes of one kind, of places in an order that is drawn."""
     mask = draw.of(kind).number

@@ -31,6 +31,7 @@ OF_SEVERAL_MODULES = {
     "experiments/test_table",
     "http/test_benchmark_resources",
     "otlp/normalise/test_conventions",
+    "otlp/normalise/test_forged_messages",
     "otlp/normalise/test_items",
     "otlp/normalise/test_results",
     "otlp/normalise/test_unreadable",
@@ -47,6 +48,7 @@ OF_SEVERAL_MODULES = {
     "test_layout",
     "test_patterns",
     "web/test_colors",
+    "web/test_words",
 }
 
 

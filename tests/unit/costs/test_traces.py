@@ -31,6 +31,7 @@ from app.sessions.figures import Figures, count, quantile, quantile_interval, to
 from app.sessions.grouping import grouping_advice
 from app.sessions.model_calls import difference
 from app.sessions.pieces import in_start_order
+from app.sessions.placeholder_proposals import merged, propose
 from app.sessions.spans import _readable_fields
 from app.sessions.sums import SessionTotals, names_in, names_of
 from app.sessions.turn_texts import texts_in
@@ -191,6 +192,20 @@ def spans_of(size: int) -> list[Span]:
     return decode(export(*(span({"gen_ai.operation.name": "chat"}, spanId=f"{n:016x}") for n in range(1, size)))).spans
 
 
+def instructions(size: int) -> Work:
+    """Instructions of one template, with a value after each word, of which two are the same."""
+    draft, *recorded = (" ".join(f"word{n} is {n * k}." for n in range(2 * size)) for k in (1, 2, 3, 3))
+
+    def work() -> None:
+        found = propose(draft, recorded, {})
+        assert found.varying
+        list(found.rewritten(found.varying))
+        [proposal.sessions for _, proposal in found.by_piece]
+        merged(draft, recorded[0], {})
+
+    return work
+
+
 def nothing_readable(size: int) -> Work:
     """A span of which the fields have other types than the standard's."""
     stored = SimpleNamespace(raw=json.dumps(span({f"k{n}": n for n in range(size)}, kind=[])).encode())
@@ -238,6 +253,7 @@ WORKS: dict[str, Make] = {
     "rules": rules,
     "a large pattern": lambda size: partial(Masking([Rule("pattern", "[ab]{200}c")]).text, "x" * 16_384 * size),
     "unreadable": nothing_readable,
+    "instructions": instructions,
     "openings": lambda size: partial(opening_of, spans_of(size), {}),
     "turns": lambda size: partial(build_session, [[one] for one in spans_of(size)]),
     "a reason": lambda size: partial(reason_phrase, "é " * size),
@@ -274,6 +290,8 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/tokens:_recorded",
         "otlp/normalise/toolio:_unpacked",
         "sessions/agents:_parameters",
+        "sessions/agents:_response_format",
+        "sessions/agents:_sources",
         "sessions/build:build_lone_turn",
         "sessions/recounting:may_share_calls",
         "sessions/facts:merge",
@@ -291,6 +309,11 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/numbered:OpenInference.output_messages",
         "otlp/span:_explain_group",
         "sessions/build:_under_way",
+        "sessions/placeholder_proposals:Proposals.rewritten",
+        "sessions/placeholder_proposals:Proposals.varying",
+        "sessions/placeholder_proposals:_Finder._proposal",
+        "sessions/placeholder_proposals:_Finder.proposals",
+        "sessions/placeholder_proposals:unused",
     },
     "are one pass of C": {
         "sessions/recounting:has_several_calls",
@@ -315,6 +338,10 @@ NOT_GROWING: dict[str, set[str]] = {
         "otlp/normalise/vendors:VercelAI.definitions",
         "otlp/protobuf:count_elements",
         "otlp/span:lenient_span",
+        "sessions/placeholder_proposals:PlaceholderProposal.sessions",
+        "sessions/placeholder_proposals:_Finder._is_proposable",
+        "sessions/placeholder_proposals:_changed_once",
+        "sessions/placeholder_proposals:_named",
     },
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_value_is_about_twice_the_work(shape: Callable[[int], Any]) -> None:
-    once, twice = (sum(work_by_function(lambda n=n: hides_a_value(shape(n))).values()) for n in (200, 400))
+    once, twice = (sum(work_by_function(partial(hides_a_value, shape(n))).values()) for n in (200, 400))
     assert twice <= IN_ALL * once
     assert not hides_a_value(shape(2))
 

@@ -5,12 +5,14 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reprise_client.errors import UnreachableError
 
 EVENT_MAX = 64_000_000
+_END, _END_LENGTH = re.compile(rb"\r?\n\r?\n"), 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,22 @@ class EventReader:
 
     def __init__(self) -> None:
         self._begun = bytearray()
+        self._searched = 0
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield each event that ends in this piece."""
         self._begun += piece
-        if b"\n" not in piece:
-            self._check_size()
-            return
-        *ended, rest = bytes(self._begun).replace(b"\r\n", b"\n").split(b"\n\n")
-        self._begun = bytearray(rest)
+        ended: list[bytearray] = []
+        start = 0
+        while end := _END.search(self._begun, max(start, self._searched)):
+            ended.append(self._begun[start : end.start()])
+            start = end.end()
+        del self._begun[:start]
+        # The end of an event may have begun.
+        self._searched = max(0, len(self._begun) - _END_LENGTH)
         self._check_size()
         for text in ended:
-            if event := _event(text.decode(errors="replace")):
+            if event := _event(text.replace(b"\r\n", b"\n").decode(errors="replace")):
                 yield event
 
     def _check_size(self) -> None:

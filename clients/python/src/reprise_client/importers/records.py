@@ -79,12 +79,12 @@ def _lines(stream: Stream) -> Iterator[ImportedRecord]:
 
 def _first_line(stream: Stream) -> bytes:
     """Return the first line that is not blank, with the blank ones before it."""
-    start = b""
+    start = bytearray()
     while len(start) <= LARGEST and (line := stream.readline(LARGEST + 1)):
         start += line
         if line.strip(_BLANK):
             break
-    return start
+    return bytes(start)
 
 
 def _is_cut(line: bytes) -> bool:

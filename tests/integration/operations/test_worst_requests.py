@@ -65,7 +65,10 @@ REFUSED = {
     "POST /api/v1/judge-audits/{audit_id}/cancel",
     "POST /api/v1/replays/{replay_id}/cancel",
     "PATCH /api/v1/replays/{replay_id}/steps/{step}",
+    "POST /api/v1/replays/{replay_id}/turns/{turn}/answer",
 }
+# They need the token of a replay that a program plays.
+OF_PROGRAMS = "/api/replay/"
 # Quadratic for stretches of up to 80 lines or words, and linear beyond.
 SHORT_STRETCHES = {
     "replay/matching:longest_common_subsequence",
@@ -157,7 +160,8 @@ def _order(case: Case) -> tuple[bool, bool, int]:
 def _must_be_allowed(name: str) -> bool:
     """Return whether a request must succeed: its body is valid. Forms of pages are empty."""
     method, path = name.split()[:2]
-    return method != "GET" and "/api/" in path and f"{method} {path}" not in REFUSED
+    is_refused = f"{method} {path}" in REFUSED or path.startswith(OF_PROGRAMS)
+    return method != "GET" and "/api/" in path and not is_refused
 
 
 def _filled(made: Stage, asked: list[Case], number: int, before: Sequence[Costs] = ()) -> Costs:

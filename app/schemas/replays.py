@@ -64,7 +64,19 @@ class StartSchema(JudgeSchema):
     candidate = CandidateField(load_default=DRAFT, metadata={"default": "draft"})
 
 
-class StartOneSchema(StartSchema):
+class StartWithFaultsSchema(StartSchema):
+    """The recording is played, or the named `variant` of the test case, or the recording with `faults`."""
+
+    variant = Text(minimum=1, maximum=VARIANT_NAME_MAX, load_default=None)
+    faults = BoundedList(fields.Nested(NewFaultSchema), maximum=FAULTS_MAX, load_default=())
+
+    @validates_schema
+    def _one_of_both(self, data: dict[str, Any], **_kwargs: Any) -> None:
+        if data.get("variant") is not None and data.get("faults"):
+            raise ValidationError("Send variant or faults, not both.", "faults")
+
+
+class StartOneSchema(StartWithFaultsSchema):
     """The recording is played, or the named `variant` of the test case, or the recording with `faults`.
 
     With a program as the candidate, `tools` is who answers the calls of its tools: the `endpoint`, so that the program
@@ -74,13 +86,6 @@ class StartOneSchema(StartSchema):
     candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
     tools = fields.String(validate=validate.OneOf(get_args(ToolsMode)), load_default="endpoint")
     offline = StrictBoolean(load_default=False)
-    variant = Text(minimum=1, maximum=VARIANT_NAME_MAX, load_default=None)
-    faults = BoundedList(fields.Nested(NewFaultSchema), maximum=FAULTS_MAX, load_default=())
-
-    @validates_schema
-    def _one_of_both(self, data: dict[str, Any], **_kwargs: Any) -> None:
-        if data.get("variant") is not None and data.get("faults"):
-            raise ValidationError("Send variant or faults, not both.", "faults")
 
 
 class StartAllSchema(StartSchema):

@@ -10,7 +10,7 @@ from app.models.organizations import Role
 from app.replay.cases import load_case
 from app.replay.types import CheckedCall
 from app.schemas.base import load
-from app.schemas.replays import StartOneSchema
+from app.schemas.replays import StartWithFaultsSchema
 from app.web import labels
 from app.web.forms import Form
 from app.web.page import PromptPage, Redirect, Reply, show
@@ -43,7 +43,7 @@ class ReplayTestCase(PromptPage):
         )
 
     def post(self, visit: Visit, test_case_id: int) -> Reply:
-        options = load(StartOneSchema(), judge_of(visit.form) | _played(visit.form))
+        options = load(StartWithFaultsSchema(), judge_of(visit.form) | _played(visit.form))
         row = self.services.replays.start(project_id=visit.project_id, test_case_id=test_case_id, **options)
         self.container.replay_delivery.send([row.id])
         return Redirect(f"{visit.base}/replays/{row.id}")

@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --no-compile $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos screenshots lock
+.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -102,6 +102,9 @@ bench: $(VENV)/test.stamp test-mysql ## Measure what docs/performance.md promise
 
 chaos: $(VENV)/test.stamp test-mysql ## Kill, cut off, fill and slow down everything under load; ARGS="--rounds 100" for longer
 	@exec $(BIN)/python -m tests.chaos $(ARGS)
+
+crash: $(VENV)/test.stamp test-mysql ## Kill operations at each of their writes; half an hour, ARGS="--at-most 5" for less
+	@exec $(BIN)/python -m tests.crash $(ARGS)
 
 screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ again; needs Chromium
 	$(BIN)/python -m docs.images.make

@@ -1,0 +1,150 @@
+"""Kills a process at each call of an operation, and looks up what is stored: whole or nothing, and once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from app.models.invariants import INVARIANTS, broken_of
+from app.wiring.container import Container
+from tests.crash.operations import OPERATIONS, Operation, Request, store
+from tests.support import crash_points
+from tests.support.deployment import ROOT
+from tests.support.world import World, new_world
+
+NO_QUEUES = ("none",)
+"""The queues of the process that compares: the victim must do all work."""
+TRIES = 10
+"""Times that a request is sent until it is acknowledged."""
+
+
+@dataclass
+class Trial:
+    """The results of one operation: the crash points that were tried, and what was wrong at some."""
+
+    name: str
+    calls: int
+    points: int = 0
+    acknowledged: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    HEADINGS = ("operation", "calls", "crash points tried", "acknowledged", "lost, doubled or torn")
+
+    def cells(self) -> list[str]:
+        return [self.name, str(self.calls), str(self.points), str(self.acknowledged), str(len(self.wrong))]
+
+
+class Victim:
+    """A process that performs requests, of which each can be killed at a call."""
+
+    def __init__(self, container: Container, library: Path, *, torn: bool) -> None:
+        settings = container.settings
+        urls = {"mysql_url": settings.database_url, "redis_url": settings.redis_url}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.victim"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | {"LD_PRELOAD": str(library)},
+        )
+        self._send({"home": str(settings.home), "torn": torn} | urls)
+
+    def perform(self, world: World, request: Request, *, at: int) -> dict[str, Any]:
+        """Perform a request in a new process that dies at the call `at`, 0 for none. Returns what is known of it."""
+        self._send(request.sent_by(world) | {"at": at})
+        assert self._process.stdout
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def _send(self, line: Mapping[str, Any]) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(line) + "\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        with self._process:
+            assert self._process.stdin
+            self._process.stdin.close()
+
+
+@contextmanager
+def victim_of(container: Container, folder: Path, *, torn: bool = False) -> Iterator[Victim]:
+    """Start a victim; one that is `torn` commits the turns of a batch before their sessions."""
+    victim = Victim(container, crash_points.built(folder), torn=torn)
+    try:
+        yield victim
+    finally:
+        victim.end()
+
+
+def try_all(container: Container, victim: Victim, name: str, *, at_most: int | None = None) -> Trial:
+    """Kill the operation at each of its calls and after its end, or at `at_most` of these that are spread evenly."""
+    operation = OPERATIONS[name]
+    untouched, done, calls = _undisturbed(container, victim, operation)
+    trial = Trial(name, calls)
+    for at in _points(calls, at_most):
+        world = new_world(container)
+        request = operation.prepare(world)
+        answer = victim.perform(world, request, at=at)
+        trial.points += 1
+        trial.acknowledged += answer["acknowledged"]
+        allowed = [done] if answer["acknowledged"] else [untouched, done]
+        trial.wrong += [f"{at}: {problem}" for problem in _problems(world, operation, allowed)]
+        if not operation.again:
+            continue
+        _send_until_acknowledged(world, request)
+        trial.wrong += [f"{at}, sent again: {problem}" for problem in _problems(world, operation, [done])]
+    return trial
+
+
+def _undisturbed(container: Container, victim: Victim, operation: Operation) -> tuple[Any, Any, int]:
+    """Return the state before and after the operation, and the number of its calls."""
+    world = new_world(container)
+    request = operation.prepare(world)
+    untouched = operation.state(world)
+    answer = victim.perform(world, request, at=0)
+    assert answer["acknowledged"], answer
+    return untouched, operation.state(world), answer["calls"]
+
+
+def _points(calls: int, at_most: int | None) -> Iterable[int]:
+    if at_most is None or calls <= at_most:
+        return range(1, calls + 2)
+    return sorted({1 + round(index * calls / (at_most - 1)) for index in range(at_most)})
+
+
+def _problems(world: World, operation: Operation, allowed: list[Any]) -> Iterator[str]:
+    state = operation.state(world)
+    if state not in allowed:
+        yield f"stored {state}, not {' or '.join(map(str, allowed))}"
+    with world.container.database.read() as connection:
+        for rule in INVARIANTS:
+            c = rule.table.c
+            project = c.id if rule.table.name == "projects" else c.project_id
+            ids = list(connection.scalars(select(c.id).where(project == world.project_id)))
+            if broken_of(rule, connection, world.project_id, ids, world.container.now()):
+                yield f"breaks the rule of {rule.name}"
+
+
+def _send_until_acknowledged(world: World, request: Request) -> None:
+    if request.body:
+        return store(world, request.body)
+    for _ in range(TRIES):
+        answer = world.client.simulate_request(
+            request.method, request.path, json=request.json, headers=world.headers | request.headers
+        )
+        # What was done before the crash can't be deleted or committed once more.
+        if answer.status_code < 300 or answer.status_code in (400, 404, 409):
+            return None
+    raise AssertionError(f"{request.path}: {answer.status_code} {answer.text[:300]}")

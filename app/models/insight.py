@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Date, UniqueConstraint, select
+from sqlalchemy import Column, Connection, Date, UniqueConstraint, or_, select
 
 from app.models import bulk, queries
 from app.models.base import BigInt, MediumBlob, exact, new_table
@@ -67,6 +67,20 @@ def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tupl
         for *values, figures in connection.execute(of_prompt.where(_C.day.in_(days)).with_for_update()).all():
             if (key := InsightKey(*values)) in requested:
                 yield key, figures
+
+
+def beyond(connection: Connection, keys: Collection[InsightKey], *, limit: int) -> set[InsightKey]:
+    """Return the keys without a row for which a prompt and day with at most `limit` names have no room."""
+    keys_beyond: set[InsightKey] = set()
+    place = attrgetter("project_id", "prompt_id", "day")
+    for (project_id, prompt_id, day), group in groupby(sorted(keys), key=place):
+        of_day = _C.project_id == project_id, _C.prompt_id == prompt_id, _C.day == day
+        # The order is that of the unique index, which has all that is read.
+        statement = select(_C.version, _C.model).where(*of_day).order_by(_C.version, _C.model).limit(limit)
+        known = {tuple(row) for row in connection.execute(statement.where(or_(_C.version != "", _C.model != "")))}
+        new = [key for key in group if (key.version, key.model) not in known | {("", "")}]
+        keys_beyond.update(new[limit - len(known) :])
+    return keys_beyond
 
 
 def list_figures(

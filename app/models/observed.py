@@ -5,13 +5,14 @@ Only tokens are summed. Prices are applied when the sums are read, so that a pri
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
 
-from sqlalchemy import ColumnElement, Connection, Date, Index, Integer, UniqueConstraint, func, select
+from sqlalchemy import ColumnElement, Connection, Date, Index, Integer, Select, UniqueConstraint, func, select
 
+from app.errors import Invalid
 from app.models import bulk
 from app.models.base import BigInt, exact, new_table
 from app.models.usage import SLOTS, UsageFilter
@@ -56,6 +57,15 @@ GROUPS: dict[str, tuple[ColumnElement[Any], ...]] = {
     "model": (_C.provider, _C.model),
 }
 _PRICED = (_C.provider, _C.model, _C.size)
+_PRICED_NAMES = tuple(column.name for column in _PRICED)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSumRows:
+    """Sums by the names of columns. With `is_complete` False some models were added up under the name ""."""
+
+    rows: list[dict[str, Any]]
+    is_complete: bool
 
 
 def slot_of(batch_id: int) -> int:
@@ -70,16 +80,49 @@ def add(connection: Connection, rows: Sequence[ObservedRow]) -> None:
 
 def sum_observed(
     connection: Connection, *, project_id: int, filters: UsageFilter, group_by: Collection[str], limit: int
-) -> list[dict[str, Any]]:
-    """Return the sums of each group, model and size, by the names of columns; none for groups without calls."""
-    columns = list(dict.fromkeys([*(column for group in group_by for column in GROUPS[group]), *_PRICED]))
+) -> ObservedSumRows:
+    """Return the sums of each group, model and size, by the names of columns; groups without calls are left out.
+
+    Spans choose the names of models, so there may be any number of them. Beyond the `limit` sums with the most tokens,
+    the others of each group are added up under the model "" of the provider "", which has no price.
+    Raises `Invalid` for more than `limit` groups.
+    """
+    groups = [column for group in group_by for column in GROUPS[group]]
+    columns = list(dict.fromkeys([*groups, *_PRICED]))
+    tokens = func.sum(_C.input_tokens + _C.output_tokens)
+    statement = _sums_of(columns, project_id, filters).order_by(tokens.desc(), *columns).limit(limit + 1)
+    rows = [dict(row) for row in connection.execute(statement).mappings()]
+    is_complete = len(rows) <= limit
+    if not is_complete:
+        outer = [column.name for column in groups if column.name not in _PRICED_NAMES]
+        statement = _sums_of([_C[name] for name in outer], project_id, filters).limit(limit + 1)
+        totals = [dict(row) for row in connection.execute(statement).mappings()]
+        if len(totals) > limit:
+            raise Invalid(f"groupBy: More than {limit} groups; ask for fewer days or groups.")
+        rows = [*rows[:limit], *_rest(rows[:limit], totals, outer)]
+    return ObservedSumRows(sorted(rows, key=lambda row: [row[column.name] for column in columns]), is_complete)
+
+
+def _sums_of(columns: Sequence[ColumnElement[Any]], project_id: int, filters: UsageFilter) -> Select[Any]:
     statement = (
         select(*columns, *(func.sum(_C[name]).label(name) for name in SUMS))
         .where(_C.project_id == project_id, _C.day.between(filters.since, filters.until))
-        .group_by(*columns)
-        .order_by(*columns)
-        .limit(limit)
+        .group_by(_C.project_id, *columns)
     )
-    if filters.prompt_id is not None:
-        statement = statement.where(_C.prompt_id == filters.prompt_id)
-    return [dict(row) for row in connection.execute(statement).mappings()]
+    return statement if filters.prompt_id is None else statement.where(_C.prompt_id == filters.prompt_id)
+
+
+def _rest(
+    rows: Sequence[dict[str, Any]], totals: Sequence[dict[str, Any]], outer: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield what each of the totals has beyond its rows. A batch that is stored meanwhile makes nothing negative."""
+    counted: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        sums = counted.setdefault(tuple(row[name] for name in outer), [0] * len(SUMS))
+        for n, name in enumerate(SUMS):
+            sums[n] += int(row[name])
+    for total in totals:
+        known = counted.get(tuple(total[name] for name in outer), [0] * len(SUMS))
+        rest = {name: max(int(total[name]) - sum_, 0) for name, sum_ in zip(SUMS, known, strict=True)}
+        if any(rest.values()):
+            yield {**total, **dict.fromkeys(("provider", "model"), ""), "size": 0, **rest}

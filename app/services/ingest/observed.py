@@ -10,9 +10,8 @@ from typing import Any
 from msgspec import structs
 
 from app.database.transactions import Database
-from app.errors import Invalid
 from app.models import observed
-from app.models.observed import GROUPS, SUMS, ObservedRow, slot_of
+from app.models.observed import GROUPS, SUMS, ObservedRow, ObservedSumRows, slot_of
 from app.models.usage import UsageFilter
 from app.prices.book import PriceBook
 from app.prices.names import key_of
@@ -24,7 +23,7 @@ from app.sessions.types import Usage
 from app.timestamps import Now, of_unix_ns
 
 OBSERVED_ROWS_MAX = 10_000
-"""Sums that one request may read; a sum is of one group, model and size."""
+"""Sums that one request may read; a sum is of one group, model and size. Models beyond that have no name."""
 UNPRICED_DAYS, UNPRICED_MAX = 30, 100
 
 
@@ -56,6 +55,14 @@ class ObservedGroup:
         return CalledModel(self.group["provider"], self.group["model"])
 
 
+@dataclass(frozen=True, slots=True)
+class ObservedCost:
+    """The cost of the calls with a price. With `is_complete` False there were too many models to look up each price."""
+
+    usd: float
+    is_complete: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedService:
     database: Database
@@ -69,24 +76,30 @@ class ObservedService:
         """
         today = self.now().date()
         days = UsageFilter(today - timedelta(days=UNPRICED_DAYS - 1), today)
-        groups = _grouped(*self._rows(project_id, days, ("model",)), ("model",))
+        groups = self.read(project_id=project_id, filters=days, group_by=("model",))
         unpriced = [group for group in groups if group.sums.bill.unpriced and key_of(group.called.model)]
         return sorted(unpriced, key=_tokens, reverse=True)[:UNPRICED_MAX]
 
     def read(self, *, project_id: int, filters: UsageFilter, group_by: Collection[str]) -> list[ObservedGroup]:
-        """Return the groups in order; raises `Invalid` if more than `OBSERVED_ROWS_MAX` sums have to be added up."""
-        rows, book = self._rows(project_id, filters, group_by)
-        if len(rows) > OBSERVED_ROWS_MAX:
-            raise Invalid(f"groupBy: More than {OBSERVED_ROWS_MAX} rows; ask for fewer days or groups.")
-        return _grouped(rows, book, group_by)
+        """Return the groups in order; raises `Invalid` for more than `OBSERVED_ROWS_MAX`.
 
-    def _rows(
+        If there are more sums, the ones of the models with the fewest tokens are in groups of the model "".
+        """
+        sums, book = self._sums(project_id, filters, group_by)
+        return _grouped(sums.rows, book, group_by)
+
+    def cost(self, *, project_id: int, filters: UsageFilter) -> ObservedCost:
+        sums, book = self._sums(project_id, filters, ())
+        bill = observed_total(_grouped(sums.rows, book, ())).bill
+        return ObservedCost(bill.total_usd or 0.0, sums.is_complete)
+
+    def _sums(
         self, project_id: int, filters: UsageFilter, group_by: Collection[str]
-    ) -> tuple[list[dict[str, Any]], PriceBook]:
+    ) -> tuple[ObservedSumRows, PriceBook]:
         with self.database.read() as connection:
             book = self.prices.book(connection, project_id=project_id)
             which: dict[str, Any] = {"project_id": project_id, "filters": filters, "group_by": group_by}
-            return observed.sum_observed(connection, **which, limit=OBSERVED_ROWS_MAX + 1), book
+            return observed.sum_observed(connection, **which, limit=OBSERVED_ROWS_MAX), book
 
 
 def observed_total(groups: Iterable[ObservedGroup]) -> ObservedSums:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec import structs
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
@@ -34,6 +35,8 @@ from app.work.work_time import WorkTime
 # One call works for this time; then the clock process pauses.
 SWEEP_S = 3.0
 SESSIONS_AT_ONCE = 100
+NAMES_PER_DAY = 300
+"""Pairs of a version and a model that have figures on a day of a prompt. A month of them is read by one request."""
 # Sessions with at most this many turns are short: the turns of several short sessions are read together.
 SHORT = 20
 
@@ -112,14 +115,29 @@ def _store(
 ) -> Figures:
     """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
     marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
-    counted = {key: session_figures for key, (_, session_figures) in figures_by_key.items()}
+    counted = _with_few_names(connection, project_id, figures_by_key)
     before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for key, earlier in before.items():
-        row, now = figures_by_key[key]
+        row, now = figures_by_key[key][0], counted[key]
         changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
         if earlier:
             changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
     added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}
     insight.add(connection, added)
     return total(added.values())
+
+
+def _with_few_names(
+    connection: Connection, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
+) -> dict[bytes, Counted]:
+    """Return the figures without the version and model of the ones beyond `NAMES_PER_DAY`: spans choose both names."""
+    places = {
+        key: InsightKey.of(project_id, row.prompt_id, session_figures)
+        for key, (row, session_figures) in figures_by_key.items()
+    }
+    beyond = insight.beyond(connection, set(places.values()), limit=NAMES_PER_DAY)
+    return {
+        key: structs.replace(session_figures, version="", model="") if places[key] in beyond else session_figures
+        for key, (_, session_figures) in figures_by_key.items()
+    }

@@ -21,7 +21,7 @@ from app.models.queries import delete_rows, insert_row, update_rows
 from app.models.usage import UsageFilter
 from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
-from app.services.ingest.observed import ObservedService, observed_total
+from app.services.ingest.observed import ObservedService
 from app.services.runs.usage import UsageService, total
 from app.timestamps import Now, ns_of
 from app.work.remover import SWEEP_S
@@ -126,8 +126,9 @@ class AlertService:
     @retried
     def _evaluate(self, rule: AlertRule) -> None:
         """Store the rule's value and, if it starts or stops firing, an event in the same transaction."""
-        value, now = self._value(rule), self.now()
-        fires, fired = value is not None and value > rule.threshold, rule.firing_since is not None
+        (value, is_complete), now = self._value(rule), self.now()
+        fires = not is_complete or (value is not None and value > rule.threshold)
+        fired = rule.firing_since is not None
         since = (rule.firing_since or now) if fires else None
         with self.database.write() as connection:
             unmoved = alert_rules.note_value(connection, rule, value=value, firing_since=since)
@@ -141,18 +142,19 @@ class AlertService:
         data |= {"projectId": rule.project_id, "windowMinutes": rule.window_minutes}
         add_event(connection, self.now(), event, data, project_id=rule.project_id, prompt_id=rule.prompt_id)
 
-    def _value(self, rule: AlertRule) -> float | None:
+    def _value(self, rule: AlertRule) -> tuple[float | None, bool]:
+        """Return the value, and whether it is complete. A cost that is not may be any higher one, so the rule fires."""
         now = self.now()
         if rule.metric == "errorShare":
             from_ns = ns_of(now - timedelta(minutes=rule.window_minutes))
             with self.database.read() as connection:
-                return alert_rules.error_share(connection, rule, from_ns=from_ns)
+                return alert_rules.error_share(connection, rule, from_ns=from_ns), True
         first = now.date() - timedelta(days=rule.window_minutes // DAY_MINUTES - 1)
         days = UsageFilter(first, now.date(), rule.prompt_id)
         if rule.metric == "cost":
-            return total(self.usage.read(project_id=rule.project_id, filters=days, group_by=("day",))).cost_usd
-        bill = observed_total(self.observed.read(project_id=rule.project_id, filters=days, group_by=("day",))).bill
-        return bill.total_usd or 0.0
+            return total(self.usage.read(project_id=rule.project_id, filters=days, group_by=("day",))).cost_usd, True
+        cost = self.observed.cost(project_id=rule.project_id, filters=days)
+        return cost.usd, cost.is_complete
 
     def _note(
         self, connection: Connection, actor: Actor, action: Action, metric: str, project_id: int, **details: str

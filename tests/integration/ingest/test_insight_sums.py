@@ -225,3 +225,27 @@ def test_metrics_count_what_is_observed_of_each_project(world: World) -> None:
         (OBSERVED_TOKENS, (project, "input"), ""): 2_000_000,
         (OBSERVED_TOKENS, (project, "output"), ""): 200_000,
     }
+
+
+def test_versions_beyond_those_of_a_day_count_without_a_name_and_leave_the_same_sums(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(insight_sums, "NAMES_PER_DAY", 3)
+    prompt_id = world.prompt()
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **TOKENS))
+    assert [(version, sums.sessions) for (version, _), sums in counted(world, prompt_id).items()] == [("a", 1)]
+    traces = [secrets.token_hex(16) for _ in range(9)]
+
+    sent(world, *(chat(prompt_id, trace, f"v{n}", **TOKENS) for n, trace in enumerate(traces)))
+    sent(world, chat(prompt_id, secrets.token_hex(16), "a", **TOKENS))
+
+    sums = {version: figures.sessions for (version, _), figures in counted(world, prompt_id).items()}
+    assert sums["a"] == 2
+    assert len(sums) <= 4
+    assert sums[""] == 7
+    sent(world, *(failed_tool(prompt_id, trace) for trace in traces))
+    after = counted(world, prompt_id)
+    assert {version: figures.sessions for (version, _), figures in after.items()} == sums
+    assert sum(figures.failed for figures in after.values()) == 9
+    world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
+    assert kept(world, prompt_id) == {}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.services.ingest import observed as observed_service
 from app.timestamps import utc_now
 from tests.integration.webhooks.conftest import Hook, committed
 from tests.support.backends import EMBEDDED_CONTAINER
@@ -111,6 +112,34 @@ def test_costs_of_traced_calls_and_of_runs_are_separate_alerts(world: World, hoo
     evaluate(world)
     assert (world.get(observed).json["value"], world.get(runs).json["value"]) == (3.0, 0.0)
     assert told(hook) == [("alert.started", 3.0)]
+
+
+def test_a_cost_with_more_models_than_are_looked_up_fires_and_usage_sums_the_rest_without_a_name(
+    world: World, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = committed(world)
+    price = {"model": "acme-priced", "promptPrice": 3, "completionPrice": 0}
+    assert world.post("/api/v1/model-prices", json=price).status_code == 201
+    path = rule(world, metric="observedCost", threshold=100, windowMinutes=2 * 1440)
+    for model in ("acme-priced", "acme-priced", "invented-1", "invented-2", "invented-3"):
+        session(world, prompt_id, model=model)
+    evaluate(world)
+    assert told(hook) == []
+
+    monkeypatch.setattr(observed_service, "OBSERVED_ROWS_MAX", 2)
+    evaluate(world)
+
+    assert told(hook) == [("alert.started", 6.0)]
+    assert world.get(path).json["firingSince"]
+    for group_by in ("day", "prompt", "model"):
+        report = world.get("/api/v1/usage/observed", params={"groupBy": group_by}).json
+        assert (report["total"]["calls"], report["total"]["tokens"]["prompt"]) == (5, 5_000_000), group_by
+        assert report["total"]["cost"]["total"] == 6
+    by_model = {row["model"]["model"]: row["calls"] for row in report["rows"]}
+    assert by_model == {"": 2, "acme-priced": 2, "invented-1": 1}
+    monkeypatch.undo()
+    evaluate(world)
+    assert told(hook)[1:] == [("alert.ended", 6.0)]
 
 
 def test_two_clocks_send_a_change_once(world: World, hook: Hook) -> None:

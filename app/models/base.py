@@ -62,9 +62,29 @@ def binary(length: int) -> LargeBinary:
 ExactText = Text().with_variant(mysql.MEDIUMTEXT(collation=_BINARY_COLLATION), "mysql")
 
 
-def exact(length: int) -> String:
-    """Return the type of a column of strings that are compared byte for byte."""
-    return String(length).with_variant(mysql.VARCHAR(length, collation=_BINARY_COLLATION), "mysql")
+class ExactString(TypeDecorator[str]):
+    """A string that is compared byte for byte, without blanks at its end.
+
+    MySQL's collation ignores these blanks, SQLite does not. They are removed from what is stored and compared, so that
+    both databases, and Python, find the same names equal. MySQL and MariaDB have no such collation in common.
+    """
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        length = self.impl_instance.length  # type: ignore[attr-defined]  # of a String
+        is_mysql = dialect.name == "mysql"
+        return dialect.type_descriptor(
+            mysql.VARCHAR(length, collation=_BINARY_COLLATION) if is_mysql else String(length)
+        )
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else value.rstrip(" ")
+
+
+def exact(length: int) -> ExactString:
+    return ExactString(length)
 
 
 class Timestamp(TypeDecorator[datetime]):

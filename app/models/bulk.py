@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
+
+from app.models.base import ExactString, metadata
 
 Row = TypeVar("Row")
 # A statement has at most twice these bytes, as bytes are sent in hexadecimal digits. That is well under the smallest
@@ -79,6 +82,7 @@ def upsert(
 
 
 def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Sequence[Values], tail: str) -> int:
+    rows = _unpadded(head.rpartition(" ")[2], columns, rows)
     head = f"{head} ({', '.join(columns)}) VALUES "
     if connection.dialect.name == "sqlite":
         group = f"({', '.join('?' * len(columns))})"
@@ -92,6 +96,28 @@ def _insert(connection: Connection, head: str, columns: Sequence[str], rows: Seq
             _refuse_changed(connection, len(chunk) - inserted)
         count += inserted
     return count
+
+
+def _unpadded(table: str, columns: Sequence[str], rows: Sequence[Values]) -> Sequence[Values]:
+    """Return the rows as `ExactString` stores them."""
+    places = _exact_places(table, tuple(columns))
+    padded = [n for n, row in enumerate(rows) if any(row[place] and row[place][-1] == " " for place in places)]
+    if not padded:
+        return rows
+    unpadded = list(rows)
+    for n in padded:
+        row = list(rows[n])
+        for place in places:
+            row[place] = row[place] and row[place].rstrip(" ")
+        unpadded[n] = tuple(row)
+    return unpadded
+
+
+@cache
+def _exact_places(table: str, columns: Values) -> tuple[int, ...]:
+    """Return the places of the columns that are an `ExactString`."""
+    known = metadata.tables[table].c
+    return tuple(place for place, name in enumerate(columns) if isinstance(known[name].type, ExactString))
 
 
 def _refuse_changed(connection: Connection, duplicates: int) -> None:

@@ -28,7 +28,8 @@ class InsightKey:
 
     @classmethod
     def of(cls, project_id: int, prompt_id: int, counted: Counted) -> InsightKey:
-        return cls(project_id, prompt_id, counted.day, counted.version, counted.model)
+        """Return the key as its row is stored: see `ExactString`."""
+        return cls(project_id, prompt_id, counted.day, counted.version.rstrip(" "), counted.model.rstrip(" "))
 
 
 _KEY = tuple(InsightKey.__dataclass_fields__)
@@ -64,8 +65,11 @@ def _stored(connection: Connection, keys: Sequence[InsightKey]) -> Iterator[tupl
         requested = set(group)
         of_prompt = _SELECT.where(_C.project_id == project_id, _C.prompt_id == prompt_id)
         days = sorted({key.day for key in requested})
-        for *values, figures in connection.execute(of_prompt.where(_C.day.in_(days)).with_for_update()).all():
-            if (key := InsightKey(*values)) in requested:
+        of_days = of_prompt.where(_C.day.in_(days)).order_by(_C.version.desc(), _C.model.desc())
+        for _, _, day, version, model, figures in connection.execute(of_days.with_for_update()).all():
+            # Earlier releases stored blanks at the end. MySQL has no other row of such a name then; SQLite has, and
+            # yields it later.
+            if (key := InsightKey(project_id, prompt_id, day, version.rstrip(" "), model.rstrip(" "))) in requested:
                 yield key, figures
 
 

@@ -177,9 +177,14 @@ def _joined(first: Extent | None, other: Extent | None) -> Extent | None:
     return (min(first[0], other[0]), max(first[1], other[1])) if first and other else first or other
 
 
+def cut_name(name: str, most: int = MAX_NAME) -> str:
+    """Return the first `most` characters without blanks at the end, which no column of names stores."""
+    return name[:most].rstrip(" ")
+
+
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
     """Return the names that come first in the alphabet, so that the order of batches does not matter."""
-    different = {name[:MAX_NAME] for name in names if name}
+    different = {cut_name(name) for name in names if name} - {""}
     return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
 
@@ -239,12 +244,13 @@ def _extent(calls: Sequence[TurnSpan]) -> Extent | None:
 def _calls(span: TurnSpan) -> ModelCalls:
     usage = Usage(*span.tokens)
     provider, served = span.provider or "", span.served_model or ""
-    return ModelCalls(provider[:MAX_PROVIDER], served[:MAX_NAME], size_of(usage.input_tokens), 1, usage)
+    model = cut_name(served)
+    return ModelCalls(cut_name(provider, MAX_PROVIDER), model, size_of(usage.input_tokens), 1, usage)
 
 
 def _user(span: TurnSpan) -> User | None:
     user = user_of(span.full.attributes)
-    return (user[0], _key(span), user[1][:MAX_NAME]) if user else None
+    return (user[0], _key(span), cut_name(user[1])) if user else None
 
 
 def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from app.sessions.facts import EDITION, MAX_NAME, TurnFacts
+from app.sessions.facts import EDITION, TurnFacts, cut_name
 
 Kind = Literal["model", "version", "tool", "failed_tool"]
 NAMES_MAX = 400
@@ -110,7 +110,8 @@ def part_of_names(kind: Kind, name: str) -> str:
 
 
 def _line(kind: Kind, name: str) -> str:
-    return f"{_MARKS[kind]}:{name[:MAX_NAME]}".replace("\n", " ")
+    one_line = name.replace("\n", " ")
+    return f"{_MARKS[kind]}:{cut_name(one_line)}"
 
 
 def _text(lines: Iterable[str]) -> str:

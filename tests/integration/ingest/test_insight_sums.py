@@ -23,7 +23,7 @@ from app.models.session_log import SessionRange
 from app.models.sessions import SessionRow
 from app.services.insight import sums as insight_sums
 from app.services.insight.sums import SWEEP_S, InsightCounter
-from app.sessions.figures import Figures, load_counted
+from app.sessions.figures import Figures, dump, load_counted
 from app.work.work_time import LAGGING_S, WorkTime
 from tests.support.backends import EMBEDDED_CONTAINER
 from tests.support.endless_load import EndlessLoad
@@ -249,3 +249,35 @@ def test_versions_beyond_those_of_a_day_count_without_a_name_and_leave_the_same_
     assert sum(figures.failed for figures in after.values()) == 9
     world.container.services.deletion.erase_prompt(project_id=world.project_id, prompt_id=prompt_id)
     assert kept(world, prompt_id) == {}
+
+
+def test_names_with_blanks_at_their_end_are_the_same_names_on_each_database(world: World) -> None:
+    prompt_id = world.prompt()
+    user = {"user.id": "anna "}
+    sent(world, chat(prompt_id, secrets.token_hex(16), "v ", **{"gen_ai.request.model": "m "}, **user))
+    assert [*counted(world, prompt_id)] == [("v", "m")]
+
+    traces = [secrets.token_hex(16) for _ in range(3)]
+    named = {"gen_ai.request.model": "m", "user.id": "anna"}
+    sent(world, *(span for trace in traces for span in (chat(prompt_id, trace, "v", **named),)))
+    sent(world, *(failed_tool(prompt_id, trace) for trace in traces))
+
+    [(key, figures)] = counted(world, prompt_id).items()
+    assert (key, figures.sessions, figures.failed) == (("v", "m"), 4, 3)
+    for query in ({"model": "m"}, {"model": "m "}, {"version": "v"}, {"userId": "anna"}, {"userId": "anna "}):
+        assert len(world.get("/api/v1/sessions", params=query).json["sessions"]) == 4, query
+    assert len(world.get("/api/v1/sessions", params={"userId": " anna"}).json["sessions"]) == 0
+
+
+def test_figures_that_an_earlier_release_stored_under_a_padded_name_are_added_to(world: World) -> None:
+    prompt_id = world.prompt()
+    row = (world.project_id, prompt_id, DAY.isoformat(), "v ", "gpt-4o-mini", dump(Figures(sessions=1)))
+    columns = "project_id, prompt_id, day, version, model, figures"
+    place = "?" if world.container.database.engine.dialect.name == "sqlite" else "%s"
+    with world.container.database.write() as connection:
+        values = ", ".join([place] * len(row))
+        connection.exec_driver_sql(f"INSERT INTO insight_daily ({columns}) VALUES ({values})", row)
+
+    sent(world, *(chat(prompt_id, secrets.token_hex(16), "v") for _ in range(2)))
+
+    assert sum(figures.sessions for figures in counted(world, prompt_id).values()) == 3

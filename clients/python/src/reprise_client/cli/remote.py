@@ -12,12 +12,15 @@ import httpx
 from reprise_client import tls
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun, RefusedRequest
+from reprise_client.whole_answers import whole_answer
 
 TRIES = 8
 RETRIED = (429, 503)
 REJECTED = (400, 413)
 REFUSED = (*REJECTED, 409)
 NDJSON = "application/x-ndjson"
+ANSWER_MAX, ANSWER_S = 64_000_000, 300.0
+"""Bytes and seconds of an answer that is read as a whole."""
 PAUSE_S = 1.0
 PAUSE_MAX_S = 60.0
 # A forge kills a job some seconds after its first signal.
@@ -127,8 +130,7 @@ class Remote:
         response = self._request("GET", path, params=query, stream=True)
         try:
             if not response.is_success:
-                response.read()
-                _content(response)
+                _content(_whole(response))
             if response.headers.get("Content-Type") != NDJSON:
                 raise CouldNotRun(f"{response.url} did not answer as Reprise does.")
             yield from response.iter_bytes()
@@ -163,7 +165,9 @@ class Remote:
     ) -> httpx.Response:
         for attempt in range(1, tries + 1):
             try:
-                response = self._client.send(self._client.build_request(method, path, **parts), stream=stream)
+                response = self._client.send(self._client.build_request(method, path, **parts), stream=True)
+                if not stream:
+                    response = _whole(response)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 # A request that did not arrive, and one that has the same effect twice, may be sent again.
                 lost = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -184,6 +188,10 @@ class Remote:
         if not self._waiting_told:
             self._waiting_told = True
             terminal.echo(f"{self.url}: {problem}. Waiting for it, {self._tries} tries in all.", err=True)
+
+
+def _whole(response: httpx.Response) -> httpx.Response:
+    return whole_answer(response, bytes_max=ANSWER_MAX, until=time.monotonic() + ANSWER_S)
 
 
 def _short_sleep(seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Imported by the first request of a process, which a thread makes: see `prepare`.
 import encodings.idna  # noqa: F401
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,12 @@ import httpx
 
 from reprise_client import tls
 from reprise_client.forks import forks_wait
+from reprise_client.whole_answers import whole_answer
 
 _AWAY = (408, 429, 502, 503, 504)
 _WORDS_MAX = 500
+ANSWER_MAX = 1_000_000
+"""Bytes of an answer to a batch, which has a number and a message."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,11 @@ class TraceEndpoint:
     def send(self, http: httpx.Client, body: bytes) -> Outcome:
         """Send a compressed batch once."""
         try:
-            response = http.post(self.url, content=body)
+            until = time.monotonic() + self.timeout_s
+            with http.stream("POST", self.url, content=body) as response:
+                return read_answer(whole_answer(response, bytes_max=ANSWER_MAX, until=until))
         except (httpx.TransportError, httpx.DecodingError) as error:
             return Away(f"{type(error).__name__}: {error}")
-        return read_answer(response)
 
 
 def read_answer(response: httpx.Response) -> Outcome:

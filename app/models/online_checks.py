@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Boolean, Connection, Double, Index, String, and_, or_, select, update
+from sqlalchemy import Boolean, Connection, Double, Index, String, and_, case, or_, select, update
 
 from app.models import organizations, queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table
@@ -112,6 +112,15 @@ def change_held(connection: Connection, *, check_id: int, until: datetime, **val
     """Set columns of a check; returns False unless the worker that holds it until `until` still does."""
     held = update(online_checks).where(_C.id == check_id, _C.held_until == until)
     return queries.changes_row(connection, held.values(**values))
+
+
+def add_spent(connection: Connection, *, project_id: int, check_id: int, day: str, usd: float) -> None:
+    """Add the cost of a judge on a day (UTC), whoever holds the check: it is paid."""
+    spent = case((_C.spent_on >= day, _C.spent_usd + usd), else_=usd)
+    latest = case((_C.spent_on > day, _C.spent_on), else_=day)
+    of_check = update(online_checks).where(_C.project_id == project_id, _C.id == check_id)
+    # In this order: MySQL reads a column that is set before with its new value.
+    connection.execute(of_check.ordered_values((_C.spent_usd, spent), (_C.spent_on, latest)))
 
 
 def turns_after(

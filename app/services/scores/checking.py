@@ -170,14 +170,25 @@ class OnlineCheckRunner:
         if answered is None:
             return check, None
         today = self.now().date().isoformat()
-        spending = JudgeSpending(check.max_cost_per_day, check.spent_usd if check.spent_on == today else 0.0)
+        spent = check.spent_usd if check.spent_on == today else 0.0
+        spending = JudgeSpending(check.max_cost_per_day, spent)
         outcome = answered if isinstance(answered, CheckOutcome) else self._outcome(check, *answered, spending)
+        self._store_cost(check, today, spending.spent - spent)
+        check = replace(check, spent_on=today, spent_usd=spending.spent)
         if spending.stopped:
             return check, None
         given = outcome.passed is not None
         problem = None if given else (outcome.failed or outcome.reason or "")[:PROBLEM_MAX]
         scored = check.scored + given
-        return replace(check, spent_on=today, spent_usd=spending.spent, problem=problem, scored=scored), outcome
+        return replace(check, problem=problem, scored=scored), outcome
+
+    def _store_cost(self, check: OnlineCheck, day: str, usd: float) -> None:
+        """Store what a call has cost before its score: it also counts if a change ends this worker's hold."""
+        if usd:
+            add_spent = partial(
+                online_checks.add_spent, project_id=check.project_id, check_id=check.id, day=day, usd=usd
+            )
+            self.database.retrying(add_spent)
 
     def _answered(self, check: OnlineCheck, row: TurnRow) -> tuple[str, str] | CheckOutcome | None:
         """Return the question and the last answer of a turn, or that it is too long to be read.
@@ -231,7 +242,7 @@ class OnlineCheckRunner:
 
     def _store(self, check: OnlineCheck, row: TurnRow | None = None, outcome: CheckOutcome | None = None) -> bool:
         """Store the progress of the check, and a score; returns False if another worker holds it or it was removed."""
-        names = ("position", "position_id", "scored", "spent_on", "spent_usd", "problem")
+        names = ("position", "position_id", "scored", "problem")
         values = {name: getattr(check, name) for name in names}
         score = self._score(check, row, outcome) if row and outcome and outcome.passed is not None else None
 

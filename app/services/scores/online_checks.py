@@ -118,7 +118,10 @@ class OnlineCheckService:
             # A check can be paused after its model was removed.
             judged = {"kind", "value", "judge_model"} & set(changed)
             judge_id = self._judge(connection, head.organization_id, new) if judged else old.judge_model_id
-            stored = _columns(new, judge_id) | {"problem": None, "held_until": now}
+            stored = _columns(new, judge_id)
+            # A worker goes on with a check that is only renamed.
+            if set(changed) != {"name"}:
+                stored |= {"problem": None, "held_until": now}
             if new.enabled and not old.enabled:
                 stored |= {"position": first_batch_id(earlier_now(connection, now)), "position_id": 0}
             update_rows(connection, online_checks.online_checks, {"id": check_id}, **stored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.chat import Answer
 from app.models import online_checks, spans
+from app.providers.types import ModelRequest, ProviderPort
 from app.services.search.turn_sizes import CHECK_BYTES
 from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
@@ -380,6 +382,47 @@ def test_a_worker_gives_up_a_check_that_changes(world: World) -> None:
     with world.container.database.write() as connection:
         assert not online_checks.change_held(connection, **held, scored=9)
     assert run(world, check)["scored"] == 0
+
+
+class ChangingProviders:
+    """Has a check changed while each call of a model is answered, and then answers it."""
+
+    def __init__(self, providers: ProviderPort, change: Callable[[], object]) -> None:
+        self._providers, self._change = providers, change
+
+    def complete(self, request: ModelRequest) -> Answer:
+        self._change()
+        return self._providers.complete(request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._providers, name)
+
+
+@pytest.mark.parametrize(("field", "calls", "scored"), [("name", (3, 3), 3), ("maxCostPerDay", (1, 2), 0)])
+def test_a_call_of_a_judge_counts_whatever_is_changed_meanwhile(
+    world: World, upstream: Upstream, field: str, calls: tuple[int, int], scored: int
+) -> None:
+    upstream.script(*[JUDGED] * 4)
+    check, runner = add(world, recorded(world), JUDGE, maxCostPerDay=9), world.container.services.online_check_runner
+    writer, values = with_scopes(world, "read", "write"), iter(range(8, 0, -1))
+
+    def change_more() -> None:
+        value = next(values)
+        change(writer, check, **{field: f"polite {value}" if field == "name" else value})
+
+    providers: Any = ChangingProviders(runner.providers, change_more)
+    counts, costs = [], []
+    for _ in calls:
+        settle(world)
+        replace(runner, providers=providers).run(check["id"])
+        shown = world.get(f"/api/v1/online-checks/{check['id']}").json
+        counts.append(len(upstream.requests))
+        costs.append(shown["spentUsd"])
+        assert shown["scored"] == scored
+
+    assert tuple(counts) == calls
+    assert costs[0] > 0
+    assert costs[1] == pytest.approx(costs[0] * calls[1] / calls[0])
 
 
 @EMBEDDED_CONTAINER

@@ -196,6 +196,8 @@ class IngestService:
             kept, foreign = self._of_project(project_id, decoded.spans)
             kept, large = self._reject_large(kept)
             kept, rejected = self.rules.apply(project_id, kept, decoded.rejected + foreign + large)
+            # With the prompt of the address, the erasure of the prompt also removes these.
+            rejected = [replace(item, prompt_id=item.prompt_id or form.prompt_id) for item in rejected]
             if form.split and form.prompt_id:
                 kept = self.splitter.split(project_id, form.prompt_id, kept, may_make=form.split == "make")
             pieces = (kept[start : start + SPANS_AT_ONCE] for start in range(0, len(kept), SPANS_AT_ONCE))

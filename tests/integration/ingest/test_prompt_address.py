@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from sqlalchemy import select
 
+from app.models.rejected_spans import rejected_spans
 from app.otlp.protobuf import ITEM_ELEMENTS_MAX
 from app.otlp.wire import WIRE_FIELDS_MAX
 from tests.support.backends import EMBEDDED_CONTAINER
@@ -231,3 +233,15 @@ def test_text_of_every_kind_comes_back_as_it_was_sent(world: World) -> None:
     world.send_to(prompt_id, traces(export(new_span(chat))))
 
     assert sessions(world, prompt_id)[0]["turns"][0]["user"] == said
+
+
+def test_a_span_that_can_not_be_read_is_rejected_under_the_prompt_of_its_address(world: World) -> None:
+    prompt_id = world.prompt()
+    batch = {"resourceSpans": [{"scopeSpans": [{"spans": [new_span(traceId="zz", name="what a user wrote")]}]}]}
+
+    assert world.post(f"/api/public/prompts/{prompt_id}/otel/v1/traces", json=batch).status_code == 400
+
+    c = rejected_spans.c
+    with world.container.database.read() as connection:
+        rows = connection.execute(select(c.name, c.prompt_id).where(c.project_id == world.project_id)).all()
+    assert [tuple(row) for row in rows] == [("what a user wrote", prompt_id)]

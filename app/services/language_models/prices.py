@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
 from app.errors import Invalid, NotFound, require
-from app.models import audit_log, language_models, model_prices
+from app.models import audit_log, language_models, model_prices, organizations
 from app.models.audit_log import Action, Actor
 from app.models.language_models import PricedModel
 from app.models.model_prices import ModelPrice
@@ -77,6 +77,7 @@ class PriceService:
             raise Invalid("model: Must have a letter or a digit.")
         now, key = self.now(), {"organization_id": organization_id, "provider": provider, "model": model}
         with self.database.write() as connection:
+            organizations.lock_organization(connection, organization_id)
             put = model_prices.put_price(connection, **key, values=values, now=now)
             if put[1] and len(model_prices.list_prices(connection, organization_id=organization_id)) > PRICES_MAX:
                 raise Invalid(f"model: An organization can set {PRICES_MAX:,} prices; remove one first.")

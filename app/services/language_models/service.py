@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from app.concurrency.caches import TimedCache
 from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
-from app.models import audit_log, language_models
+from app.models import audit_log, language_models, organizations
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.language_models import LanguageModel
 from app.providers.catalogue import Catalogue, ModelEntry
@@ -195,6 +195,7 @@ class OwnModelService:
         name = values.pop("name")
         now, action, details = self.now(), Action.MODEL_ADDED, address_details(model.base_url)
         with self.database.write() as connection:
+            organizations.lock_organization(connection, organization_id)
             put = language_models.put_own_model(
                 connection, organization_id=organization_id, vendor=CUSTOM, name=name, values=values, now=now
             )

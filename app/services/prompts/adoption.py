@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.database.transactions import Database
 from app.errors import Forbidden, Invalid, NotFound, StaleDraft, require
-from app.models import agents, prompts
+from app.models import agents, organizations, prompts
 from app.models.agents import AgentRow
 from app.models.api_keys import ApiKey
 from app.models.audit_log import SYSTEM, Actor
@@ -87,6 +87,7 @@ class AdoptionService:
 
     def _make(self, connection: Connection, project_id: int, organization_id: int, name: str, actor: Actor) -> None:
         """Make an empty prompt for an agent, which its first trace fills."""
+        organizations.lock_organization(connection, organization_id)
         if len(agents.list_agents(connection, project_id=project_id, limit=AGENTS_MAX)) == AGENTS_MAX:
             raise Invalid(f"name: This project has {AGENTS_MAX:,} agents, which is the most.")
         now, model = self.now(), self.models.default_or_first(connection, organization_id=organization_id)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
 from app.errors import Forbidden, Invalid, NotFound, require
-from app.models import audit_log, online_checks
+from app.models import audit_log, online_checks, organizations
 from app.models.audit_log import Action, Actor
 from app.models.base import earlier_now
 from app.models.online_checks import Kind, OnlineCheck
@@ -74,6 +74,8 @@ class OnlineCheckService:
             raise Forbidden(NEEDS_RUN)
         with self.database.write() as connection:
             head = self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
+            # Under the lock of the organization, the limits count what is added at the same moment.
+            organizations.lock_organization(connection, head.organization_id)
             if len(online_checks.of_prompt(connection, project_id=project_id, prompt_id=prompt_id)) >= CHECKS_MAX:
                 raise Invalid(f"A prompt may have {CHECKS_MAX} online checks; remove one first.")
             if online_checks.count_of_project(connection, project_id=project_id) >= CHECKS_OF_PROJECT:

@@ -75,7 +75,9 @@ class WebhookService:
         self._check_url(new.url)
         now, secret = self.now(), new_secret()
         with self.database.write() as connection:
-            organizations.require_project(connection, project_id)
+            # Under the lock of the organization, the limit counts what is created at the same moment.
+            project = organizations.require_project(connection, project_id)
+            organizations.lock_organization(connection, project.organization_id)
             webhook_id = insert_row(
                 connection,
                 webhooks.webhooks,

@@ -41,7 +41,7 @@ from app.replay.checks import Checker
 from app.replay.commands import command_reads, sql_reads
 from app.replay.corrections import Correction, NewStep, corrected
 from app.replay.findings import ProducedAnswer, ProducedCall
-from app.replay.judge_question import fitting, parts, question
+from app.replay.judge_question import enclosed, fitting, parts, task
 from app.replay.judge_replies import read_reply
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.kinds import kind_of
@@ -189,7 +189,8 @@ def judged(text: str) -> Work:
     reply = json.dumps({"steps": [{"step": 0, "findings": [finding], "verdict": "failed", "reason": text}]})
 
     def work() -> None:
-        question(parts(turn, fitting([step])), [step], "nonce")
+        enclosed(parts(turn, fitting([step])), lambda: "nonce")
+        task([step])
         for answered in (reply, text, f"```json\n{text}\n```"):
             read_reply(Answer(answered), [step], "judge")
 

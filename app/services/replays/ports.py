@@ -32,6 +32,8 @@ from app.services.runs.request import model_request
 
 # Characters of the instructions that a replay renders and keeps, one for each selection of placeholder values.
 RENDERED_MAX = 10_000_000
+ANSWERED_BYTES_MAX = 8_000_000
+"""What one model may answer during a replay, in bytes of JSON."""
 
 
 class Progress:
@@ -70,6 +72,25 @@ class Progress:
             return {"done": self._done, "judge_snapshot": self._judge_snapshot, **tokens, **costs}
 
 
+class AnsweredBytes:
+    """Counts what a model has answered during one replay, in bytes of JSON; it is thread-safe.
+
+    All of it stays in memory, is sent with the calls that follow, and is stored in the result.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, answer: Answer) -> None:
+        """Count an answer; raises `ProviderError` beyond `ANSWERED_BYTES_MAX`."""
+        size = len(msgspec.json.encode((answer.text, answer.refusal, answer.tool_calls, answer.vendor_state)))
+        with self._lock:
+            self._bytes += size
+            if self._bytes > ANSWERED_BYTES_MAX:
+                raise ProviderError(f"The model's answers have more than {ANSWERED_BYTES_MAX:,} bytes in this replay.")
+
+
 class Meter(Protocol):
     """Counts the usage of calls of models."""
 
@@ -97,6 +118,7 @@ class MeteredModel:
     timeout_s: float
     organization_id: int
     reported: Callable[[str], None] = _ignore
+    answered: AnsweredBytes = field(default_factory=AnsweredBytes)
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
         """Call the model; a request that the model rejects raises `ProviderError`, like a failure of its provider."""
@@ -133,6 +155,7 @@ class MeteredModel:
                 self.progress.add(self.model, answer.tokens)
                 if answer.snapshot:
                     self.reported(answer.snapshot)
+            self.answered.add(answer)
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
         return answer

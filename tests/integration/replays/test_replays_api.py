@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app.services.language_models.credentials import CredentialService
+from app.services.replays import ports
 from tests.fakes.judging import finding, judged
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -146,6 +147,22 @@ def test_a_provider_that_fails_makes_the_replay_an_error_that_keeps_what_it_has(
     assert (replay["status"], replay["stopReason"]) == ("error", "provider_error")
     assert "No such luck." in replay["error"]
     assert results(replay)[0] == ["passed", "passed"]
+    assert replay["tokens"]["total"] > 0
+
+
+def test_a_model_that_answers_each_call_with_large_arguments_ends_the_replay(
+    world: World, case: dict[str, Any], upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "ANSWERED_BYTES_MAX", 50_000)
+    large = [Reply(tool_calls=[("book", {"hotel": f"{n}" + "x" * 20_000})]) for n in range(8)]
+    upstream.script(*large)
+
+    replay = replayed(world, case["id"])
+
+    # The calls before the last one book what the recording does not.
+    assert (replay["status"], replay["stopReason"]) == ("failed", "provider_error")
+    assert "more than 50,000 bytes" in replay["error"]
+    assert len(upstream.requests) == 3
     assert replay["tokens"]["total"] > 0
 
 

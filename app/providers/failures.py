@@ -56,7 +56,7 @@ class ProviderFailure(ProviderError):
     """A failed attempt to call a model. An `outage` is not the request's fault, and counts for the circuit breaker.
 
     `unaccepted` is true if the vendor accepts no such request, whatever the key, and `filtered` if its filter stopped
-    the prompt.
+    the prompt. `is_answered` is true if the model has answered and its answer can't be used: the vendor charges for it.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ProviderFailure(ProviderError):
         self.retry_after_s = retry_after_s
         self.unaccepted = unaccepted
         self.filtered = filtered
+        self.is_answered = False
 
     @property
     def refuses_limit(self) -> bool:

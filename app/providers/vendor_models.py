@@ -64,10 +64,11 @@ class VendorModels:
     def _answer(self, request: ModelRequest, on_event: OnEvent, *, streamed: bool) -> Answer:
         """Read the answer in the form in which it is sent: some servers send another one than was asked for."""
         wire = wire_of(request)
-        decoder = wire.decoder(request)
+        decoder, has_begun = wire.decoder(request), False
         try:
             with closing(self._received(request, wire, streamed=streamed)) as received:
                 for is_event, sent in received:
+                    has_begun = True
                     if not is_event:
                         whole = _read(sent, request)
                         decoder.read_whole(whole)
@@ -80,6 +81,7 @@ class VendorModels:
                         on_event(piece)
         except ProviderFailure as failure:
             if not failure.filtered:
+                failure.is_answered |= has_begun and not failure.retryable
                 raise
             decoder.read_refusal(str(failure))
         for piece in decoder.rest():
@@ -101,7 +103,7 @@ class VendorModels:
         url = endpoint.base_url + wire.path(request, streamed=streamed)
         url += f"?{endpoint.query}" if endpoint.query else ""
         body = _encoded(wire.body(request, streamed=streamed))
-        deadline = time.monotonic() + request.timeout_s
+        deadline, is_accepted = time.monotonic() + request.timeout_s, False
         try:
             with self._http.post(
                 url, {**_HEADERS, **wire.headers, **endpoint.headers}, body, request.timeout_s
@@ -113,9 +115,13 @@ class VendorModels:
                 if not 200 <= status < 300:
                     sent = b"".join(answer)
                     raise refused(vendor, endpoint.api_key, self._utcnow(), status, response.headers, sent)
+                is_accepted = True
                 in_time = _until(deadline, answer)
                 yield from ((True, event) for event in in_time) if is_stream else [(False, b"".join(in_time))]
                 return
+        except ProviderFailure as failure:
+            failure.is_answered = is_accepted
+            raise
         except ServiceError:
             raise
         except Exception as error:  # noqa: BLE001 - the edge to HTTP, which may break in any way on what is sent

@@ -151,7 +151,7 @@ class MeteredModel:
             )
             request = replace(request, config=replace(request.config, **config), background=True)
             with self.budget.call(partial(most_cost, self.model, request)):
-                answer = self.providers.complete(request)
+                answer = self._completed(request)
                 self.progress.add(self.model, answer.tokens)
                 if answer.snapshot:
                     self.reported(answer.snapshot)
@@ -159,6 +159,15 @@ class MeteredModel:
         except Invalid as refused:
             raise ProviderError(str(refused)) from refused
         return answer
+
+    def _completed(self, request: ModelRequest) -> Answer:
+        try:
+            return self.providers.complete(request)
+        except ProviderFailure as failure:
+            # The usage of an answer that can't be read is not known.
+            if failure.is_answered:
+                self.progress.add(self.model, most_tokens(self.model, request))
+            raise
 
     @cached_property
     def credential(self) -> Credential | None:
@@ -169,11 +178,16 @@ class MeteredModel:
         return ModelJudge(self, lambda: token_hex(16), self.model.name)
 
 
-def most_cost(model: LanguageModel, request: ModelRequest) -> float:
-    """Return the most that a call can cost, in USD, counting one token for each byte sent."""
+def most_tokens(model: LanguageModel, request: ModelRequest) -> Tokens:
+    """Return the most tokens that a call can use, counting one token for each byte sent."""
     sent = len(msgspec.json.encode((request.messages, request.config.tools, request.config.json_schema)))
     written = request.config.max_tokens or model.completion_tokens_max
-    cost = cost_of(model, Tokens(min(sent, model.context_tokens_max), written))
+    return Tokens(min(sent, model.context_tokens_max), written)
+
+
+def most_cost(model: LanguageModel, request: ModelRequest) -> float:
+    """Return the most that a call can cost, in USD."""
+    cost = cost_of(model, most_tokens(model, request))
     return float(cost.prompt + cost.completion)
 
 

@@ -166,6 +166,25 @@ def test_a_model_that_answers_each_call_with_large_arguments_ends_the_replay(
     assert replay["tokens"]["total"] > 0
 
 
+@pytest.mark.parametrize(
+    ("reply", "is_paid"),
+    [
+        (Reply(tool_calls=[("book", {})] * 2_000), True),
+        (Reply(text="x" * 17_000_000), True),
+        (Reply(status=400, message="No such luck."), False),
+    ],
+)
+def test_an_answer_that_can_not_be_used_counts_as_the_most_that_it_can_cost(
+    world: World, case: dict[str, Any], upstream: Upstream, reply: Reply, is_paid: bool
+) -> None:
+    upstream.script(reply)
+
+    replay = replayed(world, case["id"])
+
+    assert replay["stopReason"] == "provider_error"
+    assert (replay["tokens"]["completion"] > 1_000, replay["cost"]["total"] > 0) == (is_paid, is_paid)
+
+
 def test_a_draft_without_a_credential_ends_as_an_error_with_that_reason(
     world: World, prompt_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Delivery, STRIKES } from "../src/instrument/delivery.js";
-import { Endpoint } from "../src/instrument/endpoint.js";
+import { Endpoint, textOf } from "../src/instrument/endpoint.js";
 import { LIMITS, Spool } from "../src/instrument/spool.js";
 import { until } from "./collector.js";
 import { inWorld, KEY, PACE, record } from "./world.js";
@@ -165,4 +166,20 @@ inWorld("only the owner may read recorded messages", async (world) => {
   const path = join(world.folder, world.waiting[0]!);
   assert.equal(statSync(path).mode & 0o077, 0);
   assert(!readFileSync(path).includes(KEY));
+});
+
+test("an answer to a batch has a limit of bytes after decompression", async () => {
+  const piece = new TextEncoder().encode("é".repeat(50_000));
+  const answer = (pieces: number): Response => {
+    let left = pieces;
+    const pull = (stream: ReadableStreamDefaultController<Uint8Array>): void => {
+      if (left-- > 0) stream.enqueue(piece);
+      else stream.close();
+    };
+    return new Response(new ReadableStream({ pull }));
+  };
+
+  assert.equal(await textOf(answer(10)), "é".repeat(500_000));
+  await assert.rejects(textOf(answer(Infinity)), /more than 1000000 bytes/);
+  assert.equal(await textOf(new Response(null)), "");
 });

@@ -2,6 +2,8 @@
 
 const AWAY = [408, 429, 502, 503, 504];
 const WORDS_MAX = 500;
+/** Bytes of an answer to a batch, which has a number and a message. */
+const ANSWER_MAX = 1_000_000;
 
 /** What became of a batch: stored (though not each span), refused for ever, or not taken now. */
 export type Outcome =
@@ -31,11 +33,24 @@ export class Endpoint {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(this.#timeoutMs)]);
       const sent = { method: "POST", headers: this.#headers, body, redirect: "manual", signal } as const;
       const response = await fetch(this.url, sent);
-      return readAnswer(response.status, response.headers.get("Retry-After"), await response.text());
+      return readAnswer(response.status, response.headers.get("Retry-After"), await textOf(response));
     } catch (error) {
       return away(String((error as Error).cause ?? error));
     }
   }
+}
+
+/** Returns the text of an answer. Rejects beyond `ANSWER_MAX` bytes, counted after decompression. */
+export async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for await (const piece of response.body ?? []) {
+    size += piece.byteLength;
+    if (size > ANSWER_MAX) throw new Error(`the answer has more than ${ANSWER_MAX} bytes`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** Returns what an answer means for the batch that was sent. */

@@ -83,7 +83,7 @@ class Answers:
         """Return the first that decides: the text, a rule; what is left is for a reader (docs/reference/gate.md)."""
         left, right = _parse_json(expected, self.reader.budget), _parse_json(actual, self.reader.budget)
         by_text = replace(self._strict(check, expected, actual, left, right), decided_by="text")
-        if by_text.result == "passed":
+        if by_text.result == "passed" and (left is not UNSET or has_same_units(expected, actual)):
             return by_text
         if isinstance(left, dict | list):
             if right is UNSET:
@@ -93,7 +93,8 @@ class Answers:
             if diff := tuple(islice(changed, MOST_DIFFERENCES)):
                 reason = "the answer's JSON has another structure"
                 return Comparison("failed", reason, diff, decided_by="rule", is_by_path=True)
-        return replace(self._open_answer(expected, actual, ""), diff=by_text.diff)
+        open_answer = self._open_answer(expected, actual, "")
+        return replace(open_answer, diff=by_text.diff or open_answer.diff)
 
     def _open_answer(self, recorded: str, actual: str, assertion: str | None) -> Comparison:
         """Leave an answer to a reader, with the values of both texts as evidence."""
@@ -129,14 +130,15 @@ def expected_answer(step: CheckedAnswer) -> Any:
 
 
 def same_text(left: str, right: str) -> bool:
-    """Return True if two texts are equal but for white space, case and Unicode's ways to write a character.
+    """Return True if two texts are equal but for white space, case and Unicode's ways to write a character."""
+    return left == right or _folded(left) == _folded(right)
 
-    The case of what follows a number matters, 5 mg are not 5 Mg, unless only one of the texts is in capitals.
+
+def has_same_units(left: str, right: str) -> bool:
+    """Return True unless texts that are equal but for case differ in that of a unit, as 5 mg and 5 Mg do.
+
+    A text in capitals has no other units than the same text in small letters.
     """
-    if left == right:
-        return True
-    if _folded(left) != _folded(right):
-        return False
     first, other = nfc(left), nfc(right)
     return _UNIT.findall(first) == _UNIT.findall(other) or _is_in_capitals(first) != _is_in_capitals(other)
 

@@ -143,6 +143,7 @@ def merge(first: TurnFacts, other: TurnFacts) -> TurnFacts:
     opening = min(filter(None, (first.opening, other.opening)), default=None)
     agent_opening = min(filter(None, (first.agent_opening, other.agent_opening)), default=None)
     root_opening = min(filter(None, (first.root_opening, other.root_opening)), default=None)
+    chats_extent = _joined(first.chats_extent, other.chats_extent)
     return TurnFacts(
         start_ns=min(first.start_ns, other.start_ns),
         end_ns=max(first.end_ns, other.end_ns),
@@ -163,12 +164,12 @@ def merge(first: TurnFacts, other: TurnFacts) -> TurnFacts:
         failed_tools=_kept(first.failed_tools | other.failed_tools),
         user=min(filter(None, (first.user, other.user)), default=None),
         edition=min(first.edition, other.edition),
-        chats_extent=_joined(first.chats_extent, other.chats_extent),
+        chats_extent=chats_extent,
         tools_extent=_joined(first.tools_extent, other.tools_extent),
         has_agent=first.has_agent or other.has_agent,
         response=max(filter(None, (first.response, other.response)), default=None),
         joined=first.joined or other.joined,
-        has_agent_tokens=first.has_agent_tokens or other.has_agent_tokens,
+        has_agent_tokens=chats_extent is None and (first.has_agent_tokens or other.has_agent_tokens),
         counts_agents=first.counts_agents or other.counts_agents,
     )
 

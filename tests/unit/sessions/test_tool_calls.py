@@ -269,9 +269,9 @@ def test_a_call_that_waited_for_the_next_turn_is_a_step_of_its_own_turn_alone() 
 def test_a_text_of_the_user_in_the_middle_of_a_turn_hides_no_response() -> None:
     inputs = [Q, asked(call("c1")), told("c1", "x"), said("Go on.")]
 
-    step, _ = steps_of(chat(1, [Q], [asked(call("c1"))]), chat(2, inputs, ANSWER))
+    (turn,) = turns_of(chat(1, [Q], [asked(call("c1"))]), chat(2, inputs, ANSWER))
 
-    assert step.result == "x"
+    assert turn.steps[0].result == "x"
 
 
 def test_an_equal_call_of_the_past_answers_none_of_now() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -26,6 +27,11 @@ from app.services.replays.programs import AnsweredTurn, NextTurn
 
 _OPENAI, _ANTHROPIC, _GEMINI = (schemas.ENDPOINTS[name] for name in ("openai", "anthropic", "gemini"))
 _REQUEST = schemas.VendorRequest()
+# Other methods make images or videos, or begin work of which no answer is seen here.
+_CHAT_METHODS = ("generateContent", "streamGenerateContent")
+_OTHER_METHODS = ("countTokens", "embedContent", "batchEmbedContents")
+# The name becomes a part of the path at Google.
+_GEMINI_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 class ReplayTurns(Resource, tag="Replays", POST="run"):
@@ -144,7 +150,8 @@ class CountTokensEndpoint(_Endpoint):
 class GeminiEndpoint(_Endpoint):
     """`model` is a name and a method, such as `gemini-3-flash:streamGenerateContent`.
 
-    Methods that generate no content are passed on and listed, unless the replay is offline.
+    The methods countTokens, embedContent and batchEmbedContents are passed on and listed, unless the replay is offline.
+    Other methods are refused.
     """
 
     access = _Endpoint.access
@@ -152,9 +159,9 @@ class GeminiEndpoint(_Endpoint):
 
     @_described("Google's models, in a replay", texts=(EVENT_STREAM,))
     def on_post(self, call: ApiCall, model: str) -> None:
-        name, _, method = model.partition(":")
-        if method not in ("generateContent", "streamGenerateContent"):
-            self._pass_on(call, f"/v1beta/models/{model}", name)
+        name, method = _gemini(model)
+        if method in _OTHER_METHODS:
+            self._pass_on(call, f"/v1beta/models/{name}:{method}", name)
         elif method == "streamGenerateContent" and call.req.params.get("alt") != "sse":
             raise Invalid("alt: Only streams of server-sent events are supported: send alt=sse.")
         else:
@@ -192,6 +199,18 @@ ENDPOINT_ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{_GEMINI}/v1/models/{{model}}", GeminiEndpoint),
     (f"{_GEMINI}/models/{{model}}", GeminiEndpoint),
 )
+
+
+def _gemini(model: str) -> tuple[str, str]:
+    """Return the name of a model and the method in the last part of a path."""
+    name, _, method = model.partition(":")
+    if len(name) > schemas.MODEL_MAX or not _GEMINI_NAME.fullmatch(name):
+        raise Invalid(
+            f"model: Must be at most {schemas.MODEL_MAX} letters, digits, - and _, with single dots between them."
+        )
+    if method not in (*_CHAT_METHODS, *_OTHER_METHODS):
+        raise Invalid(f"model: The method must be one of {', '.join((*_CHAT_METHODS, *_OTHER_METHODS))}.")
+    return name, method
 
 
 def _read(call: ApiCall) -> Body:

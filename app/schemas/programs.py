@@ -11,6 +11,7 @@ from app.schemas.base import StrictSchema, Text
 from app.services.replays.programs import ANSWER_MAX, NextTurn, StartedProgram
 
 TOOL_NAME_MAX = 200
+MODEL_MAX = 200
 ENDPOINTS = {
     "openai": "/api/replay/openai/v1",
     "anthropic": "/api/replay/anthropic",
@@ -63,7 +64,7 @@ class VendorRequest(StrictSchema):
     class Meta:
         unknown = INCLUDE
 
-    model = Text(maximum=200)
+    model = Text(maximum=MODEL_MAX)
 
 
 class ProgramToolSchema(StrictSchema):

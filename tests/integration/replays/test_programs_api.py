@@ -18,6 +18,7 @@ from tests.support.world import World, beside
 
 CANDIDATE = {"external": {"name": "concierge", "revision": "a1b2c3"}}
 CHAT = "/api/replay/openai/v1/chat/completions"
+GEMINI = "/api/replay/gemini/v1beta/models"
 ASKS = Reply(tool_calls=[("weather", {"city": "Rome"})])
 HOT_TEXT = Reply(text="It is 31 °C in Rome.")
 
@@ -239,6 +240,47 @@ def test_calls_that_are_no_chat_are_passed_on_and_listed_or_refused(world: World
     _replay, offline = begin(world, case["id"], offline=True)
     refused = offline.call(path, body)
     assert (refused.status_code, "is offline" in refused.json["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("method", ["countTokens", "embedContent", "batchEmbedContents"])
+def test_methods_of_gemini_that_are_no_chat_are_passed_on(world: World, upstream: Upstream, method: str) -> None:
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(Reply(raw=b"{}"))
+
+    assert program.call(f"{GEMINI}/gemini-2.5-flash:{method}", {}).status_code == 200
+
+    assert upstream.requests[0].path.endswith(f"/v1beta/models/gemini-2.5-flash:{method}")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "veo-3:predictLongRunning",
+        "imagen-4:predict",
+        "gemini-3:batchGenerateContent",
+        "gemini-3:generateContent%3Fx=1",
+        "gemini-3:",
+        "gemini-3",
+        "..:countTokens",
+        "..",
+        "..%3Fa",
+        "a%3Fb:countTokens",
+        "a%23b:generateContent",
+        "a%252F..:countTokens",
+        "a..b:countTokens",
+        "a%0A:countTokens",
+        f"{'a' * 201}:countTokens",
+    ],
+)
+def test_other_methods_and_names_of_gemini_are_refused_before_a_call(
+    world: World, upstream: Upstream, model: str
+) -> None:
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+
+    refused = program.call(f"{GEMINI}/{model}", {"contents": []})
+
+    assert (refused.status_code, refused.json["error"][:7]) == (400, "model: ")
+    assert upstream.requests == []
 
 
 def test_what_a_program_costs_is_counted(world: World, upstream: Upstream) -> None:

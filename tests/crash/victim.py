@@ -28,6 +28,8 @@ from tests.support.world import settings_for
 
 _CALLS = ctypes.CDLL(None)
 _PUT = sessions.put
+BETWEEN_HALVES = 60
+"""Calls between the two halves of a torn batch, so that a sample of all calls has some of them."""
 
 
 def main() -> None:
@@ -49,8 +51,10 @@ def main() -> None:
 
 
 def _put_after_commit(connection: Connection, rows: Any, *, project_id: int) -> None:
-    """A fault: commit the turns of a batch before their sessions are stored."""
+    """A fault: commit the turns of a batch long before their sessions are stored."""
     connection.connection.commit()
+    for _ in range(BETWEEN_HALVES):
+        os.write(sys.stdout.fileno(), b"\0")
     _PUT(connection, rows, project_id=project_id)
 
 

@@ -103,8 +103,10 @@ class Reprise:
         wanted = WantedVersion(prompt_id, label, version, draft, by_key=bool(label and split_key))
         entry = self._cache.entry(wanted)
         if self._cache.due(entry):
+            # Looked at before the request begins, which may read a copy from disk at once.
+            waits = entry.snapshot is None and (fallback is None or not entry.tried)
             fetch = self._fetching(entry)
-            if fetch and entry.snapshot is None and (fallback is None or not entry.tried):
+            if fetch and waits:
                 fetch.ended.wait(max(0.0, fetch.wait_until - time.monotonic()))
         return entry.serve(split_key, fallback, self._cache.fresh_s)
 

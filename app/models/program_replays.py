@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from sqlalchemy import Boolean, Connection, DefaultClause, Index, Integer, UniqueConstraint, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    DefaultClause,
+    Index,
+    Integer,
+    UniqueConstraint,
+    select,
+    update,
+)
 
 from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
 from app.models.organizations import projects
-from app.models.queries import changes_row, columns_of, delete_rows, find_row, insert_row, list_rows
+from app.models.queries import changes_row, columns_of, delete_rows, find_row, insert_row, list_rows, update_rows
 from app.models.replays import ReplaySetup, replays
 
 ToolsMode = Literal["endpoint", "program"]
@@ -66,12 +76,23 @@ def find_program(connection: Connection, *, project_id: int, replay_id: int) -> 
     return find_row(connection, ProgramReplay, statement)
 
 
-def put_transcript(connection: Connection, *, before: ProgramReplay, transcript: bytes) -> bool:
-    """Replace the transcript; returns False if it has been changed since it was read."""
-    unchanged = update(program_replays).where(
-        _C.id == before.id, _C.project_id == before.project_id, _C.version == before.version
-    )
-    return changes_row(connection, unchanged.values(transcript=transcript, version=before.version + 1))
+def lock_program(
+    connection: Connection, *, project_id: int, replay_id: int, version: int | None = None
+) -> ProgramReplay | None:
+    """Count a change of the transcript, which locks the row until the commit, and return the row.
+
+    Returns None if the row is removed, or has another version than `version`.
+    """
+    locked = update(program_replays).where(_C.replay_id == replay_id, _C.project_id == project_id)
+    if version is not None:
+        locked = locked.where(_C.version == version)
+    is_locked = changes_row(connection, locked.values(version=_C.version + 1))
+    return find_program(connection, project_id=project_id, replay_id=replay_id) if is_locked else None
+
+
+def put_transcript(connection: Connection, *, of: ProgramReplay, transcript: bytes) -> None:
+    """Replace the transcript of a locked row."""
+    update_rows(connection, program_replays, {"id": of.id, "project_id": of.project_id}, transcript=transcript)
 
 
 def remove_program(connection: Connection, *, project_id: int, replay_id: int) -> None:
@@ -91,14 +112,18 @@ def put_expiry(connection: Connection, *, of: ProgramReplay, expires_at: datetim
 
 def leave_replay(connection: Connection, *, of: ProgramReplay, values: Mapping[str, Any]) -> bool:
     """Change a replay that its program plays; returns False if it is not played by the program any more."""
+    return changes_row(connection, update(replays).where(*_played(of)).values(**values))
+
+
+def is_played(connection: Connection, *, of: ProgramReplay) -> bool:
+    """Return whether the program plays its replay now."""
+    return connection.scalar(select(replays.c.id).where(*_played(of))) is not None
+
+
+def _played(of: ProgramReplay) -> tuple[ColumnElement[bool], ...]:
     c = replays.c
-    played = update(replays).where(
-        c.id == of.replay_id,
-        c.project_id == of.project_id,
-        c.status == "queued",
-        c.claim == PLAYED_BY_PROGRAM,
-    )
-    return changes_row(connection, played.values(**values))
+    is_replay = (c.id == of.replay_id, c.project_id == of.project_id)
+    return (*is_replay, c.status == "queued", c.claim == PLAYED_BY_PROGRAM)
 
 
 def count_usage(connection: Connection, *, of: ProgramReplay, usage: Mapping[str, float]) -> None:

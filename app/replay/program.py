@@ -18,6 +18,13 @@ from app.replay.ports import RenderedDraft
 from app.replay.types import Fidelity, Missing, OnMissing, TestCase
 
 
+class BegunCall(msgspec.Struct, frozen=True, tag="begun", rename="camel"):
+    """A model is being called. The event is replaced when the call ends, and removed when it fails."""
+
+    turn: int
+    id: str
+
+
 class ModelCall(msgspec.Struct, frozen=True, tag="model", rename="camel"):
     """A model's answer. `instruction` and `tools` are those of the program's request, where an earlier call of the
     replay did not have them.
@@ -58,7 +65,7 @@ class TurnStopped(msgspec.Struct, frozen=True, tag="stopped", rename="camel"):
     reason: str
 
 
-ProgramEvent = ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
+ProgramEvent = BegunCall | ModelCall | OtherCall | ProgramAnswer | ToolAsked | TurnStopped
 OWN_CALL = "program_"
 """What the ids of calls begin with that the program made without a model."""
 
@@ -85,6 +92,10 @@ class Transcript:
     @property
     def is_stopped(self) -> bool:
         return any(isinstance(event, TurnStopped) for event in self.events)
+
+    def is_played(self, turn: int) -> bool:
+        """Return whether the turn is not answered yet, and can go on."""
+        return turn == self.turn and not self.is_stopped
 
     @property
     def model_calls(self) -> list[ModelCall]:

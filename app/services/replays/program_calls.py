@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from secrets import token_hex
 from typing import Any
 
 from app.chat import TOKEN_COUNTS, Answer, Message, ToolDefinition
 from app.concurrency import deadline
+from app.errors import Conflict
 from app.models.language_models import LanguageModel
+from app.models.program_replays import ProgramReplay
 from app.providers.passing.wire import Body, NoChat, PassedOn, PassingWire, Results
 from app.providers.types import ModelConfig, ModelRef, ModelRequest, ProviderPort
 from app.providers.vendors import VENDORS
 from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
-from app.replay.program import ModelCall, ProgramDraft, ProgramEvent, ProgramStep, RecordedProgram, Transcript
+from app.replay.program import (
+    BegunCall,
+    ModelCall,
+    OtherCall,
+    ProgramDraft,
+    ProgramEvent,
+    ProgramStep,
+    RecordedProgram,
+    Transcript,
+)
 from app.services.language_models.credentials import CredentialService
 from app.services.prompts.content import ref_of
+from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore
 from app.services.runs.outcome import cost_of, nok_status
+
+BUSY = "Too many calls of the program came at the same time; send this one again."
+# What is paid has to be stored, however long the request lasts already.
+STORED_WITHIN_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +102,49 @@ class ExchangeOver(Exception):
     """The program gets the last answer: the model used words, or the program's own tools are called."""
 
 
+@dataclass(frozen=True, slots=True)
+class PaidCalls:
+    """Calls of models in one turn, each admitted before it is paid. `turn` is that in which the request began."""
+
+    store: ProgramStore
+    row: ProgramReplay
+    upstream: Upstream
+    turn: int
+
+    def ask(
+        self,
+        request: ProgramRequest,
+        body: Body,
+        event_of: Callable[[Answer, Transcript | None], ProgramEvent],
+        *,
+        other_path: str | None = None,
+    ) -> tuple[Answer, Any, Transcript | None]:
+        """Return the model's answer, its JSON, and what is stored then; None if the turn has ended meanwhile.
+
+        `other_path` is that of a call that is no chat. Raises `ProviderError`, and as `ProgramStore.begin` and `end`.
+        """
+        call = BegunCall(self.turn, token_hex(8))
+        self.store.begin(self.row, call)
+        answer = None
+        try:
+            path = other_path or request.wire.path(request.model)
+            answer, received = self.upstream.ask(request, path, body, is_chat=other_path is None)
+        finally:
+            if answer is None:
+                with deadline.within(STORED_WITHIN_S):
+                    self.store.release(self.row, call)
+        with deadline.within(STORED_WITHIN_S):
+            usage = self.upstream.usage(answer)
+            return answer, received, self.store.end(self.row, call, partial(event_of, answer), usage)
+
+
 @dataclass(slots=True)
 class Exchange:
-    """One request of a program, and the JSON of the model's answers by their places among the replay's model calls.
-
-    `unstored` is an answer that is not stored yet.
-    """
+    """One request of a program, and the JSON of the model's answers by their places among the replay's model calls."""
 
     request: ProgramRequest
+    calls: PaidCalls
     received: dict[int, Any] = field(default_factory=dict)
-    unstored: tuple[Answer, Any] | None = None
 
     @property
     def last(self) -> Any:
@@ -104,13 +155,11 @@ class Exchange:
 class LiveProgram:
     """The engine's `ModelPort` on a program's request: stored answers first, then those of the real model.
 
-    `store` adds a model's call to the transcript. With `calls_are_answered` the program gets no calls of its tools.
+    With `calls_are_answered` the program gets no calls of its tools.
     """
 
     transcript: Transcript
     exchange: Exchange
-    upstream: Upstream
-    store: Callable[[ProgramEvent, Mapping[str, float]], None]
     calls_are_answered: bool
     _steps: list[ProgramStep] = field(init=False)
     _body: Body = field(init=False)
@@ -126,7 +175,7 @@ class LiveProgram:
         """The program's instruction, as the first request of the replay had it, and all tools that it offered."""
         request, known = self.exchange.request, self.transcript
         instruction = known.instruction or request.instruction
-        return ProgramDraft(instruction, (*known.tools, *self._new_tools()), usable)
+        return ProgramDraft(instruction, (*known.tools, *self._new_tools(known)), usable)
 
     def goes_on(self) -> bool:
         """Return whether more of the turn follows an answer in words. Raises `ExchangeOver` after its own answer."""
@@ -135,15 +184,19 @@ class LiveProgram:
         return not self._given[-1].is_last
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
-        """Return the next answer. Raises `ExchangeOver`, `ProviderError` and `ChangedMeanwhile`."""
+        """Return the next answer. Raises `ExchangeOver`, `ChangedMeanwhile`, and as `PaidCalls.ask`."""
         if self._is_answered:
             raise ExchangeOver
         self._continue(messages)
         if len(self._given) == len(self._steps):
-            self._steps.append(self._asked())
+            self._ask()
         step = self._steps[len(self._given)]
         self._given.append(step)
+        self._is_answered = step.place in self.exchange.received and self._is_for_program(step.answer)
         return step.answer
+
+    def _is_for_program(self, answer: Answer) -> bool:
+        return not (answer.tool_calls and self.calls_are_answered)
 
     def _continue(self, messages: Sequence[Message]) -> None:
         """Add the last answer, if this request got it, and the results of its calls to what the model is asked next."""
@@ -153,24 +206,30 @@ class LiveProgram:
             received = self.exchange.received[last.place]
             self._body = self.exchange.request.wire.continued(self._body, Results(received, results))
 
-    def _asked(self) -> ProgramStep:
-        exchange, request = self.exchange, self.exchange.request
-        if exchange.unstored is None:
-            exchange.unstored = self.upstream.ask(request, request.wire.path(request.model), self._body)
-        answer, received = exchange.unstored
+    def _ask(self) -> None:
+        """Ask the real model. The next steps are those of calls that ended meanwhile, then that of this one."""
+        exchange, before = self.exchange, self.transcript
+        answer, received, after = exchange.calls.ask(exchange.request, self._body, self._event)
+        if after is None:
+            exchange.received[len(before.model_calls)] = received
+            raise ExchangeOver if self._is_for_program(answer) else Conflict(NO_TURN)
+        exchange.received[len(after.model_calls) - 1] = received
+        own = after.model_calls[-1]
+        self.transcript, self._steps = after, list(after.steps())
+        others = Transcript(tuple(call for call in after.model_calls if call is not own))
+        if answer.tool_calls and (others.instruction, others.tools) != (before.instruction, before.tools):
+            raise ChangedMeanwhile(BUSY)
+
+    def _event(self, answer: Answer, before: Transcript | None) -> ProgramEvent:
+        request, turn = self.exchange.request, self.exchange.calls.turn
+        if before is None:
+            return OtherCall(turn, request.wire.path(request.model), request.model)
         calls = tuple(replace(call, vendor_state=None) for call in answer.tool_calls)
         kept = replace(answer, tool_calls=calls, vendor_state=None)
-        place = len(self.transcript.model_calls)
-        instruction = "" if self.transcript.instruction else request.instruction
-        call = ModelCall(self.transcript.turn, kept, instruction, tuple(self._new_tools()))
-        self.store(call, self.upstream.usage(answer))
-        self.transcript = Transcript((*self.transcript.events, call))
-        exchange.unstored, exchange.received[place] = None, received
-        self._is_answered = not (calls and self.calls_are_answered)
-        return ProgramStep(kept, place)
+        return ModelCall(turn, kept, "" if before.instruction else request.instruction, tuple(self._new_tools(before)))
 
-    def _new_tools(self) -> Iterator[ToolDefinition]:
-        known = {tool.name for tool in self.transcript.tools}
+    def _new_tools(self, before: Transcript) -> Iterator[ToolDefinition]:
+        known = {tool.name for tool in before.tools}
         return (tool for tool in self.exchange.request.tools if tool.name not in known)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ class ToolLookup:
 
     transcript: Transcript
     call: ToolCall
-    store: Callable[[ProgramEvent, Mapping[str, float]], None]
+    store: Callable[[ProgramEvent], None]
     calls_are_answered: bool
     found: ToolResult | None = field(default=None, init=False)
     _steps: list[ProgramStep] = field(init=False)
@@ -52,7 +52,7 @@ class ToolLookup:
         """Return the next answer; raises `ExchangeOver` when the call has its result, which is `found`."""
         if self._given == len(self._steps):
             if called := self._waiting(messages):
-                self.store(ToolAsked(self.transcript.turn, called.id), {})
+                self.store(ToolAsked(self.transcript.turn, called.id))
                 results = (message.text for message in messages if message.tool_call_id == called.id)
                 self.found = _result(next(results))
                 raise ExchangeOver
@@ -80,7 +80,7 @@ class ToolLookup:
         """Let the program's own call be one more step of the turn."""
         call = ToolCall(f"{OWN_CALL}{len(self.transcript.events)}", self.call.name, self.call.arguments)
         event = ModelCall(self.transcript.turn, Answer("", (call,)))
-        self.store(event, {})
+        self.store(event)
         self.transcript = Transcript((*self.transcript.events, event))
         self._steps.append(ProgramStep(event.answer, None))
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -31,14 +32,16 @@ from app.services.replays.candidates import Candidate
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation, Prepared
 from app.services.replays.program_calls import (
+    BUSY,
     Exchange,
     ExchangeOver,
     LiveProgram,
+    PaidCalls,
     ProgramRequest,
     Upstream,
     model_of,
 )
-from app.services.replays.program_store import ChangedMeanwhile, ProgramStore, StoredProgram
+from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore, StoredProgram
 from app.services.replays.program_tools import ToolLookup, ToolResult
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
@@ -49,8 +52,8 @@ ANSWER_MAX = 1_000_000
 # Simultaneous calls of one program; each of them may be stored after all others.
 ATTEMPTS = 50
 ID_MAX = 2**63 - 1
-BUSY = "Too many calls of the program came at the same time; send this one again."
-Store = Callable[[ProgramEvent, Mapping[str, float]], None]
+Store = Callable[[ProgramEvent], None]
+T = TypeVar("T")
 _TOKEN = re.compile(r"rpp_(\d{1,19})_(\d{1,19})_[A-Za-z0-9_-]{43}", re.ASCII)
 _BY_ITSELF = (
     "The program answered turn {turn}, but no model was called at the replay's endpoint, as in the recording. "
@@ -209,6 +212,30 @@ class ProgramService:
         Raises `Conflict` for a turn that is not the next one to be answered, and `Invalid` if no model was called in a
         turn that was recorded with an answer.
         """
+        return _repeated(partial(self._answer_turn, project_id, replay_id, turn, text))
+
+    def chat(self, row: ProgramReplay, request: ProgramRequest) -> Any:
+        """Return the JSON of the model's answer that the program gets, after calls of its tools were answered.
+
+        Raises `Invalid` where the replay can't go on, `ProviderError`, and `Conflict` when the turn has ended.
+        """
+        exchange = Exchange(request, self._calls(row, request))
+        return _repeated(partial(self._answered, row, exchange))
+
+    def tool_result(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
+        """Return what a tool that the program calls has to return; raises as `chat`."""
+        return _repeated(partial(self._looked_up, row, call))
+
+    def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
+        """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
+        if row.offline:
+            raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
+        calls = self._calls(row, request)
+        event = OtherCall(calls.turn, path, request.model)
+        _, received, _ = calls.ask(request, request.body, lambda _answer, _before: event, other_path=path)
+        return received
+
+    def _answer_turn(self, project_id: int, replay_id: int, turn: int, text: str) -> AnsweredTurn:
         played = self._played(project_id, replay_id)
         if turn != played.turn or not played.has_turn:
             raise Conflict(f"Turn {turn} can't be answered now; {played.turn} turns have been answered.")
@@ -217,49 +244,11 @@ class ProgramService:
         if not calls and played.case.turns[turn].steps and not transcript.is_stopped:
             raise Invalid(_BY_ITSELF.format(turn=turn + 1))
         others = [event for event in transcript.events if isinstance(event, OtherCall) and event.turn == turn]
-        after = self.store.add(played.stored, ProgramAnswer(turn, text), {})
+        after = self.store.add(played.stored, ProgramAnswer(turn, text))
         is_last = _Played(after, played.prepared).is_over
         if is_last:
             self._hand_over(after.row)
         return AnsweredTurn(turn, is_last, len(calls), others)
-
-    def chat(self, row: ProgramReplay, request: ProgramRequest) -> Any:
-        """Return the JSON of the model's answer that the program gets, after calls of its tools were answered.
-
-        Raises `Invalid` where the replay can't go on, `ProviderError`, and `Conflict` when the replay has ended.
-        """
-        upstream, exchange = self._upstream(row, request), Exchange(request)
-        for _ in range(ATTEMPTS):
-            try:
-                return self._answered(row, exchange, upstream)
-            except ChangedMeanwhile:
-                continue
-        raise Conflict(BUSY)
-
-    def tool_result(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
-        """Return what a tool that the program calls has to return; raises as `chat`."""
-        for _ in range(ATTEMPTS):
-            try:
-                return self._looked_up(row, call)
-            except ChangedMeanwhile:
-                continue
-        raise Conflict(BUSY)
-
-    def pass_on(self, row: ProgramReplay, request: ProgramRequest, path: str) -> Any:
-        """Return the JSON of a model's answer that is no chat, such as embeddings; raises as `chat`."""
-        if row.offline:
-            raise Invalid(f"The replay is offline: {path} is no chat, and no other model is called.")
-        upstream, call = self._upstream(row, request), None
-        answer, received = upstream.ask(request, path, request.body, is_chat=False)
-        for _ in range(ATTEMPTS):
-            played = self._played(row.project_id, row.replay_id)
-            call = OtherCall(played.turn, path, request.model)
-            try:
-                self.store.add(played.stored, call, upstream.usage(answer))
-            except ChangedMeanwhile:
-                continue
-            return received
-        raise Conflict(BUSY)
 
     def _is_handed_over(self, project_id: int, replay_id: int) -> bool:
         """Return whether all turns of a program's replay are answered, so that a worker judges it or has judged it."""
@@ -284,19 +273,22 @@ class ProgramService:
                 raise Conflict(f"The replay is not one that a program plays now: {row.status}.")
             return _Played(stored, self.preparation.prepare(connection, row))
 
-    def _upstream(self, row: ProgramReplay, request: ProgramRequest) -> Upstream:
+    def _calls(self, row: ProgramReplay, request: ProgramRequest) -> PaidCalls:
+        """Return the calls of a request, in the turn that is played now. Raises `Conflict` without a turn."""
+        played, _ = self._open(row)
         with self.database.read() as connection:
             rows = language_models.find_models_named(
                 connection, organization_id=row.organization_id, name=request.model
             )
         known = model_of(rows, request.wire)
-        return Upstream(row.organization_id, known, self.providers, self.credentials, self.call_timeout_s)
+        upstream = Upstream(row.organization_id, known, self.providers, self.credentials, self.call_timeout_s)
+        return PaidCalls(self.store, row, upstream, played.turn)
 
-    def _answered(self, row: ProgramReplay, exchange: Exchange, upstream: Upstream) -> Any:
+    def _answered(self, row: ProgramReplay, exchange: Exchange) -> Any:
         played, store = self._open(row)
-        transcript = played.stored.transcript
-        program = LiveProgram(transcript, exchange, upstream, store, row.tools == "endpoint")
-        _converse(played, program, store)
+        if played.turn != exchange.calls.turn:
+            raise Conflict(NO_TURN)
+        _converse(played, LiveProgram(played.stored.transcript, exchange, row.tools == "endpoint"), store)
         return exchange.last
 
     def _looked_up(self, row: ProgramReplay, call: ToolCall) -> ToolResult:
@@ -310,14 +302,24 @@ class ProgramService:
         """Return a replay with a turn to answer, and what adds to its transcript. Raises `Conflict` without one."""
         played = self._played(row.project_id, row.replay_id)
         if played.is_over:
-            raise Conflict("The replay has no turn that the program could answer.")
+            raise Conflict(NO_TURN)
         stored = played.stored
 
-        def store(event: ProgramEvent, usage: Mapping[str, float]) -> None:
+        def store(event: ProgramEvent) -> None:
             nonlocal stored
-            stored = self.store.add(stored, event, usage)
+            stored = self.store.add(stored, event)
 
         return played, store
+
+
+def _repeated(attempt: Callable[[], T]) -> T:
+    """Return the result of an attempt during which the transcript was not changed. Raises `Conflict`."""
+    for _ in range(ATTEMPTS):
+        try:
+            return attempt()
+        except ChangedMeanwhile:
+            continue
+    raise Conflict(BUSY)
 
 
 def _converse(played: _Played, program: LiveProgram | ToolLookup, store: Store) -> None:
@@ -328,6 +330,6 @@ def _converse(played: _Played, program: LiveProgram | ToolLookup, store: Store) 
     except ExchangeOver:
         return
     except Stop as stop:
-        store(TurnStopped(played.turn, str(stop)), {})
+        store(TurnStopped(played.turn, str(stop)))
         raise Invalid(f"The replay ends with this turn: {stop}.") from stop
     raise AssertionError("a program's turn ends by an answer")

@@ -1,0 +1,195 @@
+"""Calls of a program's models: admitted before they are paid, within the limits, and steps of the right turn."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.models import program_replays
+from app.services.replays import program_store
+from tests.fakes.upstream import Upstream
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import HOT, THANKS, finished
+from tests.integration.replays.test_programs_api import ASKS, GEMINI, HOT_TEXT, Program, begin, case_of, play
+from tests.support.world import World
+
+EMBEDDINGS = "/api/replay/openai/v1/embeddings"
+WELCOME = Reply(text="You are welcome.")
+VECTOR = Reply(raw=b'{"data": [{"embedding": [0.5]}]}')
+
+
+def embed(program: Program) -> Any:
+    return program.call(EMBEDDINGS, {"model": "text-embedding-3-small", "input": "Thanks!"})
+
+
+def answer(world: World, replay: str, turn: int, text: str) -> Any:
+    return world.post(f"{replay}/turns/{turn}/answer", json={"text": text})
+
+
+class Held:
+    """Calls of programs that the vendor does not answer until `release`."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream, self._event, self._pool = upstream, threading.Event(), ThreadPoolExecutor(16)
+
+    def reply(self, **reply: Any) -> Reply:
+        return Reply(held=self._event, **reply)
+
+    def begin(self, call: Any, *arguments: Any) -> Future[Any]:
+        """Call, and return when the vendor has the request."""
+        before = len(self._upstream.requests)
+        future = self._pool.submit(call, *arguments)
+        while len(self._upstream.requests) == before and not future.done():
+            time.sleep(0.01)
+        return future
+
+    def release(self) -> None:
+        self._event.set()
+
+    def close(self) -> None:
+        self.release()
+        self._pool.shutdown()
+
+
+@pytest.fixture
+def held(upstream: Upstream) -> Iterator[Held]:
+    held = Held(upstream)
+    yield held
+    held.close()
+
+
+def test_no_call_is_paid_after_a_replay_was_cancelled(world: World, upstream: Upstream) -> None:
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    world.post(f"{replay}/cancel")
+
+    counted = program.call(f"{GEMINI}/gemini-2.5-flash:countTokens", {})
+
+    assert (embed(program).status_code, counted.status_code) == (409, 409)
+    assert upstream.requests == []
+
+
+def test_a_call_under_way_when_its_replay_is_cancelled_is_counted(world: World, upstream: Upstream, held: Held) -> None:
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(held.reply(text="You are welcome."))
+    call = held.begin(program.ask, THANKS.user)
+
+    world.post(f"{replay}/cancel")
+    held.release()
+
+    assert call.result().status_code == 200
+    assert world.get(replay).json["tokens"]["prompt"] > 0
+
+
+def test_no_call_is_paid_beyond_the_number_of_calls(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_store, "EVENTS_MAX", 1)
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(WELCOME)
+
+    assert program.ask(THANKS.user).status_code == 200
+    refused, after = embed(program), embed(program)
+
+    assert (refused.status_code, after.status_code, len(upstream.requests)) == (400, 409, 1)
+    assert "at most 1 calls" in refused.json["error"]
+    assert answer(world, replay, 0, "You are welcome.").json["last"] is True
+    assert finished(world, int(replay.rpartition("/")[2]))["status"] != "queued"
+
+
+def test_calls_at_the_same_time_keep_to_the_number_of_calls(
+    world: World, upstream: Upstream, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(*[held.reply(raw=b"{}")] * 4)
+    calls = [held.begin(embed, program) for _ in range(2)]
+
+    refused = embed(program)
+    held.release()
+
+    assert refused.status_code == 400
+    assert ([call.result().status_code for call in calls], len(upstream.requests)) == ([200, 200], 2)
+
+
+def test_a_failed_call_does_not_count_for_the_number_of_calls(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_store, "EVENTS_MAX", 1)
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(Reply(status=400), VECTOR)
+
+    assert [embed(program).status_code for _ in range(2)] == [502, 200]
+
+
+def test_an_answer_that_is_too_large_is_counted_and_ends_the_replay(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_store, "TRANSCRIPT_BYTES", 3000)
+    replay, program = begin(world, case_of(world, THANKS, HOT)["id"])
+    upstream.script(Reply(text="long" * 1000), WELCOME)
+
+    refused, after = program.ask(THANKS.user), program.ask(THANKS.user)
+
+    assert (refused.status_code, after.status_code, len(upstream.requests)) == (400, 409, 1)
+    assert "MiB together" in refused.json["error"]
+    assert world.get(replay).json["tokens"]["prompt"] > 0
+    assert world.post(f"{replay}/turns").status_code == 204
+
+
+def test_a_call_that_ends_after_its_turn_is_no_step_of_the_next_turn(
+    world: World, upstream: Upstream, held: Held
+) -> None:
+    replay, program = begin(world, case_of(world, THANKS, THANKS)["id"])
+    upstream.script(WELCOME, held.reply(text="A short summary."))
+    assert program.answer(THANKS.user)
+    summary = held.begin(program.fork, "Summarise.")
+    before = world.get(replay).json["tokens"]["prompt"]
+
+    assert answer(world, replay, 0, "You are welcome.").json["modelCalls"] == 1
+    held.release()
+
+    assert summary.result().json["choices"][0]["message"]["content"] == "A short summary."
+    assert world.get(replay).json["tokens"]["prompt"] > before
+    refused = answer(world, replay, 1, "You are welcome.")
+    assert (refused.status_code, "no model was called" in refused.json["error"]) == (400, True)
+    upstream.script(WELCOME)
+    assert play(world, replay, program)["status"] == "passed"
+
+
+def test_a_call_of_a_tool_that_comes_after_its_turn_is_not_answered(
+    world: World, upstream: Upstream, held: Held
+) -> None:
+    replay, program = begin(world, case_of(world, HOT, THANKS)["id"])
+    upstream.script(ASKS, HOT_TEXT, held.reply(tool_calls=[("weather", {"city": "Rome"})]))
+    assert program.answer(HOT.user)
+    late = held.begin(program.fork, "Look again.")
+
+    assert answer(world, replay, 0, "It is 31 °C in Rome.").json["modelCalls"] == 2
+    held.release()
+
+    assert late.result().status_code == 409
+    assert len(upstream.requests) == 3
+    assert "no model was called" in answer(world, replay, 1, "You are welcome.").json["error"]
+
+
+def test_each_of_many_calls_at_the_same_time_is_stored_and_counted_without_another_attempt(
+    world: World, upstream: Upstream, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[int] = []
+    put = program_replays.put_transcript
+    monkeypatch.setattr(program_replays, "put_transcript", lambda *args, **of: (stored.append(1), put(*args, **of))[1])
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    number = 12
+    upstream.script(*[held.reply(text="You are welcome.")] * number)
+    calls = [held.begin(program.fork, THANKS.user) for _ in range(number)]
+
+    held.release()
+
+    assert [call.result().status_code for call in calls] == [200] * number
+    assert len(stored) == 2 * number
+    assert answer(world, replay, 0, "You are welcome.").json["modelCalls"] == number

@@ -76,7 +76,9 @@ class _Endpoint(Resource, tag="Replay endpoint"):
 
     def _answer(self, call: ApiCall, model: str = "", streamed: bool | None = None) -> None:
         body, resp, wire = _read(call), call.resp, self.wire
-        received = self.services.programs.chat(call.req.context.key, _request(call, wire, body, model))
+        request = _request(call, wire, body, model)
+        wire.conversation(body)
+        received = self.services.programs.chat(call.req.context.key, request)
         if wire.is_streamed(body) if streamed is None else streamed:
             resp.content_type, resp.data = EVENT_STREAM, _streamed(wire, received, body)
         else:

@@ -9,7 +9,7 @@ import orjson
 
 from app.chat import ToolDefinition
 from app.providers.anthropic_wire import AnthropicDecoder, AnthropicWire
-from app.providers.passing.wire import Body, PassingWire, Results, entries, texts, tool, without_nulls
+from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, texts, tool, without_nulls
 from app.providers.vendors import Vendor
 
 
@@ -22,6 +22,9 @@ class Messages(PassingWire):
     def path(self, model: str) -> str:
         return "/v1/messages"
 
+    def conversation(self, body: Body) -> list[Any]:
+        return listed(body, "messages")
+
     def continued(self, body: Body, results: Results) -> Body:
         content = [without_nulls(block) for block in results.received["content"]]
         calls = (block for block in content if block.get("type") == "tool_use")
@@ -30,7 +33,7 @@ class Messages(PassingWire):
             for call, text in zip(calls, results.texts, strict=False)
         ]
         added = [{"role": "assistant", "content": content}, {"role": "user", "content": answers}]
-        return body | {"messages": [*body["messages"], *added]}
+        return body | {"messages": [*self.conversation(body), *added]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         usage = received.get("usage") or {}

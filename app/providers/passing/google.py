@@ -19,6 +19,9 @@ class GenerateContent(PassingWire):
     def path(self, model: str) -> str:
         return f"/v1beta/models/{quote(model)}:generateContent"
 
+    def conversation(self, body: Body) -> list[Any]:
+        return list(entries(body.get("contents")))
+
     def continued(self, body: Body, results: Results) -> Body:
         content = results.received["candidates"][0]["content"]
         calls = [part["functionCall"] for part in content["parts"] if part.get("functionCall")]
@@ -26,7 +29,7 @@ class GenerateContent(PassingWire):
             {"functionResponse": without_nulls({"id": call.get("id"), "name": call["name"], "response": response})}
             for call, response in zip(calls, map(result_object, results.texts), strict=False)
         ]
-        return body | {"contents": [*entries(body.get("contents")), content, {"role": "user", "parts": answers}]}
+        return body | {"contents": [*self.conversation(body), content, {"role": "user", "parts": answers}]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         yield received

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from app.chat import ToolDefinition
 from app.providers.openai_answers import OpenAIDecoder
-from app.providers.passing.wire import Body, PassingWire, Results, entries, texts, tool, without_nulls
+from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, texts, tool, without_nulls
 from app.providers.responses_wire import ResponsesDecoder
 from app.providers.vendors import Vendor
 
@@ -25,13 +25,16 @@ class ChatCompletions(PassingWire):
     def path(self, model: str) -> str:
         return "/chat/completions"
 
+    def conversation(self, body: Body) -> list[Any]:
+        return listed(body, "messages")
+
     def continued(self, body: Body, results: Results) -> Body:
         message = results.received["choices"][0]["message"]
         answers = [
             {"role": "tool", "tool_call_id": call.get("id"), "content": text}
             for call, text in zip(message.get("tool_calls") or (), results.texts, strict=False)
         ]
-        return body | {"messages": [*body["messages"], without_nulls(message), *answers]}
+        return body | {"messages": [*self.conversation(body), without_nulls(message), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         shared = {key: value for key, value in received.items() if key not in ("choices", "usage")}
@@ -74,15 +77,21 @@ class Responses(PassingWire):
     def path(self, model: str) -> str:
         return "/responses"
 
+    def conversation(self, body: Body) -> list[Any]:
+        """Return the input, which a prompt or an earlier response of the vendor can replace."""
+        given = body.get("input")
+        if isinstance(given, str):
+            return [{"role": "user", "content": given}]
+        return [] if given is None else listed(body, "input")
+
     def continued(self, body: Body, results: Results) -> Body:
-        given, output = body.get("input"), results.received["output"]
-        before = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+        output = results.received["output"]
         calls = (item for item in output if item.get("type") == "function_call")
         answers = [
             {"type": "function_call_output", "call_id": call.get("call_id"), "output": text}
             for call, text in zip(calls, results.texts, strict=False)
         ]
-        return body | {"input": [*before, *map(without_nulls, output), *answers]}
+        return body | {"input": [*self.conversation(body), *map(without_nulls, output), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         number = count()

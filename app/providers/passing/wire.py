@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import orjson
 
-from app.chat import Answer, StreamEvent, ToolDefinition
-from app.providers.decoding import Decoder
+from app.chat import Answer, StreamEvent, Tokens, ToolDefinition
+from app.errors import Invalid
+from app.providers.decoding import Decoder, count_of
 from app.providers.vendors import Vendor
 
 Body = dict[str, Any]
@@ -55,10 +56,13 @@ class _Keeping(Decoder):
 
 
 class NoChat(Decoder):
-    """Reads an answer of what is no chat, such as embeddings, of which nothing is needed."""
+    """Reads the usage in an answer of what is no chat: embeddings of OpenAI's format have one."""
 
     def read_whole(self, sent: Any) -> None:
         self.answer.finish = "stop"
+        usage = sent.get("usage") if isinstance(sent, dict) else None
+        if isinstance(usage, dict):
+            self.answer.tokens = Tokens(count_of(usage.get("prompt_tokens")))
 
     def read_event(self, sent: Any) -> list[StreamEvent]:
         return []
@@ -93,6 +97,10 @@ class PassingWire(ABC):
         """Return the path of a whole answer, below the vendor's base URL."""
 
     @abstractmethod
+    def conversation(self, body: Body) -> list[Any]:
+        """Return the messages of a request. Raises `Invalid` for what can't be continued."""
+
+    @abstractmethod
     def continued(self, body: Body, results: Results) -> Body:
         """Return the request with an answer of the model and the results of its calls added."""
 
@@ -116,6 +124,14 @@ class PassingWire(ABC):
         """Return an event, with its type where the vendor names it."""
         name = event.get("type")
         return (f"event: {name}\n" if name else "").encode() + b"data: " + orjson.dumps(event) + b"\n\n"
+
+
+def listed(body: Body, field: str) -> list[Any]:
+    """Return a list of a request; raises `Invalid` for another type."""
+    value = body.get(field)
+    if not isinstance(value, list):
+        raise Invalid(f"{field}: Must be a list.")
+    return value
 
 
 def entries(value: Any) -> Iterator[dict[str, Any]]:

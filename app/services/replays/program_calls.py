@@ -10,7 +10,7 @@ from typing import Any
 
 from app.chat import TOKEN_COUNTS, Answer, Message, ToolDefinition
 from app.concurrency import deadline
-from app.errors import Conflict
+from app.errors import UNREADABLE, Conflict, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.program_replays import ProgramReplay
 from app.providers.passing.wire import Body, NoChat, PassedOn, PassingWire, Results
@@ -199,12 +199,18 @@ class LiveProgram:
         return not (answer.tool_calls and self.calls_are_answered)
 
     def _continue(self, messages: Sequence[Message]) -> None:
-        """Add the last answer, if this request got it, and the results of its calls to what the model is asked next."""
+        """Add the last answer, if this request got it, and the results of its calls to what the model is asked next.
+
+        Raises `ProviderError` for an answer that is not in the vendor's format.
+        """
         last = self._given[-1] if self._given else None
         if last and last.place in self.exchange.received and last.answer.tool_calls:
             results = [message.text for message in messages[-len(last.answer.tool_calls) :]]
             received = self.exchange.received[last.place]
-            self._body = self.exchange.request.wire.continued(self._body, Results(received, results))
+            try:
+                self._body = self.exchange.request.wire.continued(self._body, Results(received, results))
+            except UNREADABLE as error:
+                raise ProviderError(f"The model's answer can't be continued: {error!r}") from error
 
     def _ask(self) -> None:
         """Ask the real model. The next steps are those of calls that ended meanwhile, then that of this one."""

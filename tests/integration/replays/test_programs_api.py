@@ -285,11 +285,13 @@ def test_other_methods_and_names_of_gemini_are_refused_before_a_call(
 
 def test_what_a_program_costs_is_counted(world: World, upstream: Upstream) -> None:
     replay, program = begin(world, case_of(world, HOT)["id"])
-    upstream.script(ASKS, HOT_TEXT)
+    vectors = {"data": [], "usage": {"prompt_tokens": 1_000_000, "total_tokens": 1_000_000}}
+    upstream.script(Reply(raw=json.dumps(vectors).encode()), ASKS, HOT_TEXT)
+    program.call("/api/replay/openai/v1/embeddings", {"model": "text-embedding-3-small", "input": HOT.user})
 
     played = play(world, replay, program)
 
-    assert played["tokens"]["prompt"] > 0
+    assert played["tokens"]["prompt"] > 1_000_000
     assert played["cost"]["total"] > 0
 
 
@@ -311,6 +313,39 @@ def test_a_bad_request_of_a_program_is_refused(
     if words:
         assert (answered.status_code, answered.json["error"].startswith(words)) == (400, True), answered.text
     assert answered.status_code < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "problem"),
+    [
+        (CHAT, {}, "messages: Must be a list."),
+        (CHAT, {"messages": {}}, "messages: Must be a list."),
+        ("/api/replay/openai/v1/responses", {"input": 5}, "input: Must be a list."),
+        ("/api/replay/anthropic/v1/messages", {"messages": "Hi"}, "messages: Must be a list."),
+    ],
+)
+def test_a_conversation_that_can_not_be_continued_is_refused_before_a_call(
+    world: World, upstream: Upstream, path: str, body: dict[str, Any], problem: str
+) -> None:
+    _replay, program = begin(world, case_of(world, HOT)["id"])
+
+    refused = program.call(path, {"model": "gpt-4o-mini", **body})
+
+    assert (refused.status_code, refused.json["error"]) == (400, problem)
+    assert upstream.requests == []
+
+
+def test_an_answer_of_a_model_that_can_not_be_continued_is_the_fault_of_its_vendor(
+    world: World, upstream: Upstream
+) -> None:
+    _replay, program = begin(world, case_of(world, HOT)["id"])
+    parts = [{"functionCall": {"args": {}}}]
+    nameless = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
+    upstream.script(Reply(raw=json.dumps(nameless).encode()))
+
+    answered = program.call(f"{GEMINI}/gemini-2.5-flash:generateContent", {"contents": []})
+
+    assert answered.status_code == 502, answered.text
 
 
 def test_a_turn_that_a_program_can_not_be_shown_makes_the_replay_void(world: World) -> None:

@@ -11,7 +11,7 @@ from app.chat import Answer
 from app.providers.passing.anthropic import Messages
 from app.providers.passing.google import GenerateContent
 from app.providers.passing.openai import ChatCompletions, Responses
-from app.providers.passing.wire import PassingWire, Results
+from app.providers.passing.wire import NoChat, PassingWire, Results
 from tests.fakes import wire as fake
 from tests.fakes.wire import Asked, Reply
 
@@ -157,3 +157,21 @@ def test_the_programs_own_instruction_and_functions_are_read(name: str) -> None:
 def test_a_request_of_another_shape_has_no_instruction_and_no_functions(name: str, body: dict[str, Any]) -> None:
     assert WIRES[name].instruction(body) == ""
     assert list(WIRES[name].tools(body)) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "tokens"),
+    [
+        ({"usage": {"prompt_tokens": 7, "total_tokens": 7}}, 7),
+        ({"usage": {"prompt_tokens": "7"}}, 0),
+        ({"usage": [7]}, 0),
+        ({}, 0),
+        ([], 0),
+    ],
+)
+def test_the_usage_of_what_is_no_chat_is_read(sent: Any, tokens: int) -> None:
+    decoder = NoChat()
+
+    decoder.read_whole(sent)
+
+    assert decoder.end().tokens.total == tokens

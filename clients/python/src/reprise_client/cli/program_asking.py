@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from reprise_client.cli.failures import CouldNotRun
-from reprise_client.cli.program_process import LOOK_S, ProgramProcess
+from reprise_client.cli.program_process import ProgramProcess
+from reprise_client.cli.program_supervisor import LOOK_S
 
 DEFAULT_BODY = '{"text": "{{user}}", "conversation": "{{conversation}}"}'
 Turn = Mapping[str, Any]

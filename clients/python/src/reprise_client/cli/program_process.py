@@ -1,62 +1,66 @@
-"""Starts a user's program for one replay, keeps its last lines, and ends it with all that it started."""
+"""Starts a user's program for one replay under a supervisor, keeps its last lines, and ends it."""
 
 from __future__ import annotations
 
 import os
-import signal
+import socket
 import subprocess
+import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
+from reprise_client.cli import program_supervisor
 from reprise_client.cli.failures import CouldNotRun
+from reprise_client.cli.program_supervisor import GRACE_S, LOOK_S
 
 LINES_KEPT = 20
 LINE_MAX = 2_000
 ANSWER_MAX = 4_000_000
-GRACE_S = 5.0
-LOOK_S = 0.05
-MARK = "REPRISE_REPLAY_TOKEN"
-"""The variable of a program that only its replay has: what has it in its environment belongs to the program."""
+END_S = 3 * GRACE_S
+"""How long the supervisor may need to end a program; it gives `GRACE_S` each to SIGTERM and SIGKILL."""
 
 
 @dataclass(slots=True)
 class ProgramProcess:
-    """A running program in a process group. `answers` are the lines of its standard output, if they are read."""
+    """A running program. `answers` are the lines of its standard output, if they are read.
+
+    `process` is its supervisor, which ends with its code. `lifeline` is held by this process only: when it closes,
+    also because this process is killed, the supervisor ends the program.
+    """
 
     process: subprocess.Popen[bytes]
-    token: str
+    lifeline: socket.socket
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
     answers: Queue[str] = field(default_factory=Queue)
-    _readers: list[threading.Thread] = field(default_factory=list)
+    _readers: list[tuple[threading.Thread, IO[bytes]]] = field(default_factory=list)
 
     @classmethod
     def start(cls, command: Sequence[str], variables: Mapping[str, str], *, answers_on_stdout: bool) -> ProgramProcess:
         """Start the command; raises `CouldNotRun` where that is not possible."""
         if os.name != "posix":
             raise CouldNotRun("A program can be replayed on Linux and macOS only: its processes can't be ended here.")
-        try:
+        lifeline, end = socket.socketpair()
+        with end:
             process = subprocess.Popen(  # noqa: S603 - the user's own program
-                list(command),
-                env={**os.environ, **variables},
+                [sys.executable, "-I", "-S", program_supervisor.__file__, str(end.fileno()), *command],
+                env={**_environment(), **variables},
                 stdin=subprocess.PIPE if answers_on_stdout else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=[end.fileno()],
             )
-        except OSError as error:
-            raise CouldNotRun(f"{command[0]} can't be started: {error.strerror or error}.") from error
-        program = cls(process, variables[MARK])
+        program = cls(process, lifeline)
         for stream, is_answer in ((process.stdout, answers_on_stdout), (process.stderr, False)):
+            assert stream  # noqa: S101 - it was started with one
             reader = threading.Thread(target=program._read, args=(stream, is_answer), daemon=True)
             reader.start()
-            program._readers.append(reader)
+            program._readers.append((reader, stream))
         return program
 
     @property
@@ -83,7 +87,7 @@ class ProgramProcess:
         """Return the failure with the program's last lines."""
         code = self.process.poll()
         ended = "" if code is None else f" It ended with {'signal' if code < 0 else 'code'} {abs(code)}."
-        for reader in self._readers if code is not None else ():
+        for reader, _ in self._readers if code is not None else ():
             reader.join(1)
         last = "".join(f"\n  | {line}" for line in self.lines)
         return CouldNotRun(f"{problem}{ended}{f' Its last lines:{last}' if last else ' It printed nothing.'}")
@@ -93,37 +97,30 @@ class ProgramProcess:
 
         Raises `CouldNotRun`, with their ids, for processes that can't be ended.
         """
-        self._signal(signal.SIGTERM)
-        self._wait_for_end()
-        deadline = time.monotonic() + GRACE_S
-        while (left := self._left()) and time.monotonic() < deadline:
-            self._signal(signal.SIGKILL)
-            time.sleep(LOOK_S)
+        left = b""
+        self.lifeline.settimeout(END_S)
+        try:
+            self.lifeline.shutdown(socket.SHUT_WR)
+            left = self.lifeline.recv(LINE_MAX)
+            self.process.wait(END_S)
+        except (OSError, subprocess.TimeoutExpired):
+            # The supervisor was killed, or hangs.
+            if self.is_running:
+                left = str(self.process.pid).encode()
         self._close()
         if left:
-            raise CouldNotRun(f"The program can't be ended: kill the processes {', '.join(map(str, left))}.")
-
-    def _wait_for_end(self) -> None:
-        deadline = time.monotonic() + GRACE_S
-        while self._left() and time.monotonic() < deadline:
-            time.sleep(LOOK_S)
-
-    def _left(self) -> list[int]:
-        """Return the processes that are left of the program."""
-        return [self.process.pid] if self.is_running else marked(self.token)
+            raise CouldNotRun(f"The program can't be ended: kill the processes {', '.join(left.decode().split())}.")
 
     def _close(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with suppress(OSError, ValueError):
-                if stream:
-                    stream.close()
-
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
-        for pid in marked(self.token):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+        """Close the streams, but not one that a process which can't be ended still holds: that would wait for it."""
+        self.lifeline.close()
+        with suppress(OSError):
+            if self.process.stdin:
+                self.process.stdin.close()
+        for reader, stream in self._readers:
+            reader.join(1)
+            if not reader.is_alive():
+                stream.close()
 
     def _read(self, stream: IO[bytes], is_answer: bool) -> None:
         most = ANSWER_MAX if is_answer else LINE_MAX
@@ -135,27 +132,11 @@ class ProgramProcess:
                     self.answers.put(text)
 
 
-def marked(token: str) -> list[int]:
-    """Return the processes that have the token in their environment, without ended ones."""
-    proc = Path("/proc")
-    if not (proc / "self" / "environ").exists():
-        return _listed(token)
-    entry, found = f"{MARK}={token}".encode(), []
-    for folder in proc.iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            with suppress(OSError):
-                if entry in (folder / "environ").read_bytes().split(b"\0") and not _is_dead(folder):
-                    found.append(int(folder.name))
-    return found
+def _environment() -> dict[str, str]:
+    """Return the environment of this command without the settings of Reprise, as its key is worth more than a replay.
 
-
-def _is_dead(folder: Path) -> bool:
-    """Return whether the process has ended, and only waits for its parent."""
-    return (folder / "stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
-
-
-def _listed(token: str) -> list[int]:
-    """Do the same where `ps` shows environments, as on macOS."""
-    shown = subprocess.run(["/bin/ps", "axeww", "-o", "pid=,stat=,command="], capture_output=True, check=False).stdout
-    rows = (row.split(None, 2) for row in shown.decode("utf-8", "replace").splitlines() if f"{MARK}={token}" in row)
-    return [int(pid) for pid, state, _ in rows if "Z" not in state and int(pid) != os.getpid()]
+    The address stays: it is no secret.
+    """
+    return {
+        name: value for name, value in os.environ.items() if name == "REPRISE_URL" or not name.startswith("REPRISE_")
+    }

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.program_asking import Asking
-from reprise_client.cli.program_process import MARK, ProgramProcess
+from reprise_client.cli.program_process import ProgramProcess
+from reprise_client.cli.program_supervisor import MARK
 from reprise_client.cli.remote import LOOK_S, Remote, judge_fields, wait_for_end
 from reprise_client.cli.replay_runner import ChosenCase, ReplayOutcome
 

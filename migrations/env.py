@@ -7,6 +7,7 @@ from alembic import context
 from sqlalchemy.dialects import mysql
 
 from app.models import base, metadata
+from migrations import resumable
 
 NAMED = ("BigInt", "MediumText", "LongText", "MediumBlob")
 
@@ -28,12 +29,14 @@ def render_item(kind: str, item: Any, _autogen: Any) -> str | Literal[False]:
         return f"types.{name}"
     if isinstance(item, sa.LargeBinary):
         return f"types.binary({item.length})"
-    if isinstance(item, sa.String) and not isinstance(item, sa.Text) and item._variant_mapping:
-        return f"types.exact({item.length})"
+    if isinstance(item, base.ExactString):
+        return f"types.exact({item.impl_instance.length})"
     return False
 
 
 connection = context.config.attributes["connection"]
+if connection.dialect.name == "mysql":
+    resumable.skip_what_is_done()
 context.configure(
     connection=connection,
     target_metadata=metadata,

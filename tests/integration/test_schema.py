@@ -6,14 +6,14 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import Engine, event, inspect, text
 
 from app.database.engines import build_engine
 from app.database.transactions import Database
@@ -61,6 +61,41 @@ def test_a_downgrade_leaves_nothing_and_can_be_undone(empty: Database) -> None:
     assert set(inspect(empty.engine).get_table_names()) == {"alembic_version"}
     schema.upgrade(empty)
     assert differences(empty) == []
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("revision", schema.revisions()[:4])
+def test_an_upgrade_that_is_interrupted_between_two_statements_can_be_run_again(mysql_url: str, revision: str) -> None:
+    database = Database(build_engine(mysql_url))
+    before = schema.revisions()[schema.revisions().index(revision) + 1]
+    schema.upgrade(database, before)
+    interruptions = 0
+    while schema.current_revision(database) == before:
+        with interrupted_after_change(database):
+            interruptions += 1
+            with suppress(RuntimeError):
+                schema.upgrade(database, revision)
+    assert interruptions > 1
+
+    schema.upgrade(database)
+
+    assert differences(database) == []
+    database.engine.dispose()
+
+
+@contextmanager
+def interrupted_after_change(database: Database) -> Iterator[None]:
+    """Interrupt an upgrade after its first statement that changes a table."""
+
+    def interrupt(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.strip().startswith(("ALTER", "CREATE", "DROP")):
+            raise RuntimeError("interrupted")
+
+    event.listen(Engine, "after_cursor_execute", interrupt)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "after_cursor_execute", interrupt)
 
 
 def test_processes_that_upgrade_at_once_wait_for_each_other(empty: Database, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def everything(world: Project) -> dict[str, Any]:
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
         "calibration_id": _calibrated(world, case["id"]),
-        "agent": _adopted(world),
+        "agent": adopted(world),
         "label": _labelled(world, prompt),
         "experiment_id": _experimented(world, prompt_id),
         "audit_id": _audited(world, prompt),
@@ -70,7 +70,7 @@ def everything(world: Project) -> dict[str, Any]:
     }
 
 
-def _adopted(world: Project) -> str:
+def adopted(world: Project) -> str:
     """Make an agent of its first trace; its name is `MARK`."""
     chat = {"gen_ai.operation.name": "chat", "gen_ai.system_instructions": f'[{{"type": "text", "content": "{MARK}"}}]'}
     span = {"traceId": "a" * 32, "spanId": "b" * 16, "name": "chat", "startTimeUnixNano": "1760000000000000000"}

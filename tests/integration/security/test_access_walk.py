@@ -13,6 +13,7 @@ from app.services.accounts.keys import SCOPES
 from tests.support.access_walk import Caller, in_process, strangers, walk
 from tests.support.api_routes import NOTHING, accesses, filled
 from tests.support.backends import EMBEDDED_CONTAINER
+from tests.support.full_project import adopted
 from tests.support.path_spellings import alike, unlike
 from tests.support.world import World, new_world
 
@@ -23,7 +24,8 @@ FEW_METHODS = ("GET", "POST", "PATCH")
 @pytest.fixture
 def routes(world: World) -> Mapping[str, Access]:
     """A path of each route with its access: in the world's project, and of nothing that is in it."""
-    values = NOTHING | {"project_id": world.project_id}
+    # An agent that is not there is made, which needs another scope, too.
+    values = NOTHING | {"project_id": world.project_id, "agent": adopted(world)}
     found: dict[str, Access] = {filled(path, values): access for path, access in accesses(world.client.app).items()}
     assert len(found) > 100
     return found

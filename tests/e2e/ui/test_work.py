@@ -162,7 +162,7 @@ def test_a_session_becomes_a_test_case_that_fails_then_passes(site: Site, look: 
 def accepted(page: Page, ask: Callable[[], None]) -> None:
     ask()
     page.get_by_role("button", name="Accept it as expected").click()
-    expect(page.locator(".flash")).to_contain_text("expects this from now on")
+    expect(page.locator(".flash")).to_contain_text("The test case expects this now")
 
 
 def test_two_versions_are_shown_side_by_side_and_one_is_restored(site: Site, look: Look) -> None:

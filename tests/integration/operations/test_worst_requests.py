@@ -65,7 +65,11 @@ REFUSED = {
     "POST /api/v1/judge-audits/{audit_id}/cancel",
     "POST /api/v1/replays/{replay_id}/cancel",
     "PATCH /api/v1/replays/{replay_id}/steps/{step}",
+    "POST /api/v1/replays/{replay_id}/turns",
     "POST /api/v1/replays/{replay_id}/turns/{turn}/answer",
+    # The newest session has recorded no instruction.
+    "POST /api/v1/prompts/{prompt_id}/recorded-instruction/adopt",
+    "POST /api/v1/prompts/{prompt_id}/recorded-instruction/placeholders",
 }
 # They need the token of a replay that a program plays.
 OF_PROGRAMS = "/api/replay/"

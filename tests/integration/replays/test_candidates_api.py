@@ -55,7 +55,12 @@ def instruction(body: Any) -> str:
 def test_without_a_candidate_the_draft_is_replayed(world: World, case: dict[str, Any], upstream: Upstream) -> None:
     upstream.script(Reply(text="Good day."))
     replay = replayed(world, case["id"])
-    assert replay["candidate"] == {"kind": "draft", "commitHash": None, "fingerprint": replay["draftFingerprint"]}
+    assert replay["candidate"] == {
+        "kind": "draft",
+        "commitHash": None,
+        "fingerprint": replay["draftFingerprint"],
+        "external": None,
+    }
 
 
 def test_a_version_is_replayed_as_it_was_committed(
@@ -71,6 +76,7 @@ def test_a_version_is_replayed_as_it_was_committed(
         "kind": "version",
         "commitHash": committed,
         "fingerprint": replay["draftFingerprint"],
+        "external": None,
     }
     assert replay["commitHash"] == committed
 

@@ -48,7 +48,8 @@ def test_candidates_are_ranked_by_what_is_shown(world: World, upstream: Upstream
         ("wordy", 3, "failed", {"regressed": 2}),
     ]
     # The other fields are those of the first.
-    assert found["candidate"] == {name: found["candidates"][0][name] for name in ("kind", "commitHash", "fingerprint")}
+    first = {name: found["candidates"][0][name] for name in ("kind", "commitHash", "fingerprint")}
+    assert found["candidate"] == first | {"external": None}
     assert found["testCases"] == found["candidates"][0]["testCases"]
     assert found["testCases"][0]["baseline"]["passed"] == found["testCases"][0]["baseline"]["runs"]
     # One failure in two is missed one time in ten by any of three candidates: 5 replays instead of 4.

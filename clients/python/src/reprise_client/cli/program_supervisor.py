@@ -27,7 +27,7 @@ _PROC = Path("/proc")
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class Supervisor:
+class ProgramSupervisor:
     """The processes of a program. Its first process is the child `pid`."""
 
     def __init__(self, pid: int, token: str) -> None:
@@ -148,7 +148,7 @@ def main(descriptor: str, *arguments: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _leave_streams()
-    supervisor = Supervisor(program.pid, os.environ[MARK])
+    supervisor = ProgramSupervisor(program.pid, os.environ[MARK])
     supervisor.watch(command)
     left = supervisor.end()
     with suppress(OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -162,15 +163,21 @@ def test_tests_of_promptfoo_become_test_cases_with_values_of_placeholders(client
 
 
 def test_prompts_of_langfuse_come_with_versions_and_labels_once(client: Client, tmp_path: Path) -> None:
-    file = str(DATA / "langfuse.prompts.json")
+    # Prompts of one name are imported once, and other tests of this server import the same file.
+    names = {name: f"{name} {secrets.token_hex(4)}" for name in ("movie-critic", "support")}
+    exported = (DATA / "langfuse.prompts.json").read_text(encoding="utf-8")
+    for name, unused in names.items():
+        exported = exported.replace(json.dumps(name), json.dumps(unused))
+    file = str(tmp_path / "prompts.json")
+    Path(file).write_text(exported, encoding="utf-8")
 
     done = reprise(client, tmp_path, "import", "langfuse-prompts", file)
 
     assert (done.returncode, done.stdout) == (0, "Imported 2 prompts, 3 versions, 2 labels.\n"), done.stderr
-    assert "support, version 1: a message of user is left out" in done.stderr
-    assert "movie-critic, version 1: without model and parameters" in done.stderr
+    assert f"{names['support']}, version 1: a message of user is left out" in done.stderr
+    assert f"{names['movie-critic']}, version 1: without model and parameters" in done.stderr
     prompts = {prompt["name"]: prompt["id"] for prompt in client.get("/api/v1/prompts?limit=100").json()["prompts"]}
-    path = f"/api/v1/prompts/{prompts['movie-critic']}"
+    path = f"/api/v1/prompts/{prompts[names['movie-critic']]}"
     versions = client.get(f"{path}/versions").json()["versions"]
     assert [(version["message"], version["labels"]) for version in versions] == [
         ("Be brief", ["production"]),

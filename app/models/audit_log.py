@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -44,6 +44,7 @@ class Action(StrEnum):
     CREDENTIAL_CLEARED = "credential.cleared", "Removed the credential for"
     CREDENTIAL_SET = "credential.set", "Stored the credential for"
     DATA_POLICY_CHANGED = "data_policy.changed", "Changed the data policy of"
+    IDENTITY_LINKED = "identity.linked", "Linked to an OpenID provider the account of"
     INVITATION_CREATED = "invitation.created", "Invited"
     INVITATION_WITHDRAWN = "invitation.withdrawn", "Withdrew the invitation of"
     LABEL_CHANGED = "label.changed", "Changed the guard of a label of"
@@ -58,6 +59,8 @@ class Action(StrEnum):
     ONLINE_CHECK_ADDED = "online_check.added", "Added the online check"
     ONLINE_CHECK_CHANGED = "online_check.changed", "Changed the online check"
     ONLINE_CHECK_REMOVED = "online_check.removed", "Removed the online check"
+    PASSWORD_CHANGED = "password.changed", "Changed the password of"
+    PASSWORD_RESET = "password.reset", "Reset by a link the password of"
     PRICE_SET = "price.set", "Set the price of"
     PRICE_REMOVED = "price.removed", "Removed the price of"
     PROJECT_CREATED = "project.created", "Created the project"
@@ -151,6 +154,21 @@ def note(
         details=dict(details or {}),
         created_at=now,
     )
+
+
+def note_of_user(
+    connection: Connection,
+    now: datetime,
+    actor: Actor,
+    action: Action,
+    *,
+    user_id: int,
+    email: str,
+    joins: Iterable[int] = (),
+) -> None:
+    """Write an entry on a change of an account in each organization that it is a member of, or `joins` now."""
+    for organization_id in sorted({*organizations.roles_of(connection, user_id=user_id), *joins}):
+        note(connection, now, actor, action, email, organization_id=organization_id)
 
 
 def list_entries(

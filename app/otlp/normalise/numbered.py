@@ -176,9 +176,11 @@ class OpenInference(Convention):
 
 
 def _whole_input(span: SpanView) -> Messages | None:
-    """Return the messages of an input. One that is marked as plain text is the user's words, also if these are JSON."""
-    text = span.text("input.value")
-    if text and text.strip() and span.text("input.mime_type") == "text/plain":
+    """Return the messages of an input. One that is a text, by its type or in JSON, is the user's words, even JSON ones."""
+    text, kind = span.text("input.value"), span.text("input.mime_type")
+    if text and kind == "application/json" and text.startswith('"'):
+        text, kind = json_or_text(text), "text/plain"
+    if isinstance(text, str) and text.strip() and kind == "text/plain":
         return (NormalisedMessage("user", text),)
     return read_text(span.first("input.value"), "user")
 

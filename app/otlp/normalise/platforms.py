@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.otlp.normalise.convention import AGENT, CHAT, TOOL, Convention, SpanView, ToolUse
-from app.otlp.normalise.messages import Memo, Messages
+from app.otlp.normalise.messages import Memo, Messages, NormalisedMessage
 from app.otlp.normalise.toolio import offered_in, recorded_arguments, recorded_result
 from app.otlp.values import integer
 from app.values.json import json_container, json_or_text
@@ -33,7 +33,8 @@ class Platform(Convention):
     """A platform that records the kind of a span, its input and its output.
 
     The first of several keys that a span has counts. `usage` has all tokens of a call as an object. If other programs
-    write the attributes of kinds, too, it `shares_kinds`: unknown ones are not its own.
+    write the attributes of kinds, too, it `shares_kinds`: unknown ones are not its own. If it `writes_json`, an input
+    that is a text in JSON is the user's words, also if these are messages as JSON.
     """
 
     plain_text = True
@@ -51,6 +52,7 @@ class Platform(Convention):
         tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
         tools: tuple[str, ...] = (),
         shares_kinds: bool = False,
+        writes_json: bool = False,
     ) -> None:
         self.name = name
         self.markers = frozenset(kinds)
@@ -58,6 +60,7 @@ class Platform(Convention):
         self.model_keys, self.provider_keys = models, providers
         self.input_token_keys, self.output_token_keys = tokens
         self._kinds, self._usage, self._tools, self._shares_kinds = kinds, usage, tools, shares_kinds
+        self._writes_json = writes_json
 
     def operation(self, span: SpanView) -> str | None:
         kind = _named(span.first(*self._kinds), "type")
@@ -72,7 +75,10 @@ class Platform(Convention):
         return _named(span.first(*self.provider_keys), "provider")
 
     def _read(self, value: Any, role: str, memo: Memo | None = None, *, plain: bool = True) -> Messages | None:
-        return super()._read(_unquoted(value), role, memo, plain=plain)
+        text = _unquoted(value)
+        if self._writes_json and role == "user" and text is not value and isinstance(text, str) and text.strip():
+            return (NormalisedMessage(role, text),)
+        return super()._read(text, role, memo, plain=plain)
 
     def input_tokens(self, span: SpanView) -> int | None:
         return super().input_tokens(span) if self.input_token_keys else _tokens(self._counts(span), _INPUT_TOKENS)
@@ -124,6 +130,7 @@ PLATFORMS = (
         models=("mlflow.llm.model",),
         providers=("mlflow.llm.provider",),
         usage="mlflow.chat.tokenUsage",
+        writes_json=True,
     ),
     Platform("laminar", ("lmnr.span.type",), ("lmnr.span.input",), ("lmnr.span.output",)),
     Platform(
@@ -142,6 +149,7 @@ PLATFORMS = (
         models=("braintrust.metadata",),
         providers=("braintrust.metadata",),
         usage="braintrust.metrics",
+        writes_json=True,
     ),
     Platform("cozeloop", ("cozeloop.span_type",), ("cozeloop.input",), ("cozeloop.output",)),
     Platform(

@@ -12,7 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from app.database.transactions import Database
 from app.encryption import digest, new_token
 from app.errors import Conflict, NotFound, Unauthorized
-from app.models import organizations, users
+from app.models import audit_log, organizations, users
+from app.models.audit_log import SYSTEM, Action
 from app.models.organizations import Role
 from app.models.queries import insert_row
 from app.network.openid import Identity, OpenIdAttempt, OpenIdProvider
@@ -137,4 +138,8 @@ class OpenIdSignIns:
             insert_row(connection, users.identities, user_id=user_id, digest=known_as, created_at=self.now())
         except IntegrityError as error:
             raise Conflict("You signed in twice at this moment: try again.") from error
+        joins = (self._organization_id,) if may_join else ()
+        audit_log.note_of_user(
+            connection, self.now(), SYSTEM, Action.IDENTITY_LINKED, user_id=user_id, email=email, joins=joins
+        )
         return user_id

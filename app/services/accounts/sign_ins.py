@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from app.database.transactions import Database, retried
 from app.encryption import digest, new_token
 from app.errors import Invalid, Unauthorized
-from app.models import organizations, users
-from app.models.audit_log import Actor
+from app.models import audit_log, organizations, users
+from app.models.audit_log import Action, Actor
 from app.models.base import earlier_now
 from app.models.organizations import Role
 from app.models.queries import delete_rows, insert_row, update_rows
@@ -126,6 +126,7 @@ class SignInService:
             self._replace(connection, replaced)
             if link.resets:
                 self.give_to_owner(connection, link.user_id, new_hash)
+                self._note(connection, audit_log.SYSTEM, Action.PASSWORD_RESET, link.user_id, link.email)
 
         return self._started(link.user_id, origin, "link", use_up)
 
@@ -156,6 +157,7 @@ class SignInService:
 
         def change(connection: Connection) -> None:
             _replace_password(connection, user, new_hash)
+            self._note(connection, viewer.actor, Action.PASSWORD_CHANGED, user.id, user.email)
             delete_rows(connection, users.sign_ins, user_id=user.id)
 
         return self._started(user.id, origin, "new password", change)
@@ -181,6 +183,9 @@ class SignInService:
         self.database.retrying(begin)
         self.journal.succeeded(user_id=user_id, address=origin.address, way=way)
         return StartedSession(user_id, token, origin)
+
+    def _note(self, connection: Connection, actor: Actor, action: Action, user_id: int, email: str) -> None:
+        audit_log.note_of_user(connection, self.now(), actor, action, user_id=user_id, email=email)
 
     @staticmethod
     def give_to_owner(connection: Connection, user_id: int, password_hash: str) -> None:

@@ -154,6 +154,8 @@ def test_the_page_of_the_operators_link_asks_for_the_new_password(world: World, 
     refused = browser.send("/sign-in/link", token=token, password="short")
     assert (refused.status_code, "10 to 1000" in browser.text, "New password" in browser.text) == (400, True, True)
     assert browser.send("/sign-in/link", token=token, password=OWN).headers["location"] == "/"
+    audited = world.container.services.audit.page(organization_id=world.organization_id, limit=1, cursor=None).entries
+    assert [(entry.action, entry.subject) for entry in audited] == [("password.reset", admin.email)]
 
     stranger = Browser(world, address=somewhere())
     assert stranger.sign_in(admin.email, OWN).status_code == 303

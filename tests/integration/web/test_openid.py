@@ -99,7 +99,8 @@ def test_a_new_person_of_a_group_gets_an_account_with_its_highest_role(world: Wo
     assert "Ada &lt;b&gt;" in browser.open("/account").text
     assert role(world, fake) is Role.ADMIN
     entries = world.container.services.audit.page(organization_id=world.organization_id, limit=5, cursor=None).entries
-    assert [entry.action for entry in entries][:1] == ["member.joined"]
+    assert [entry.action for entry in entries][:2] == ["member.joined", "identity.linked"]
+    assert entries[1].subject == str(fake.claims["email"]).lower()
 
 
 def test_the_role_follows_the_groups_and_the_only_admin_stays_one(

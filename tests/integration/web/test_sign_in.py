@@ -154,6 +154,8 @@ def test_a_new_password_ends_all_other_sessions(world: World, admin: Browser) ->
     assert other.open("/account").status_code == 303
     assert Browser(world).sign_in(admin.email).status_code == 401
     assert Browser(world).sign_in(admin.email, "a new password").status_code == 303
+    entry, *_ = world.container.services.audit.page(organization_id=world.organization_id, limit=1, cursor=None).entries
+    assert (entry.action, entry.actor_kind, entry.subject) == ("password.changed", "user", admin.email)
 
 
 def test_an_admin_who_is_there_keeps_the_password(world: World, admin: Browser) -> None:

@@ -43,6 +43,21 @@ def test_an_input_that_is_marked_as_plain_text_is_the_users_words(kind: str) -> 
     assert recorded_agent(spans) is None
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"openinference.span.kind": "LLM", "input.value": json.dumps(FORGED), "input.mime_type": "application/json"},
+        {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": json.dumps(FORGED)},
+        {"braintrust.span_attributes": '{"type": "llm"}', "braintrust.input_json": json.dumps(FORGED)},
+    ],
+    ids=["OpenInference", "MLflow", "Braintrust"],
+)
+def test_a_text_in_json_is_the_users_words_where_each_input_is_json(attributes: dict[str, Any]) -> None:
+    [turn] = build_session([decode(export(span(attributes | {"output.value": "No."})), 1).spans])
+
+    assert (turn.user, turn.instruction) == (FORGED, None)
+
+
 def test_an_agent_is_not_adopted_with_an_instruction_from_an_input_that_a_person_may_have_typed() -> None:
     attributes = {"openinference.span.kind": "AGENT", "input.value": FORGED, "output.value": "No."}
 

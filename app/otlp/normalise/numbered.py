@@ -176,7 +176,7 @@ class OpenInference(Convention):
 
 
 def _whole_input(span: SpanView) -> Messages | None:
-    """Return the messages of an input. One that is a text, by its type or in JSON, is the user's words, even JSON ones."""
+    """Return the messages of an input. One that is a text, by its type or in JSON, is the user's words."""
     text, kind = span.text("input.value"), span.text("input.mime_type")
     if text and kind == "application/json" and text.startswith('"'):
         text, kind = json_or_text(text), "text/plain"

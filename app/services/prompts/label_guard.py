@@ -37,7 +37,13 @@ class GuardedMove:
         return self.old.required or EvidenceRule()
 
     def content(self, commit_hash: str) -> str | None:
-        return prompt_versions.content_hash_of(self.connection, prompt_id=self.prompt.id, commit_hash=commit_hash)
+        """Return the hash of a version's content; None if it is unknown, so that it equals no other.
+
+        Versions that were committed before hashes were stored have an empty one.
+        """
+        return (
+            prompt_versions.content_hash_of(self.connection, prompt_id=self.prompt.id, commit_hash=commit_hash) or None
+        )
 
 
 def check_rights(old: Label | None, new: Label, *, has_reason: bool) -> None:
@@ -63,7 +69,8 @@ def check_guard(
     if version is None or labels.has_pointed_to(connection, prompt_id=prompt.id, label=old.name, commit_hash=version):
         return
     move = GuardedMove(connection=connection, prompt=prompt, old=old, version=version, now=now)
-    if move.content(version) == move.content(old.commit_hash):
+    content = move.content(version)
+    if content is not None and content == move.content(old.commit_hash):
         return
     if experiment_id is None:
         sides = f"version {version[:8]} against version {old.commit_hash[:8]}"
@@ -71,7 +78,7 @@ def check_guard(
             f"The label {old.name} is guarded: send experimentId, a passed experiment of {sides}, "
             f"with {evidence_words(move.rule)}."
         )
-    evidence = _of_candidate(require_experiment(connection, prompt, experiment_id), move.content(version))
+    evidence = _of_candidate(require_experiment(connection, prompt, experiment_id), content)
     if missing := "; ".join(words for requirement in REQUIREMENTS for words in requirement(move, evidence)):
         raise Conflict(f"experimentId: The label {old.name} is guarded, and the experiment is no evidence: {missing}.")
 
@@ -132,7 +139,7 @@ def _outcome(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
 def _sides(move: GuardedMove, evidence: ExperimentEvidence) -> Iterator[str]:
     if evidence.candidate != move.content(move.version):
         yield f"its candidate has other content than version {move.version[:8]}"
-    if evidence.baseline != move.content(move.old.commit_hash):
+    if evidence.baseline is None or evidence.baseline != move.content(move.old.commit_hash):
         yield f"its baseline is not version {move.old.commit_hash[:8]}, to which the label points now"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from falcon.testing import Result
+from sqlalchemy import update
 
 from app.models import prompt_versions
 from app.models.experiments import experiments
@@ -99,6 +100,19 @@ def test_a_move_without_an_experiment_is_refused(
 
     assert world.get(f"{path}/labels").json == before
     assert moved(world, path, hashes[0]) == before["labels"][0]
+
+
+def test_versions_without_a_stored_hash_of_their_content_are_not_the_same(
+    world: World, prompt: tuple[str, list[str]]
+) -> None:
+    path, hashes = prompt
+    without_baseline = experiment(world, path, hashes[1], None)
+    with world.container.database.write() as connection:
+        versions = prompt_versions.prompt_versions
+        connection.execute(update(versions).where(versions.c.commit_hash.in_(hashes)).values(content_hash=""))
+
+    refused(put(world, path, hashes[1]), 409, "send experimentId")
+    refused(put(world, path, hashes[1], experimentId=without_baseline), 409, "its baseline is not version")
 
 
 @pytest.mark.parametrize("body", [{}, {"share": 0.1}], ids=["whole", "split"])

@@ -83,6 +83,32 @@ def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:
     assert problem in record.problem
 
 
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+            f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+        ), "too large"),
+        (f"long: &long {'x' * 100_000}\ntests: [{', '.join(['{vars: {q: *long}}'] * 400)}]\n", "too large"),
+        ("tests: &t [*t]\n", "contains it"),
+        ("tests: &t [{vars: {q: [*t]}}]\n", "contains it"),
+    ],
+    ids=["aliases to aliases", "a long text many times", "a list of itself", "a list within itself"],
+)  # fmt: skip
+def test_aliases_that_mean_more_than_a_memory_holds_are_refused(document: str, problem: str) -> None:
+    [record] = promptfoo.records(document, "file")
+
+    assert problem in record.problem
+
+
+def test_aliases_are_replaced() -> None:
+    usual = "shared: &shared {kind: short}\ntests:\n" + 3 * "- {vars: {question: Hi, <<: *shared}, assert: []}\n"
+
+    records = list(promptfoo.records(usual, "file"))
+
+    assert [record.value["vars"] for record in records] == 3 * [{"question": "Hi", "kind": "short"}]
+
+
 def test_a_file_of_tests_needs_no_configuration() -> None:
     [record] = promptfoo.records('- vars: {q: "Where?"}\n  assert: [{type: contains, value: There}]', "file")
 

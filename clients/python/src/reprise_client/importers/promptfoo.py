@@ -36,8 +36,10 @@ def records(text: str, place: str) -> Iterator[ImportedRecord]:
     """Yield the tests of a file, merged with the defaults of its configuration."""
     import yaml
 
+    from reprise_client.importers import bounded_yaml
+
     try:
-        content = yaml.safe_load(text)
+        content = bounded_yaml.load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         yield ImportedRecord(place, {}, f"is no YAML: {' '.join(str(error).split())}")
         return

@@ -1,0 +1,59 @@
+"""Reads YAML whose aliases may repeat what they refer to, up to a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+EXPANDED_MAX = 32_000_000
+"""Characters and nodes of a document with each alias replaced by what it refers to."""
+
+
+def load(text: str) -> Any:
+    """Return the value of the only document in the text.
+
+    Raises `yaml.YAMLError` for what is no YAML, and `ValueError` for a document that is too large with its aliases
+    replaced, or that contains itself. A few lines of aliases to aliases stand for more text than any memory holds.
+    """
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check(root: yaml.Node) -> None:
+    """Raise `ValueError` if the expanded document is too large; each node is looked at once."""
+    sizes: dict[int, int] = {}
+    begun: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending[-1]
+        if id(node) in sizes:
+            pending.pop()
+            continue
+        inner = _within(node)
+        if id(node) not in begun:
+            begun.add(id(node))
+            unknown = [child for child in inner if id(child) not in sizes]
+            if any(id(child) in begun for child in unknown):
+                raise ValueError("An alias refers to a node that contains it.")
+            pending += unknown
+            if unknown:
+                continue
+        own = len(node.value) if isinstance(node, yaml.ScalarNode) else 0
+        sizes[id(node)] = size = 1 + own + sum(sizes[id(child)] for child in inner)
+        if size > EXPANDED_MAX:
+            raise ValueError("With its aliases replaced the document is too large.")
+        pending.pop()
+
+
+def _within(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -188,46 +189,77 @@ def test_prompts_of_langfuse_come_with_versions_and_labels_once(client: Client, 
     assert (newest["languageModel"]["name"], newest["languageModelConfig"]["temperature"]) == ("demo-agent", 0.5)
     assert [definition["key"] for definition in newest["placeholderDefinitions"]] == ["criticLevel", "movie"]
     again = reprise(client, tmp_path, "import", "langfuse-prompts", file)
-    assert (again.returncode, again.stdout) == (1, "Imported 0 prompts, 0 versions, 0 labels, 2 not imported.\n")
-    assert "has this name already" in again.stderr
+    assert (again.returncode, again.stdout) == (0, "Imported 0 prompts, 0 versions, 0 labels.\n"), again.stderr
 
 
-def test_imported_sessions_adopt_an_agent(client: Client, tmp_path: Path) -> None:
-    done = reprise(client, tmp_path, "import", "openai-chat", str(OPENAI), "--agent", "imported-bot")
+@pytest.fixture
+def langfuse_file(tmp_path: Path) -> Callable[[int], str]:
+    """Write an export of a prompt's first versions, in which the third has the text of the second."""
+    name = f"resumed {secrets.token_hex(4)}"
+    texts = ["One.", "Two {{x}}.", "Two {{x}}.", "Four."]
 
-    assert (done.returncode, done.stdout) == (0, "Imported 3 sessions, 7 spans.\n"), done.stderr
-    agents = {agent["name"]: agent for agent in client.get("/api/v1/agents").json()["agents"]}
-    assert agents["imported-bot"]["adoptedAt"]
-    draft = client.get(f"/api/v1/prompts/{agents['imported-bot']['promptId']}?productive=false").json()
-    assert draft["value"] in OPENAI.read_text(encoding="utf-8")
+    def write(count: int) -> str:
+        versions = [
+            {"name": name, "version": number, "prompt": text, "labels": [f"v{number}"], "config": {}}
+            for number, text in enumerate(texts[:count], 1)
+        ]
+        file = tmp_path / f"{count}.json"
+        file.write_text(json.dumps(versions), encoding="utf-8")
+        return str(file)
 
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("openai-chat",),
-        ("openai-chat", "--prompt", "1", "--agent", "bot"),
-        ("promptfoo", "--agent", "bot"),
-        ("langfuse-prompts", "--prompt", "1"),
-        ("promptfoo", "--prompt", "999999"),
-    ],
-)
-def test_without_its_owner_nothing_is_imported(client: Client, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    tool, *options = arguments
-
-    done = reprise(client, tmp_path, "import", tool, str(OPENAI), *options)
-
-    assert (done.returncode, done.stdout) == (2, "")
+    return write
 
 
-def test_test_cases_are_listed_and_deleted_by_name_or_id(client: Client, prompt_id: str, tmp_path: Path) -> None:
-    path = f"/api/v1/prompts/{prompt_id}/test-cases"
-    ids = [client.post(path, {"name": name, "question": "Q?", "expectedAnswer": "A."}).json()["id"] for name in "abc"]
+def newest_first(client: Client) -> tuple[str, list[tuple[str, list[str]]]]:
+    prompt = client.get("/api/v1/prompts?limit=1").json()["prompts"][0]
+    path = f"/api/v1/prompts/{prompt['id']}"
+    versions = client.get(f"{path}/versions").json()["versions"]
+    return path, [(version["message"], sorted(version["labels"])) for version in versions]
 
-    def cases(command: str, *arguments: str) -> Any:
-        return reprise(client, tmp_path, "test-cases", command, *arguments, "--prompt", prompt_id)
 
-    assert cases("list").stdout == f"{ids[2]}\tc\n{ids[1]}\tb\n{ids[0]}\ta\n"
-    assert cases("delete", "a", "missing").returncode == 2
-    assert cases("delete", "a", str(ids[1])).returncode == 0
-    assert cases("list").stdout == f"{ids[2]}\tc\n"
+def test_a_later_export_adds_its_versions_and_labels(
+    client: Client, tmp_path: Path, langfuse_file: Callable[[int], str]
+) -> None:
+    printed = [reprise(client, tmp_path, "import", "langfuse-prompts", langfuse_file(count)) for count in (1, 3, 4, 4)]
+
+    assert [done.stdout.removeprefix("Imported ") for done in printed] == [
+        "1 prompt, 1 version, 1 label.\n",
+        "0 prompts, 1 version, 2 labels.\n",
+        "0 prompts, 1 version, 1 label.\n",
+        "0 prompts, 0 versions, 0 labels.\n",
+    ]
+    assert newest_first(client)[1] == [
+        ("Version 4 of Langfuse", ["v4"]),
+        ("Version 2 of Langfuse", ["v2", "v3"]),
+        ("Version 1 of Langfuse", ["v1"]),
+    ]
+
+
+def test_an_import_that_was_interrupted_before_a_commit_goes_on(
+    client: Client, tmp_path: Path, langfuse_file: Callable[[int], str]
+) -> None:
+    reprise(client, tmp_path, "import", "langfuse-prompts", langfuse_file(1))
+    path, _ = newest_first(client)
+    client.patch(path, {"value": "Two {{x}}."})
+
+    done = reprise(client, tmp_path, "import", "langfuse-prompts", langfuse_file(2))
+
+    assert done.stdout == "Imported 0 prompts, 1 version, 1 label.\n", done.stderr
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_prompt_that_a_person_changed_is_refused(
+    client: Client, tmp_path: Path, langfuse_file: Callable[[int], str], is_committed: bool
+) -> None:
+    reprise(client, tmp_path, "import", "langfuse-prompts", langfuse_file(1))
+    path, _ = newest_first(client)
+    client.patch(path, {"value": "Mine."})
+    if is_committed:
+        client.post(f"{path}/commit", {"message": "mine"})
+    before = newest_first(client)
+
+    done = reprise(client, tmp_path, "import", "langfuse-prompts", langfuse_file(4))
+
+    assert (done.returncode, done.stdout) == (1, "Imported 0 prompts, 0 versions, 0 labels, 1 not imported.\n")
+    assert "has this name already" in done.stderr
+    assert newest_first(client) == before

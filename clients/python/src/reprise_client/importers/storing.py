@@ -71,7 +71,10 @@ class CaseImport:
 
 
 class PromptImport:
-    """Makes a prompt of each name, with a version of each version, and its labels."""
+    """Makes a prompt of each name, with a version of each version, and its labels.
+
+    An import that was interrupted goes on where it stopped, and one of a later export adds what is new.
+    """
 
     def __init__(self, api: Api, report: Report, refusal: Refusal) -> None:
         self._api, self._report, self._refusal = api, report, refusal
@@ -101,17 +104,51 @@ class PromptImport:
         self._report(message)
 
     def _store(self, name: str, versions: Sequence[ImportedVersion]) -> None:
-        for listed in self._api.get("/api/v1/prompts", search=name, limit=100)["prompts"]:
-            if listed["name"] == name:
-                self._fail(f"{name}: prompt {listed['id']} has this name already: rename or archive it first")
-                return
-        new = {"name": name, "value": versions[0].text, "instructionFormat": "RAW", "commit": False}
-        prompt_id: int = self._api.post("/api/v1/prompts", new)["prompt"]["id"]
-        self.prompts += 1
-        for version in versions:
-            self._commit(prompt_id, version)
+        prompts = self._api.get("/api/v1/prompts", search=name, limit=100)["prompts"]
+        prompt_id: int | None = next((listed["id"] for listed in prompts if listed["name"] == name), None)
+        if prompt_id is None:
+            new = {"name": name, "value": versions[0].text, "instructionFormat": "RAW", "commit": False}
+            prompt_id = self._api.post("/api/v1/prompts", new)["prompt"]["id"]
+            self.prompts += 1
+            hashes: list[str] = []
+        elif (imported := self._imported(prompt_id, versions)) is None:
+            self._fail(f"{name}: prompt {prompt_id} has this name already: rename or archive it first")
+            return
+        else:
+            hashes = imported
+        for number, version in enumerate(versions):
+            if number == len(hashes):
+                hashes.append(self._commit(prompt_id, version))
+            for label in version.labels:
+                self._put_label(prompt_id, label, hashes[number])
 
-    def _commit(self, prompt_id: int, version: ImportedVersion) -> None:
+    def _imported(self, prompt_id: int, versions: Sequence[ImportedVersion]) -> list[str] | None:
+        """Return the commit hash of each version that an earlier import has stored; None for another prompt.
+
+        It may have been interrupted, or the export may have had fewer versions. Each of the prompt's versions must be
+        one of these, in their order, and its draft must be the newest of them or one that an import has not committed.
+        """
+        path = f"/api/v1/prompts/{prompt_id}"
+        listed = self._api.get(f"{path}/versions")["versions"][::-1]
+        hashes: list[str] = []
+        for version in versions:
+            place = len(set(hashes))
+            stored = listed[place] if place < len(listed) else None
+            if stored and (stored["message"], self._text(path, stored)) == (version.message, version.text):
+                hashes.append(stored["commitHash"])
+            elif hashes and version.text == versions[len(hashes) - 1].text:
+                hashes.append(hashes[-1])  # a version with the content of the one before it is not committed
+            else:
+                break
+        draft, _ = self._api.draft(prompt_id)
+        begun = [version.text for version in versions[max(len(hashes) - 1, 0) :][:2]]
+        return hashes if len(set(hashes)) == len(listed) and draft["value"] in begun else None
+
+    def _text(self, path: str, version: Mapping[str, Any]) -> Any:
+        return self._api.get(f"{path}/versions/{version['commitHash']}")["value"]
+
+    def _commit(self, prompt_id: int, version: ImportedVersion) -> str:
+        """Make the version the newest one, and return its commit hash."""
         for part in version.left_out:
             self._report(f"{version.name}, version {version.number}: {part} is left out")
         self._change(prompt_id, version)
@@ -120,9 +157,8 @@ class PromptImport:
         if not draft["commited"]:
             self._api.post(f"{path}/commit", {"message": version.message})
             self.versions += 1
-        commit_hash = self._api.get(f"{path}/versions")["versions"][0]["commitHash"]
-        for label in version.labels:
-            self._put_label(f"{path}/labels/{quote(label, safe='')}", label, commit_hash)
+        commit_hash: str = self._api.get(f"{path}/versions")["versions"][0]["commitHash"]
+        return commit_hash
 
     def _change(self, prompt_id: int, version: ImportedVersion) -> None:
         """Make the draft the version, without model and parameters if the API does not accept them."""
@@ -137,9 +173,13 @@ class PromptImport:
                     raise
                 self._report(f"{version.name}, version {version.number}: without model and parameters: {error}")
 
-    def _put_label(self, path: str, label: str, commit_hash: str) -> None:
+    def _put_label(self, prompt_id: int, label: str, commit_hash: str) -> None:
+        """Point a label to a version. One that the prompt has already stays where it points."""
+        path = f"/api/v1/prompts/{prompt_id}/labels"
+        if label in (listed["label"] for listed in self._api.get(path)["labels"]):
+            return
         try:
-            self._api.put(path, {"commitHash": commit_hash})
+            self._api.put(f"{path}/{quote(label, safe='')}", {"commitHash": commit_hash})
             self.labels += 1
         except self._refusal as error:
             self._fail(f"label {label}: {error}")

@@ -7,13 +7,13 @@ from dataclasses import asdict, astuple, dataclass
 from datetime import date
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
-from sqlalchemy import Column, Connection, Date, UniqueConstraint, or_, select
+from sqlalchemy import Column, Connection, Date, Select, UniqueConstraint, or_, select
 
 from app.models import bulk, queries
 from app.models.base import BigInt, MediumBlob, exact, new_table
-from app.sessions.figures import Counted, Figures, dump, load, total
+from app.sessions.figures import Counted, Figures, Sums, dump, load, load_sums, total
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,7 +91,19 @@ def list_figures(
     connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, until: date, limit: int
 ) -> list[tuple[InsightKey, Figures]]:
     """List the figures of the prompts' sessions that began on the days, both included, the latest day first."""
-    of_prompts = (_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day.between(since, until))
-    in_order = (_C.day.desc(), _C.prompt_id, _C.version, _C.model)
-    statement = _SELECT.where(*of_prompts).order_by(*in_order).limit(limit)
+    statement = _latest_first(project_id, prompt_ids, since, until).limit(limit)
     return [(InsightKey(*key), load(figures)) for *key, figures in connection.execute(statement)]
+
+
+def list_sums(
+    connection: Connection, *, project_id: int, prompt_ids: Collection[int], since: date, until: date, limit: int
+) -> Iterator[tuple[InsightKey, Sums]]:
+    """Yield what `list_figures` lists, without sketches."""
+    statement = _latest_first(project_id, prompt_ids, since, until).limit(limit)
+    for *key, figures in connection.execute(statement):
+        yield InsightKey(*key), load_sums(figures)
+
+
+def _latest_first(project_id: int, prompt_ids: Collection[int], since: date, until: date) -> Select[Any]:
+    of_prompts = (_C.project_id == project_id, _C.prompt_id.in_(sorted(prompt_ids)), _C.day.between(since, until))
+    return _SELECT.where(*of_prompts).order_by(_C.day.desc(), _C.prompt_id, _C.version, _C.model)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from math import ceil, floor, log, sqrt
 from statistics import NormalDist
-from typing import Any
 
 import msgspec
 
@@ -27,12 +26,10 @@ Sketch = Mapping[int, int]
 """Numbers of values by bucket; sketches of different values add up to the sketch of all of them."""
 
 
-class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
+class Sums(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sums over sessions. `failed` counts sessions with errors, `tool_failed` sessions with a failed tool call.
 
-    `latency` is the sketch of the turns' milliseconds, from the first span's start to the last one's end. `cost` is the
-    sketch of the costs of sessions with a price for all calls. For the `unpriced` sessions `cost_usd` has the known
-    part.
+    For the `unpriced` sessions `cost_usd` has the known part.
     """
 
     sessions: int = 0
@@ -46,34 +43,44 @@ class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     unpriced: int = 0
     cost_usd: float = 0.0
+
+
+class Figures(Sums, frozen=True, omit_defaults=True):
+    """Sums over sessions, with sketches of their values.
+
+    `latency` is the sketch of the turns' milliseconds, from the first span's start to the last one's end. `cost` is the
+    sketch of the costs of sessions with a price for all calls.
+    """
+
     latency: Sketch = {}
     cost: Sketch = {}
 
     @property
     def negative(self) -> Figures:
         """The negative of these figures: adding it subtracts them."""
-        parts: dict[str, Any] = {name: -getattr(self, name) for name in _SUMS}
-        for name in _SKETCHES:
-            parts[name] = {bucket: -count for bucket, count in getattr(self, name).items()}
-        return Figures(**parts)
+        sketches = ({bucket: -count for bucket, count in sketch.items()} for sketch in (self.latency, self.cost))
+        return Figures(*(-getattr(self, name) for name in _SUMS), *sketches)
 
 
-_SKETCHES = ("latency", "cost")
-_SUMS = tuple(name for name in Figures.__struct_fields__ if name not in _SKETCHES)
+_SUMS = Sums.__struct_fields__
+
+
+def sum_up(sums: Iterable[Sums]) -> Sums:
+    """Return the sums without sketches."""
+    rows = [msgspec.structs.astuple(part)[: len(_SUMS)] for part in sums]
+    return Sums(*map(sum, zip(*rows, strict=True)))
 
 
 def total(figures: Iterable[Figures]) -> Figures:
-    """Return the sums; buckets that come to 0 are left out."""
-    sums: dict[str, Any] = dict.fromkeys(_SUMS, 0)
-    sketches: dict[str, Counter[int]] = {name: Counter() for name in _SKETCHES}
-    for part in figures:
-        for name in _SUMS:
-            sums[name] += getattr(part, name)
-        for name, sketch in sketches.items():
-            sketch.update(getattr(part, name))
-    for name, sketch in sketches.items():
-        sums[name] = {bucket: count for bucket, count in sketch.items() if count}
-    return Figures(**sums | {"cost_usd": float(sums["cost_usd"])})
+    """Return the sums with the sketches; buckets that come to 0 are left out."""
+    parts = list(figures)
+    latency: Counter[int] = Counter()
+    cost: Counter[int] = Counter()
+    for part in parts:
+        latency.update(part.latency)
+        cost.update(part.cost)
+    sketches = ({bucket: count for bucket, count in sketch.items() if count} for sketch in (latency, cost))
+    return Figures(*msgspec.structs.astuple(sum_up(parts)), *sketches)
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -88,6 +95,8 @@ class Counted(msgspec.Struct, frozen=True):
 dump = msgspec.json.Encoder().encode
 """Encode `Figures` or `Counted` as JSON."""
 load = decoder(Figures)
+load_sums = decoder(Sums)
+"""Decode `Figures` without the sketches, which are most of them."""
 load_counted = decoder(Counted)
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import TypeVar
 
 from app.database.transactions import Database
 from app.models import api_keys, cases, insight, prompts, usage
+from app.models.insight import InsightKey
 from app.models.usage import VersionActivity
 from app.services.operations.demo import CONVERSATION
-from app.sessions.figures import Figures, total
+from app.sessions.figures import Sums, sum_up
 from app.timestamps import Now
 
 DAYS = 7
 VERSION_DAYS = 30
-SUMS_MAX = 10_000
-"""Sums of one day, version and model that one request reads, the latest first."""
+SUMS_MAX = 100_000
+"""Sums of a prompt, day, version and model that one request reads, the latest first."""
+Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Activity:
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
     run_cost_usd: float = 0.0
-    sessions: Figures = Figures()
+    sessions: Sums = Sums()
     replayed: int = 0
     passed: int = 0
 
@@ -48,6 +51,14 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
+class Recent:
+    """Activity by prompt id, and the sessions of all these prompts by the day (UTC) of their begin, oldest first."""
+
+    prompts: Mapping[int, Activity]
+    days: Sequence[tuple[date, Sums]]
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectProgress:
     """The steps of the getting-started list that a project has completed."""
 
@@ -62,10 +73,10 @@ class OverviewService:
     database: Database
     now: Now
 
-    def activity(self, *, project_id: int, prompt_ids: Collection[int]) -> dict[int, Activity]:
-        """Return {prompt id: activity} of prompts of the project."""
+    def recent(self, *, project_id: int, prompt_ids: Collection[int], days: int = DAYS) -> Recent:
+        """Return the activity of prompts of the project, and their sessions on each of the last days."""
         today = self.now().date()
-        days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+        listed = [today - timedelta(days=back) for back in reversed(range(days))]
         since = self.now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
         runs: dict[int, dict[object, int]] = defaultdict(dict)
         costs: dict[int, float] = defaultdict(float)
@@ -73,33 +84,22 @@ class OverviewService:
             for row in usage.runs_by_day(connection, prompt_ids=prompt_ids, since=since):
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
-            rows = insight.list_figures(
-                connection, project_id=project_id, prompt_ids=prompt_ids, since=days[0], until=today, limit=SUMS_MAX
-            )
             replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
-        traced: dict[int, list[Figures]] = defaultdict(list)
-        for key, figures in rows:
-            traced[key.prompt_id].append(figures)
+        sums = self._sums(project_id, prompt_ids, listed[0], lambda key: (key.prompt_id, key.day))
+        last = listed[-DAYS:]
 
         def of(prompt_id: int) -> Activity:
-            by_day = tuple(runs[prompt_id].get(day, 0) for day in days)
-            sessions = total(traced[prompt_id])
+            sessions = sum_up(sums[prompt_id, day] for day in last if (prompt_id, day) in sums)
+            by_day = tuple(runs[prompt_id].get(day, 0) for day in last)
             return Activity(by_day, costs[prompt_id], sessions, *replayed.get(prompt_id, (0, 0)))
 
-        return {prompt_id: of(prompt_id) for prompt_id in prompt_ids}
-
-    def sessions_by_day(self, *, project_id: int, prompt_ids: Collection[int], days: int) -> list[tuple[date, Figures]]:
-        """Sum up the sessions of prompts that began on each of the last days (UTC), oldest first."""
-        today = self.now().date()
-        since = today - timedelta(days=days - 1)
-        with self.database.read() as connection:
-            rows = insight.list_figures(
-                connection, project_id=project_id, prompt_ids=prompt_ids, since=since, until=today, limit=SUMS_MAX
-            )
-        by_day: dict[date, list[Figures]] = defaultdict(list)
-        for key, figures in rows:
-            by_day[key.day].append(figures)
-        return [(day, total(by_day[day])) for day in (since + timedelta(days=n) for n in range(days))]
+        by_day: dict[date, list[Sums]] = {day: [] for day in listed}
+        for (_, day), sums_of_day in sums.items():
+            by_day[day].append(sums_of_day)
+        return Recent(
+            {prompt_id: of(prompt_id) for prompt_id in prompt_ids},
+            [(day, sum_up(sums_of_day)) for day, sums_of_day in by_day.items()],
+        )
 
     def count_prompts(self, *, project_id: int, search: str | None) -> int:
         """Count the project's prompts that are not archived; `search` is a part of the name, in any case."""
@@ -118,18 +118,23 @@ class OverviewService:
             rows = usage.activity_by_version(connection, prompt_id=prompt_id, since=since)
         return {entry.commit_hash: entry for entry in rows}
 
-    def sessions(self, *, project_id: int, prompt_id: int) -> dict[str, Figures]:
+    def sessions(self, *, project_id: int, prompt_id: int) -> dict[str, Sums]:
         """Sum up the sessions of the last 30 days by version, "" for sessions with none or several."""
-        today = self.now().date()
-        since = today - timedelta(days=VERSION_DAYS)
+        since = self.now().date() - timedelta(days=VERSION_DAYS)
+        return self._sums(project_id, [prompt_id], since, lambda key: key.version)
+
+    def _sums(
+        self, project_id: int, prompt_ids: Collection[int], since: date, group: Callable[[InsightKey], Group]
+    ) -> dict[Group, Sums]:
+        """Sum up the sessions of prompts that began on the day `since` (UTC) or later."""
+        grouped: dict[Group, list[Sums]] = defaultdict(list)
+        days = {"since": since, "until": self.now().date()}
         with self.database.read() as connection:
-            rows = insight.list_figures(
-                connection, project_id=project_id, prompt_ids=[prompt_id], since=since, until=today, limit=SUMS_MAX
-            )
-        by_version: dict[str, list[Figures]] = defaultdict(list)
-        for key, figures in rows:
-            by_version[key.version].append(figures)
-        return {version: total(figures_of_version) for version, figures_of_version in by_version.items()}
+            for key, sums in insight.list_sums(
+                connection, project_id=project_id, prompt_ids=prompt_ids, limit=SUMS_MAX, **days
+            ):
+                grouped[group(key)].append(sums)
+        return {key: sum_up(parts) for key, parts in grouped.items()}
 
     def progress(self, *, project_id: int) -> ProjectProgress:
         with self.database.read() as connection:

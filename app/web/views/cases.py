@@ -42,7 +42,8 @@ class TestCasesPage(PromptPage):
         trends = self.services.replay_history.trends(test_case_ids=[row.id for row in page.entries])
         newest = [trend[-1] for trend in trends.values() if trend]
         batch = self.services.replay_history.newest_batch(prompt_id=head.id)
-        activity = self.services.overview.activity(project_id=visit.project_id, prompt_ids=[prompt_id])[prompt_id]
+        recent = self.services.overview.recent(project_id=visit.project_id, prompt_ids=[prompt_id])
+        activity = recent.prompts[prompt_id]
         return show(
             "test_cases.html",
             head=head,

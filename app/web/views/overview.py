@@ -11,7 +11,7 @@ from app.models.prompts import PromptListing
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
 from app.services.operations.overview import DAYS, Activity
-from app.sessions.figures import Figures, total
+from app.sessions.figures import Sums, sum_up
 from app.web.charts import day_label
 from app.web.page import Page, Reply, show
 from app.web.presenters.experiment import ShownExperiment
@@ -31,15 +31,14 @@ class OverviewPage(Page):
         which: dict[str, Any] = {"project_id": visit.project_id}
         prompts = self.services.prompts.list(**which, limit=PROMPTS_MAX, order="-changed").prompts
         which["prompt_ids"] = [prompt.id for prompt in prompts]
-        activity = self.services.overview.activity(**which)
-        days = self.services.overview.sessions_by_day(**which, days=2 * DAYS)
-        earlier, latest = days[:DAYS], days[DAYS:]
+        recent = self.services.overview.recent(**which, days=2 * DAYS)
+        activity, earlier, latest = recent.prompts, recent.days[:DAYS], recent.days[DAYS:]
         checks = self._experiments(**which)
         return show(
             "overview.html",
             prompts={prompt.id: prompt for prompt in prompts},
-            total=total(figures for _, figures in latest),
-            before=total(figures for _, figures in earlier),
+            total=sum_up(sums for _, sums in latest),
+            before=sum_up(sums for _, sums in earlier),
             daily=daily_points(latest),
             failing=with_errors(prompts, activity)[:ROWS_MAX],
             untested=with_failing_tests(prompts, activity)[:ROWS_MAX],
@@ -65,18 +64,16 @@ class OverviewPage(Page):
         return [rule for rule in rules if rule.enabled and rule.firing_since]
 
 
-def daily_points(days: Sequence[tuple[date, Figures]]) -> dict[str, list[tuple[str, float]]]:
+def daily_points(days: Sequence[tuple[date, Sums]]) -> dict[str, list[tuple[str, float]]]:
     """Return the points of the charts by day: sessions, sessions with errors, and cost in USD."""
     return {
-        "sessions": [(day_label(day), figures.sessions) for day, figures in days],
-        "failed": [(day_label(day), figures.failed) for day, figures in days],
-        "cost": [(day_label(day), max(0.0, figures.cost_usd)) for day, figures in days],
+        "sessions": [(day_label(day), sums.sessions) for day, sums in days],
+        "failed": [(day_label(day), sums.failed) for day, sums in days],
+        "cost": [(day_label(day), max(0.0, sums.cost_usd)) for day, sums in days],
     }
 
 
-def with_errors(
-    prompts: Sequence[PromptListing], activity: Mapping[int, Activity]
-) -> list[tuple[PromptListing, Figures]]:
+def with_errors(prompts: Sequence[PromptListing], activity: Mapping[int, Activity]) -> list[tuple[PromptListing, Sums]]:
     """Return the prompts that have sessions with errors, the most errors first."""
     failing = [(prompt, activity[prompt.id].sessions) for prompt in prompts if activity[prompt.id].sessions.failed > 0]
     return sorted(failing, key=lambda pair: -pair[1].failed)

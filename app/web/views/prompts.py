@@ -35,9 +35,9 @@ class PromptsPage(PromptPage):
             order=order.value,
         )
         models = self.services.models.list(organization_id=visit.organization_id)
-        activity = self.services.overview.activity(
+        activity = self.services.overview.recent(
             project_id=visit.project_id, prompt_ids=[prompt.id for prompt in page.prompts]
-        )
+        ).prompts
         return show(
             "prompts.html",
             search=search,

@@ -28,7 +28,7 @@ def last_run(world: World, prompt_id: int) -> list[int]:
 
 def passed(world: World, prompt_id: int) -> int:
     """Return the number of passed test cases in the table of prompts."""
-    activity = world.container.services.overview.activity(project_id=world.project_id, prompt_ids=[prompt_id])
+    activity = world.container.services.overview.recent(project_id=world.project_id, prompt_ids=[prompt_id]).prompts
     return activity[prompt_id].passed
 
 

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import insert
 
+from app.models import insight
 from app.models.organizations import Role
+from app.sessions import figures
+from app.sessions.figures import Figures
 from tests.integration.replays.recording import make_case, prompt, record, tool
 from tests.integration.test_insight import recorded, turn
 from tests.integration.web.conftest import Browser
@@ -50,6 +54,26 @@ def test_sessions_of_this_week_are_compared_with_those_of_the_week_before(world:
     assert "$1.20$0.45 in the 7 days before" in page
     [failing] = links(admin, "2 of 8 sessions")
     assert "2 sessions" in read(admin, failing)
+
+
+def test_sessions_of_thousands_of_versions_and_models_are_all_counted(world: World, admin: Browser) -> None:
+    prompt_id, today = world.prompt(), world.container.now().date()
+    rows = [
+        {
+            "version": f"v{n % 1000}",
+            "model": f"m{n // 1000}",
+            "figures": figures.dump(Figures(sessions=1, failed=n % 2)),
+        }
+        for n in range(12_000)
+    ]
+    with world.container.database.write() as connection:
+        which = {"project_id": world.project_id, "prompt_id": prompt_id, "day": today}
+        connection.execute(insert(insight.insight_daily), [which | row for row in rows])
+
+    page = read(admin, f"{admin.base}/overview")
+
+    assert "12,000 sessions" in page
+    assert links(admin, "6,000 of 12,000 sessions")
 
 
 def test_rejected_spans_and_firing_alerts_went_wrong(world: World, admin: Browser, member_of: MemberOf) -> None:

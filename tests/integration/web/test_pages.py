@@ -165,7 +165,7 @@ def test_a_bug_is_reported_with_only_its_id(world: World, admin: Browser, monkey
     def broken(**_: object) -> None:
         raise ZeroDivisionError("secret words")
 
-    monkeypatch.setattr(type(world.container.services.overview), "activity", lambda *_a, **_k: broken())
+    monkeypatch.setattr(type(world.container.services.overview), "recent", lambda *_a, **_k: broken())
     answer = admin.open(f"{admin.base}/prompts")
 
     assert answer.status_code == 500

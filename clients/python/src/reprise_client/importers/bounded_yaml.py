@@ -1,4 +1,4 @@
-"""Reads YAML whose aliases may repeat what they refer to, up to a limit."""
+"""Reads YAML in which aliases repeat other parts, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def load(text: str) -> Any:
     """Return the value of the only document in the text.
 
     Raises `yaml.YAMLError` for what is no YAML, and `ValueError` for a document that is too large with its aliases
-    replaced, or that contains itself. A few lines of aliases to aliases stand for more text than any memory holds.
+    replaced, or that contains itself. A few lines of aliases to aliases mean more text than any memory holds.
     """
     loader = yaml.SafeLoader(text)
     try:

@@ -21,6 +21,7 @@ from app.errors import Conflict
 from app.models import metadata, schema
 from tests.support.deployment import environment, run_to_end
 
+ONLY_ON_SQLITE = {"0040"}
 # Alembic keeps its context in the module: what runs at once must be processes.
 UPGRADE = (
     "import sys; from app.database import engines, transactions; from app.models import schema; "
@@ -64,7 +65,7 @@ def test_a_downgrade_leaves_nothing_and_can_be_undone(empty: Database) -> None:
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("revision", schema.revisions()[:4])
+@pytest.mark.parametrize("revision", [name for name in schema.revisions()[:5] if name not in ONLY_ON_SQLITE])
 def test_an_upgrade_that_is_interrupted_between_two_statements_can_be_run_again(mysql_url: str, revision: str) -> None:
     database = Database(build_engine(mysql_url))
     before = schema.revisions()[schema.revisions().index(revision) + 1]
@@ -124,10 +125,26 @@ def test_an_upgrade_moves_the_heads_of_versions_before_their_content(tmp_path: P
     database.engine.dispose()
 
 
-def _stored_row(connection: sqlite3.Connection, table: str) -> dict[str, Any]:
-    """Store a row with a value in each column, and return it."""
+def test_an_upgrade_removes_blanks_at_the_end_of_names_unless_another_row_has_the_name(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    database = Database(build_engine(f"sqlite:///{file}"))
+    schema.upgrade(database, "0039")
+    with closing(sqlite3.connect(file)) as old, old:
+        for number, name in enumerate(["a b ", "both", "both ", "none", "many   "]):
+            _stored_row(old, "model_prices", id=number, model=name)
+
+    schema.upgrade(database)
+
+    with database.read() as connection:
+        stored = connection.execute(text("SELECT model FROM model_prices ORDER BY id")).scalars().all()
+    assert stored == ["a b", "both", "both ", "none", "many"]
+    database.engine.dispose()
+
+
+def _stored_row(connection: sqlite3.Connection, table: str, **values: Any) -> dict[str, Any]:
+    """Store a row with a value in each column, some of them given, and return it."""
     columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-    row = {name: 1 if kind == "INTEGER" else f"{table} {name}" for _, name, kind, *_ in columns}
+    row = {name: 1 if kind == "INTEGER" else f"{table} {name}" for _, name, kind, *_ in columns} | values
     marks = ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
     return row

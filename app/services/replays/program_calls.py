@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_hex
@@ -10,9 +10,12 @@ from typing import Any
 
 from app.chat import TOKEN_COUNTS, Answer, Message, ToolDefinition
 from app.concurrency import deadline
-from app.errors import UNREADABLE, Conflict, ProviderError
+from app.errors import UNREADABLE, Conflict, Invalid, ProviderError
 from app.models.language_models import LanguageModel
 from app.models.program_replays import ProgramReplay
+from app.prices.book import PriceBook
+from app.prices.names import key_of, keys_of
+from app.prices.types import CalledModel
 from app.providers.passing.wire import Body, NoChat, PassedOn, PassingWire, Results
 from app.providers.types import ModelConfig, ModelRef, ModelRequest, ProviderPort
 from app.providers.vendors import VENDORS
@@ -58,10 +61,15 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """The real model of a request; `known` is its row, None for a model that the instance does not know."""
+    """The real model of a request.
+
+    `known` is its row, or that of the model of which it is a snapshot; None for a model that the instance does not
+    know. Of these `prices` may have a price.
+    """
 
     organization_id: int
     known: LanguageModel | None
+    prices: PriceBook
     providers: ProviderPort
     credentials: CredentialService
     timeout_s: float
@@ -82,20 +90,33 @@ class Upstream:
             )
             return self.providers.complete(asked), passed_on.received
 
-    def usage(self, answer: Answer) -> dict[str, float]:
-        """Return the columns of a replay that the call adds to. An unknown model's price is unknown."""
+    def usage(self, request: ProgramRequest, answer: Answer) -> dict[str, float]:
+        """Return the columns of a replay that the call adds to, without a cost if the price is unknown."""
         usage = {f"{name}_tokens": float(getattr(answer.tokens, name)) for name in TOKEN_COUNTS}
-        if self.known is None:
+        called = CalledModel(request.wire.vendor.lower(), request.model)
+        cost = cost_of(self.known, answer.tokens) if self.known else self.prices.bill(called, answer.tokens).cost
+        if cost is None:
             return usage
-        cost = cost_of(self.known, answer.tokens)
         return usage | {"prompt_cost_usd": float(cost.prompt), "completion_cost_usd": float(cost.completion)}
 
 
 def model_of(rows: Sequence[LanguageModel], wire: PassingWire) -> LanguageModel | None:
-    """Return the model that a program names, if a vendor that speaks its format serves it."""
+    """Return the model that a program names, if a vendor that speaks its format serves it.
+
+    Raises `Invalid` if an admin disabled it.
+    """
     spoken = VENDORS[wire.vendor].wire
-    rows = [row for row in rows if row.usable and row.vendor in VENDORS and VENDORS[row.vendor].wire == spoken]
-    return next(iter(rows), None)
+    rows = [row for row in rows if row.vendor in VENDORS and VENDORS[row.vendor].wire == spoken]
+    usable = next((row for row in rows if row.usable), None)
+    if usable is None and (disabled := next((row for row in rows if row.disabled), None)):
+        raise Invalid(f"The model {disabled.name} is disabled for this organization.")
+    return usable
+
+
+def snapshots_of(rows: Iterable[LanguageModel], name: str) -> list[LanguageModel]:
+    """Return the models of which `name` is a snapshot, such as gpt-4o of gpt-4o-2024-11-20."""
+    keys = keys_of(name)
+    return [row for row in rows if key_of(row.name) in keys]
 
 
 class ExchangeOver(Exception):
@@ -134,7 +155,7 @@ class PaidCalls:
                 with deadline.within(STORED_WITHIN_S):
                     self.store.release(self.row, call)
         with deadline.within(STORED_WITHIN_S):
-            usage = self.upstream.usage(answer)
+            usage = self.upstream.usage(request, answer)
             return answer, received, self.store.end(self.row, call, partial(event_of, answer), usage)
 
 

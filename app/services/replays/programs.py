@@ -28,6 +28,7 @@ from app.replay.ports import Ports
 from app.replay.program import OtherCall, ProgramAnswer, ProgramEvent, TurnStopped, is_void
 from app.replay.types import CaseTurn, Judging, TestCase
 from app.services.language_models.credentials import CredentialService
+from app.services.language_models.prices import PriceService
 from app.services.replays.candidates import Candidate
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation, Prepared
@@ -40,6 +41,7 @@ from app.services.replays.program_calls import (
     ProgramRequest,
     Upstream,
     model_of,
+    snapshots_of,
 )
 from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore, StoredProgram
 from app.services.replays.program_tools import ToolLookup, ToolResult
@@ -122,6 +124,7 @@ class ProgramService:
     preparation: Preparation
     store: ProgramStore
     providers: ProviderPort
+    prices: PriceService
     credentials: CredentialService
     call_timeout_s: float
 
@@ -274,14 +277,19 @@ class ProgramService:
             return _Played(stored, self.preparation.prepare(connection, row))
 
     def _calls(self, row: ProgramReplay, request: ProgramRequest) -> PaidCalls:
-        """Return the calls of a request, in the turn that is played now. Raises `Conflict` without a turn."""
+        """Return the calls of a request, in the turn that is played now.
+
+        Raises `Conflict` without a turn, and `Invalid` for a disabled model.
+        """
         played, _ = self._open(row)
         with self.database.read() as connection:
-            rows = language_models.find_models_named(
-                connection, organization_id=row.organization_id, name=request.model
-            )
+            named = {"organization_id": row.organization_id}
+            rows = language_models.find_models_named(connection, name=request.model, **named)
+            if not rows:
+                rows = snapshots_of(language_models.list_models(connection, **named), request.model)
+            prices = self.prices.book(connection, project_id=row.project_id)
         known = model_of(rows, request.wire)
-        upstream = Upstream(row.organization_id, known, self.providers, self.credentials, self.call_timeout_s)
+        upstream = Upstream(row.organization_id, known, prices, self.providers, self.credentials, self.call_timeout_s)
         return PaidCalls(self.store, row, upstream, played.turn)
 
     def _answered(self, row: ProgramReplay, exchange: Exchange) -> Any:

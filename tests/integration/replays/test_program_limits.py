@@ -16,6 +16,7 @@ from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, THANKS, finished
 from tests.integration.replays.test_programs_api import ASKS, GEMINI, HOT_TEXT, Program, begin, case_of, play
+from tests.integration.test_models_api import named
 from tests.support.world import World
 
 EMBEDDINGS = "/api/replay/openai/v1/embeddings"
@@ -83,6 +84,33 @@ def test_a_call_under_way_when_its_replay_is_cancelled_is_counted(world: World, 
 
     assert call.result().status_code == 200
     assert world.get(replay).json["tokens"]["prompt"] > 0
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "gpt-4o-mini-2024-07-18"])
+def test_a_disabled_model_and_its_snapshots_are_not_called(world: World, upstream: Upstream, name: str) -> None:
+    world.container.services.models.sync_catalogue()
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    path = f"/api/v1/models/{named(world, 'gpt-4o-mini')['id']}"
+    assert world.patch(path, json={"enabled": False}).json["enabled"] is False
+
+    refused = program.ask(THANKS.user, model=name)
+
+    assert (refused.status_code, upstream.requests) == (400, [])
+    assert "gpt-4o-mini is disabled" in refused.json["error"]
+
+
+def test_a_snapshot_of_a_model_and_a_model_with_a_price_of_its_own_have_costs(world: World, upstream: Upstream) -> None:
+    world.container.services.models.sync_catalogue()
+    price = {"provider": "openai", "model": "house-model", "promptPrice": 1000, "completionPrice": 1000}
+    assert world.post("/api/v1/model-prices", json=price).status_code < 300
+    costs = []
+    for name in ("gpt-4o-mini-2024-07-18", "house-model", "nobodys-model"):
+        replay, program = begin(world, case_of(world, THANKS)["id"])
+        upstream.script(WELCOME)
+        assert program.ask(THANKS.user, model=name).status_code == 200
+        costs.append(world.get(replay).json["cost"]["prompt"])
+
+    assert [cost > 0 for cost in costs] == [True, True, False]
 
 
 def test_no_call_is_paid_beyond_the_number_of_calls(

@@ -205,13 +205,11 @@ def newest_proposals(connection: Connection, *, project_id: int, prompt_id: int,
     return list(connection.scalars(newest_first(statement, c.id).limit(limit)))
 
 
-def put_proposals(connection: Connection, row: TestCaseRow, *, proposed: dict[str, Any], first: bool = False) -> bool:
-    """Store the proposed effects of a test case; with `first` only if there are none yet. Returns whether it did."""
+def put_proposals(connection: Connection, row: TestCaseRow, *, proposed: dict[str, Any]) -> None:
+    """Store the proposed effects of a test case, unless it has some."""
     c = test_cases.c
-    statement = update(test_cases).where(c.id == row.id, c.project_id == row.project_id)
-    if first:
-        statement = statement.where(c.proposed_effects.is_(None))
-    return changes_row(connection, statement.values(proposed_effects=proposed))
+    of_row = c.id == row.id, c.project_id == row.project_id, c.proposed_effects.is_(None)
+    connection.execute(update(test_cases).where(*of_row).values(proposed_effects=proposed))
 
 
 def delete_test_case(connection: Connection, *, project_id: int, test_case_id: int) -> bool:

@@ -9,7 +9,6 @@ from secrets import token_hex
 
 import structlog
 from msgspec import to_builtins
-from sqlalchemy import Connection
 
 from app.chat import TOKEN_COUNTS, Tokens
 from app.database.transactions import Database
@@ -45,7 +44,7 @@ CASES_READ = 20
 
 @dataclass(slots=True)
 class _Usage:
-    """The usage of one question."""
+    """What one question used."""
 
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float = 0.0
@@ -57,7 +56,7 @@ class _Usage:
 
     def spent(self, *, failed: bool) -> Spent:
         counts = {f"{name}_tokens": getattr(self.tokens, name) for name in TOKEN_COUNTS}
-        return Spent(runs=1, failed=int(failed), **counts, cost_usd=self.cost_usd)
+        return Spent(runs=0, failed=int(failed), **counts, cost_usd=self.cost_usd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +73,9 @@ class EffectProposer:
     def propose(self, *, project_id: int, test_case_id: int) -> None:
         """Store proposals for the test case, unless it has some.
 
-        Nothing happens without an unknown tool, without a credential, or if no model may judge. The queue may deliver
-        the message twice: only the first one asks.
+        Nothing happens without an unknown tool, without a credential, or if no model may judge. The queue delivers the
+        message again if a worker dies: the model is asked again unless proposals, perhaps none, were stored. Each
+        question counts for `QUESTIONS_PER_DAY` before it is asked.
         """
         try:
             with self.database.read() as connection:
@@ -86,14 +86,14 @@ class EffectProposer:
         case = load_case(row.document)
         tools = unknown_tools(case, parse_config(draft.config, draft.model).tools)
         may_judge = case.judge != "never" and not why_not(self.credentials, head.organization_id, draft.model)
-        if not tools or not may_judge:
+        if not tools or not may_judge or row.proposed_effects is not None:
             return
-        known = self._known(row, tools)
-        if not self._put(row, known, first=True):
-            return
-        unknown = [tool for tool in tools if tool.name not in known]
+        proposals = self._known(row, tools)
+        unknown = [tool for tool in tools if tool.name not in proposals]
         if unknown and self._may_ask(project_id):
-            self._put(row, known | self._asked(row, head.organization_id, draft.model, unknown))
+            proposals |= self._asked(row, head.organization_id, draft.model, unknown)
+        put = partial(test_cases.put_proposals, row=row, proposed=to_builtins(proposals))
+        self.database.retrying(put)
 
     def _known(self, row: TestCaseRow, tools: Sequence[UnknownTool]) -> dict[str, EffectProposal]:
         """Return the newest proposals that other test cases of the prompt have for the same definitions."""
@@ -120,6 +120,7 @@ class EffectProposer:
         used, failed, seconds = _Usage(), False, self.call_timeout_s
         ports = self.providers, self.credentials, used, Unlimited()
         metered = MeteredModel(model, {"temperature": 0}, *ports, seconds, organization_id)
+        self._count(row, model, Spent(runs=1))
         try:
             return propose_effects(metered, model.name, lambda: token_hex(16), tools)
         except ProviderError as problem:
@@ -127,13 +128,8 @@ class EffectProposer:
             log.warning("effects_not_proposed", test_case_id=row.id, error=str(problem))
             return {}
         finally:
-            key = UsageKey(row.project_id, self.now().date().isoformat(), row.prompt_id, "", model.id, 0, SOURCE)
-            spent = [(key, used.spent(failed=failed))]
-            self.database.retrying(partial(usage.count_runs, ended=spent, slot=row.id % usage.SLOTS))
+            self._count(row, model, used.spent(failed=failed))
 
-    def _put(self, row: TestCaseRow, proposed: dict[str, EffectProposal], *, first: bool = False) -> bool:
-        def put(connection: Connection) -> bool:
-            document = to_builtins(proposed)
-            return test_cases.put_proposals(connection, row, proposed=document, first=first)
-
-        return self.database.retrying(put)
+    def _count(self, row: TestCaseRow, model: LanguageModel, spent: Spent) -> None:
+        key = UsageKey(row.project_id, self.now().date().isoformat(), row.prompt_id, "", model.id, 0, SOURCE)
+        self.database.retrying(partial(usage.count_runs, ended=[(key, spent)], slot=row.id % usage.SLOTS))

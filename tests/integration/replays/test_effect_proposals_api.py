@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.models import usage
-from app.services.replays import effect_proposer
+from app.services.replays import case_store, effect_proposer
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import make_case, prompt, record, replayed, tool
@@ -54,8 +55,19 @@ def usage_of(world: World) -> dict[str, Any]:
 
 
 def work_is_done(world: World, case: dict[str, Any]) -> None:
-    """Do what a worker does with the test case's message, which the queue may deliver twice."""
+    """Do what a worker does with the test case's message."""
     world.container.services.effect_proposer.propose(project_id=world.project_id, test_case_id=case["id"])
+
+
+def is_proposed(world: World, case: dict[str, Any]) -> bool:
+    with world.container.database.read() as connection:
+        return case_store.find(connection, world.project_id, case["id"]).proposed_effects is not None
+
+
+def deliver_again(world: World, case: dict[str, Any]) -> None:
+    """Do once more what a worker has done: the queue may deliver the message twice."""
+    wait_until(lambda: is_proposed(world, case), f"the work on {case['id']}")
+    work_is_done(world, case)
 
 
 def test_a_proposal_is_shown_and_changes_nothing_until_a_person_confirms_it(world: World, upstream: Upstream) -> None:
@@ -109,7 +121,7 @@ def test_the_model_is_asked_once_for_each_definition_of_a_prompt(world: World, u
     second = make_case(world, first["sessionId"], name="Again")
     copied = world.post(f"/api/v1/test-cases/{first['id']}/copy").json
     for case in (first, second, copied):
-        work_is_done(world, case)
+        deliver_again(world, case)
         assert await_proposals(world, case)["proposedEffect"]["effect"] == "read"
 
     # The reply left the other tool out, so it is asked about again.
@@ -131,11 +143,33 @@ def test_a_model_that_fails_is_in_the_usage_and_proposes_nothing(world: World, u
     upstream.classifies = lambda body: Reply(status=400, message="no")
     case = case_of(world, stock_prompt(world))
 
-    wait_until(lambda: usage_of(world).get("effects"), "the usage of the question")
-    work_is_done(world, case)
+    deliver_again(world, case)
 
     assert usage_of(world)["effects"]["failed"] == usage_of(world)["effects"]["runs"] == 1
     assert shown(world, case)["proposedEffect"] is None
+
+
+def test_the_model_is_asked_again_if_the_worker_died_and_each_question_counts(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposing(upstream, stock_peek="read", cash_back="write")
+    monkeypatch.setattr(effect_proposer, "QUESTIONS_PER_DAY", 3)
+    monkeypatch.setattr(world.container.effects_delivery.__class__, "send", lambda *_: None)
+    case = case_of(world, stock_prompt(world))
+    with monkeypatch.context() as dying:
+        dying.setattr(effect_proposer, "propose_effects", lambda *_: sys.exit("killed"))
+        for _ in range(2):
+            with pytest.raises(SystemExit):
+                work_is_done(world, case)
+    assert not is_proposed(world, case)
+
+    work_is_done(world, case)
+
+    assert shown(world, case)["proposedEffect"]["effect"] == "read"
+    assert usage_of(world)["effects"]["runs"] == 3
+    other = case_of(world, stock_prompt(world))
+    work_is_done(world, other)
+    assert len(upstream.classified) == 1
 
 
 @pytest.mark.parametrize("body", [{"judge": "never"}, {"tools": {"stock_peek": {"effect": "read"}}}])
@@ -168,7 +202,7 @@ def test_a_project_asks_a_bounded_number_of_questions_a_day(
     await_proposals(world, case_of(world, stock_prompt(world)))
 
     other = case_of(world, stock_prompt(world))
-    work_is_done(world, other)
+    deliver_again(world, other)
 
     assert len(upstream.classified) == 1
     assert shown(world, other)["proposedEffect"] is None

@@ -99,7 +99,7 @@ def test_a_disabled_model_and_its_snapshots_are_not_called(world: World, upstrea
     assert "gpt-4o-mini is disabled" in refused.json["error"]
 
 
-def test_a_snapshot_of_a_model_and_a_model_with_a_price_of_its_own_have_costs(world: World, upstream: Upstream) -> None:
+def test_a_snapshot_of_a_model_and_an_unknown_model_with_a_price_have_costs(world: World, upstream: Upstream) -> None:
     world.container.services.models.sync_catalogue()
     price = {"provider": "openai", "model": "house-model", "promptPrice": 1000, "completionPrice": 1000}
     assert world.post("/api/v1/model-prices", json=price).status_code < 300

@@ -172,6 +172,14 @@ def test_a_shell_script_with_curl_is_a_program_too(
     assert (done.returncode, done.stdout.partition(" ")[0]) == (0, "PASSED"), done.stdout + done.stderr
 
 
+def test_a_second_line_in_a_turn_ends_in_2(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    twice = LINES.replace(", flush=True)", ", 'done', sep='\\n', flush=True)")
+
+    done = gate(client, tmp_path, prompt_id, script(tmp_path, twice), "--stdio")
+
+    assert (done.returncode, "is no answer to a turn: 'done'" in done.stdout) == (2, True), done.stdout + done.stderr
+
+
 def test_a_changed_instruction_that_breaks_a_step_fails(
     client: Client, prompt_id: int, vendor: Upstream, tmp_path: Path
 ) -> None:
@@ -246,6 +254,10 @@ def test_a_command_that_does_not_exist_ends_in_2(client: Client, prompt_id: int,
         ((), "Name how the program is asked"),
         (("--stdio", "--program-url", "http://127.0.0.1:1"), "Name how the program is asked"),
         (("--program-url", "http://127.0.0.1:1", "--body", "{"), "--body is no JSON"),
+        (("--program-url", "127.0.0.1:3000/chat"), "begins with http:// or https://"),
+        (("--program-url", "http:///chat"), "has a host"),
+        (("--program-url", "http://127.0.0.1:port"), "--program-url http://127.0.0.1:port: "),
+        (("--program-url", "http://127.0.0.1:99999"), "--program-url http://127.0.0.1:99999: "),
         (("--stdio", "--answer", "reply"), "a JSON pointer begins with a slash"),
         (("--stdio", "--detect", "0.5"), "--detect is not for a program"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -62,7 +63,7 @@ def test_all_processes_end_however_they_hide(script: str) -> None:
     program.end()
 
     assert living() == []
-    assert not any(reader.is_alive() for reader, _ in program._readers)
+    assert not any(reader.is_alive() for reader, _ in program._threads)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux gives orphans to another process than the first one.")
@@ -89,7 +90,7 @@ def test_the_end_of_a_program_is_reported_as_it_was(script: str, ending: str) ->
 
 def close(program: ProgramProcess) -> None:
     """Close the streams after the end of their readers."""
-    for reader, stream in program._readers:
+    for reader, stream in program._threads:
         reader.join(30)
         stream.close()
 
@@ -101,7 +102,7 @@ def test_a_stream_that_another_process_holds_does_not_hold_the_command() -> None
 
     program.end()
 
-    assert [(reader.is_alive(), stream.closed) for reader, stream in program._readers] == [(True, False)] * 2
+    assert [(reader.is_alive(), stream.closed) for reader, stream in program._threads] == [(True, False)] * 2
     os.kill(pids()[0], signal.SIGKILL)
     close(program)
 
@@ -138,13 +139,42 @@ def test_a_program_ends_when_the_command_is_killed() -> None:
 def test_the_program_gets_no_secret_of_reprise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("REPRISE_API_KEY", "REPRISE_SECRET_KEY", "REPRISE_URL", "OTHER"):
         monkeypatch.setenv(name, "here")
-    program = ProgramProcess.start(["env"], {MARK: "t"}, answers_on_stdout=True)
+    printing = "import json, os; print(json.dumps([*os.environ]))"
+    program = ProgramProcess.start([sys.executable, "-c", printing], {MARK: "t"}, answers_on_stdout=True)
     wait_until(lambda: not program.is_running, "the end of the program")
     program.end()
 
-    names = {line.partition("=")[0] for line in program.answers.queue}
+    names = set(json.loads(program.answers.get_nowait()))
     assert names & {"REPRISE_API_KEY", "REPRISE_SECRET_KEY"} == set()
     assert names >= {"REPRISE_URL", "OTHER", MARK}
+
+
+def test_of_endless_output_two_lines_are_kept() -> None:
+    program = ProgramProcess.start(["sh", "-c", f"yes {'y' * 1000}"], {MARK: "t"}, answers_on_stdout=True)
+    wait_until(lambda: program.answers.qsize() == 2, "two lines")
+    with pytest.raises(CouldNotRun, match="is no answer to a turn: 'yyyy"):
+        program.send("{}")
+    program.end()
+    assert program.answers.qsize() <= 2
+
+
+def test_a_long_question_to_a_program_that_does_not_read_holds_nobody() -> None:
+    program = ProgramProcess.start(["sh", "-c", LIVE], {MARK: "t"}, answers_on_stdout=True)
+
+    program.send("x" * 10_000_000)
+
+    assert program.next_answer() is None
+    program.end()
+
+
+def test_a_program_that_closed_its_standard_input_is_named() -> None:
+    program = ProgramProcess.start(["sh", "-c", f"exec <&-; {LIVE}"], {MARK: "t"}, answers_on_stdout=True)
+    wait_until(pids, "the program")
+    program.send("x")
+    wait_until(lambda: program.is_deaf, "the end of the writer")
+    with pytest.raises(CouldNotRun, match="does not read its standard input any more"):
+        program.next_answer()
+    program.end()
 
 
 def test_a_command_that_does_not_exist_is_named() -> None:

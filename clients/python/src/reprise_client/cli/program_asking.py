@@ -119,6 +119,17 @@ class Asking:
             self.sleep(LOOK_S)
 
 
+def problem_of(url: str) -> str | None:
+    """Return why a program can't be asked at an address; None if it can."""
+    try:
+        address = urlsplit(url)
+        httpx.URL(url)
+        is_whole = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except (ValueError, httpx.InvalidURL) as error:
+        return str(error)
+    return None if is_whole else "an address begins with http:// or https:// and has a host."
+
+
 def filled(body: Any, values: Mapping[str, Any]) -> Any:
     """Return a body with `{{name}}` replaced in its texts; a text that is only `{{files}}` becomes the list."""
     if isinstance(body, dict):

@@ -90,6 +90,8 @@ def _asking(options: Mapping[str, Any], stop: Interruption) -> program_asking.As
         body = json.loads(options["body"] or program_asking.DEFAULT_BODY)
     except ValueError as error:
         raise CouldNotRun(f"--body is no JSON: {error}") from error
+    if url and (problem := program_asking.problem_of(url)):
+        raise CouldNotRun(f"--program-url {url}: {problem}")
     answer = options["answer"]
     if answer and not answer.startswith("/"):
         raise CouldNotRun(f"--answer {answer}: a JSON pointer begins with a slash, such as /reply.")

@@ -81,6 +81,7 @@ class ProgramRunner:
                 while turn is not None:
                     self._answer(path, turn, program)
                     turn = self.remote.post_for(f"{path}/turns")
+                program.check_quiet()
             finally:
                 program.end()
         except CouldNotRun:

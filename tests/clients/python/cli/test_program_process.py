@@ -158,7 +158,7 @@ def test_of_endless_output_two_lines_are_kept() -> None:
     assert program.answers.qsize() <= 2
 
 
-def test_a_long_question_to_a_program_that_does_not_read_holds_nobody() -> None:
+def test_a_long_question_to_a_program_that_does_not_read_does_not_hold_the_command() -> None:
     program = ProgramProcess.start(["sh", "-c", LIVE], {MARK: "t"}, answers_on_stdout=True)
 
     program.send("x" * 10_000_000)

@@ -10,6 +10,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # uv is five times as fast as pip. pip is the fallback, for machines where only its configuration has a reachable index.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --no-compile $(1)
 
+# Tests start many processes, each of which would compile all modules where a machine switches their cache off.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash screenshots lock
 .NOTPARALLEL:

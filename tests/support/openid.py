@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +21,12 @@ REDIRECT = "https://reprise.example/sign-in/openid/return"
 Answers = dict[str, Callable[[httpx.Request], httpx.Response]]
 
 
+@cache
+def _usual_key() -> RSAKey:
+    """Generate the key of all providers once, because this is slower than a whole sign-in."""
+    return RSAKey.generate_key(2048, {"kid": "1"})
+
+
 @dataclass
 class FakeProvider:
     """Answers with the `claims` of the person who signs in; what it was asked is in `requests`."""
@@ -28,7 +35,7 @@ class FakeProvider:
     metadata: dict[str, Any] = field(default_factory=dict)
     user_info: dict[str, Any] = field(default_factory=dict)
     answers: Answers = field(default_factory=dict)
-    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1"}))
+    key: RSAKey = field(default_factory=_usual_key)
     header: dict[str, Any] = field(default_factory=lambda: {"alg": "RS256"})
     nonce: str = ""
     now: float = 1000.0

@@ -185,7 +185,7 @@ def cut_name(name: str, most: int = MAX_NAME) -> str:
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
     """Return the names that come first in the alphabet, so that the order of batches does not matter."""
-    different = {cut_name(name) for name in names if name} - {""}
+    different = set(filter(None, map(cut_name, set(filter(None, names)))))
     return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
 

@@ -154,15 +154,15 @@ class TurnSpan:
 
     @property
     def is_chat(self) -> bool:
-        return self.normal.is_chat and not self.is_copy
+        return self.normal.is_chat and self.copy_of is None
 
     @property
     def is_tool(self) -> bool:
-        return self.normal.is_tool and not self.is_copy
+        return self.normal.is_tool and self.copy_of is None
 
     @property
     def is_agent(self) -> bool:
-        return self.normal.is_agent and not self.is_copy
+        return self.normal.is_agent and self.copy_of is None
 
     @property
     def is_root_pipeline(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import add, sub
+from operator import sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -28,7 +28,14 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*map(add, astuple(self), astuple(other)))
+        # Ingest adds up each model call: with `map` this needs three times as long.
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
 
     def __sub__(self, other: Usage) -> Usage:
         return Usage(*map(sub, astuple(self), astuple(other)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 TRACE_ID = "5b8efff798038103d269b633813fc60c"
@@ -15,7 +16,8 @@ def value_of(value: Any) -> dict[str, Any]:
     if isinstance(value, int):
         return {"intValue": value}
     if isinstance(value, float):
-        return {"doubleValue": value}
+        # Protobuf's JSON has words for numbers that JSON does not have.
+        return {"doubleValue": value if math.isfinite(value) else str(value).replace("inf", "Infinity")}
     if isinstance(value, list):
         return {"arrayValue": {"values": [value_of(item) for item in value]}}
     if isinstance(value, dict):

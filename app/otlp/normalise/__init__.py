@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -65,6 +65,7 @@ MODEL_CALLS = frozenset(
 )
 
 
+Read = Callable[[SpanView], Any]
 # Each fact that a convention reads, with the attribute of the convention that names the keys it is read from.
 _FACTS = {
     "operation": "",
@@ -80,12 +81,17 @@ _FACTS = {
 
 
 @lru_cache(maxsize=1024)
-def _matching(markers: frozenset[str]) -> Mapping[str, tuple[Convention, ...]]:
-    """Return the conventions that may have each fact of a span with these markers."""
+def _matching(markers: frozenset[str]) -> Mapping[str, tuple[tuple[Read, str], ...]]:
+    """Return the methods that read each fact of a span with these markers, with the names of their conventions."""
     matching = [
         convention for convention in CONVENTIONS if not convention.markers or not convention.markers.isdisjoint(markers)
     ]
-    return {fact: tuple(convention for convention in matching if _may_have(convention, fact)) for fact in _FACTS}
+    return {
+        fact: tuple(
+            (getattr(convention, fact), convention.name) for convention in matching if _may_have(convention, fact)
+        )
+        for fact in _FACTS
+    }
 
 
 def _may_have(convention: Convention, fact: str) -> bool:
@@ -114,33 +120,26 @@ class Normalised:
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
-        self._conventions = _matching(_MARKERS.intersection(span.attributes))
-        for convention in self._conventions["operation"]:
-            if operation := self._read(convention, "operation"):
-                self.operation, self.convention = operation, convention.name
+        self._readers = _matching(_MARKERS.intersection(span.attributes))
+        for read, convention in self._readers["operation"]:
+            if operation := _answer(read, span):
+                self.operation, self.convention = operation, convention
                 break
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
         self.is_agent = self.operation in AGENTS
         self.is_pipeline = self.operation in PIPELINES
 
-    def _read(self, convention: Convention, fact: str) -> Any:
-        """Return the answer of a convention's method `fact`; None if it can't read the span."""
-        try:
-            return getattr(convention, fact)(self.span)
-        except UNREADABLE:
-            return None
-
     def _first(self, fact: str) -> Any:
-        for convention in self._conventions[fact]:
-            if (value := self._read(convention, fact)) is not None:
+        for read, _ in self._readers[fact]:
+            if (value := _answer(read, self.span)) is not None:
                 return value
         return None
 
-    def _messages(self, fact: str) -> Iterator[Messages]:
+    def _messages(self, fact: str, span: SpanView) -> Iterator[Messages]:
         """Yield the messages of each convention that has any."""
-        for convention in self._conventions[fact]:
-            if messages := self._read(convention, fact):
+        for read, _ in self._readers[fact]:
+            if messages := _answer(read, span):
                 yield messages
 
     @Lazy
@@ -160,22 +159,23 @@ class Normalised:
     @Lazy
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""
-        return _with_content(self._messages("input_messages"))
+        return _with_content(self._messages("input_messages", self.span))
 
     def question(self) -> str | None:
         """Return the user's own words: the first text, or the last one if an exchange with the model precedes it.
 
         Of a list in JSON only what this needs is read, and nothing is kept.
         """
-        span = replace(self.span, memo=QuestionMemo(), read_events=lambda: self.span.events)
-        messages = Normalised(span).input_messages or ()
+        seen = self.span
+        span = SpanView(seen.name, seen.scope, seen.attributes, lambda: seen.events, QuestionMemo(), seen.failed)
+        messages = _with_content(self._messages("input_messages", span)) or ()
         at = own_words_at(messages)
         return messages[at].text if at else first_user_text(messages)
 
     @property
     def output_messages(self) -> Messages | None:
         """The output; calls that the model ended with may be recorded by another convention than its words."""
-        recorded = self._messages("output_messages")
+        recorded = self._messages("output_messages", self.span)
         messages = _with_content(recorded)
         if not messages or not self.is_chat or any(message.calls for message in messages):
             return messages
@@ -196,13 +196,21 @@ class Normalised:
     @property
     def tool(self) -> ToolUse:
         """Name, id, arguments and result, each from the first convention that has it."""
-        uses = [use for convention in self._conventions["tool"] if (use := self._read(convention, "tool"))]
+        uses = [use for read, _ in self._readers["tool"] if (use := _answer(read, self.span))]
         return ToolUse(
             next((use.name for use in uses if use.name), None),
             next((use.call_id for use in uses if use.call_id), None),
             next((use.arguments for use in uses if use.arguments is not None), None),
             next((use.result for use in uses if use.result is not None), None),
         )
+
+
+def _answer(read: Read, span: SpanView) -> Any:
+    """Return the answer of a convention's method; None if it can't read the span."""
+    try:
+        return read(span)
+    except UNREADABLE:
+        return None
 
 
 def _with_content(recorded: Iterator[Messages]) -> Messages | None:

@@ -25,6 +25,7 @@ _KEYS: dict[str, MediaKind] = {
     "image": "image",
     "audio": "audio",
 }
+MEDIA_KEYS = frozenset(_KEYS)
 _WRAPPERS = (
     *("source", "image_url", "input_audio", "output_audio", "file", "image", "audio", "document", "video"),
     *("inlineData", "inline_data", "fileData", "file_data"),

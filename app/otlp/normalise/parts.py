@@ -8,7 +8,7 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.otlp.normalise.calls import CALL_KINDS, CALL_WRAPPERS, read_call
-from app.otlp.normalise.media import Media, read_media, transcript_of, unknown_part
+from app.otlp.normalise.media import MEDIA_KEYS, Media, read_media, transcript_of, unknown_part
 from app.otlp.normalise.responses import RESPONSE_KINDS, RESPONSE_WRAPPERS, ToolResponse, read_response
 from app.values.python_text import recorded_container
 
@@ -18,6 +18,8 @@ REASONING = ("reasoning", "thinking", "thought", "summary_text", "reasoning_text
 _TEXT_KEYS = ("content", "text", "thinking", "reasoning", "refusal")
 # The types of parts that are enough to know a list of them in a text.
 _KNOWN = frozenset({*_TEXT, *REASONING, *CALL_KINDS, *RESPONSE_KINDS, "image", "image_url", "file"})
+# What Bedrock and Gemini write next to texts: an object without a type, with one of these as its only key.
+_BLOCKS = MEDIA_KEYS | {"cachePoint", "citationsContent", "guardContent", "reasoningContent", "searchResult"}
 _OF_MODELS = frozenset({*REASONING, *CALL_KINDS})
 _WRAPPERS = CALL_WRAPPERS | RESPONSE_WRAPPERS
 
@@ -98,7 +100,7 @@ def _are_parts(parts: list[Any]) -> bool:
         return False
     if all(_type(part) in _KNOWN for part in parts):
         return True
-    return any(map(_is_certain, parts)) and all(_type(part) or _is_certain(part) for part in parts)
+    return any(map(_is_certain, parts)) and all(_type(part) or _is_certain(part) or _is_block(part) for part in parts)
 
 
 def _is_certain(part: dict[str, Any]) -> bool:
@@ -106,6 +108,10 @@ def _is_certain(part: dict[str, Any]) -> bool:
     if part.keys() == {"text"} or _type(part) in _TEXT:
         return isinstance(_text_in(part), str)
     return any(isinstance(part.get(key), dict) for key in (*_WRAPPERS, _type(part)))
+
+
+def _is_block(part: dict[str, Any]) -> bool:
+    return len(part) == 1 and any(isinstance(part.get(key), dict) for key in _BLOCKS & part.keys())
 
 
 def _type(part: dict[str, Any]) -> str:

@@ -60,7 +60,8 @@ class Broken(Convention):
 def test_where_one_convention_breaks_the_others_are_asked() -> None:
     attributes: dict[str, Any] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
     span = normal(attributes | {"gen_ai.input.messages": [{"role": "user", "content": "Hi"}]})
-    span._conventions = {fact: (Broken(), *conventions) for fact, conventions in span._conventions.items()}
+    broken = Broken()
+    span._readers = {fact: ((getattr(broken, fact), "broken"), *read) for fact, read in span._readers.items()}
 
     assert span.tool.name == "get_weather"
     assert [message.text for message in span.input_messages or ()] == ["Hi"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from app.experiments.types import Decision, Verdict
@@ -17,7 +18,8 @@ def ranks(decisions: Sequence[Decision]) -> list[int]:
     cases that got worse. Pass rates that prove nothing do not separate candidates: they share a rank.
     """
     shown = [_shown(decision) for decision in decisions]
-    return [1 + sum(other < value for other in shown) for value in shown]
+    ordered = sorted(shown)
+    return [1 + bisect_left(ordered, value) for value in shown]
 
 
 def _shown(decision: Decision) -> tuple[int, int, int]:

@@ -45,13 +45,15 @@ def _plain(text: str) -> str:
 
 def _values(instruction: str, text: str, keys: Collection[str]) -> dict[str, str] | None:
     pieces = PLACEHOLDER.split(text)
-    literals, named = [pieces[0]], list[str]()
-    for key, literal in zip(pieces[1::2], pieces[2::2], strict=True):
+    literals, literal, named = list[str](), [pieces[0]], list[str]()
+    for key, after in zip(pieces[1::2], pieces[2::2], strict=True):
         if key in keys:
             named.append(key)
-            literals.append(literal)
+            literals.append("".join(literal))
+            literal = [after]
         else:
-            literals[-1] += f"{{{{{key}}}}}{literal}"
+            literal += (f"{{{{{key}}}}}", after)
+    literals.append("".join(literal))
     if not named:
         return {} if instruction == text else None
     return _between(instruction, literals, named)

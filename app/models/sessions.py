@@ -188,12 +188,12 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         row.conversation_id,
         extent.start_ns,
         extent.end_ns,
-        *(totals.sums if totals.sums.turns == extent.turns else SessionSums(errors=None)),
+        *(totals.sums if totals.traces == extent.turns else SessionSums(errors=None)),
         duration_ns=extent.end_ns - extent.start_ns,
         user_id=totals.user_id,
         names=totals.names,
         uncounted=(row.uncounted or 0) + 1,
-        active=totals.active if totals.sums.turns == extent.turns else 1,
+        active=totals.active if totals.traces == extent.turns else 1,
     )
 
 

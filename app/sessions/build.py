@@ -21,7 +21,7 @@ from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
 from app.sessions.grouping import grouping_advice
-from app.sessions.later_questions import later_questions
+from app.sessions.later_questions import divided, later_questions
 from app.sessions.payers import paying
 from app.sessions.spans import Records, StoredSpan, TurnSpan, read_turn
 from app.sessions.steps import in_step_order, shown, steps_of
@@ -37,8 +37,12 @@ def build_session(
     hashes: Container[str] = (),
     records: Records = MappingProxyType({}),
     prices: PriceBook = NO_PRICES,
+    *,
+    divide: bool = True,
 ) -> tuple[Turn, ...]:
-    """Return the turns of a session from their spans (each at least one), ordered by earliest start, then trace id.
+    """Return the turns of a session from the spans of its traces, ordered by earliest start, then trace id.
+
+    A trace is a turn, or several of a conversation that was recorded as one trace unless it is not to `divide` it.
 
     `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`, `records` what was logged of
     spans, `prices` those of their model calls.
@@ -46,17 +50,20 @@ def build_session(
     The turn that opens a session shows the first user text of its first model call, later ones the last.
     """
     memo: Memo = {}
-    read = [(spans[0].trace_id, _read(spans, memo, records)) for spans in turns if spans]
+    traces = [(spans[0].trace_id, _read(spans, memo, records)) for spans in turns if spans]
+    read = [(trace_id, part) for trace_id, spans in traces for part in (divided(spans) if divide else [spans])]
     read.sort(key=lambda turn: (turn[1][0].full.start_ns, turn[0]))
     in_order = [in_step_order(spans) for _, spans in read]
     steps = list(map(steps_of, in_order, read_calls(in_order)))
     response_ids = {name for _, spans in read for name in response_ids_of(spans)}
     turns_of_session = []
+    first_of: dict[bytes, Turn] = {}
     for index, (trace_id, spans) in enumerate(read):
         opens, cut = index == 0, sum(map(_has_cut_json, spans))
         messages = _messages_with_words(spans)
         user = first_user_text(messages) if opens else last_user_text(messages)
         turn = _turn(trace_id.hex(), spans, steps[index], user, hashes, prices, cut)
+        turn = _with_facts_of(turn, first_of.setdefault(trace_id, turn))
         before = messages[: own_words_at(messages)] if opens else ()
         files = files_of(spans, opens_session=opens and not before)
         gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(before))
@@ -75,7 +82,8 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     read = _read(spans, {}, records)
     in_order = in_step_order(read)
     messages = _messages_with_words(read)
-    texts = (first_user_text(messages), last_user_text(messages))
+    later = (last_user_text(_messages_with_words(part)) for part in divided(read)[1:])
+    texts = (first_user_text(messages), last_user_text(messages), *later)
     user = "\n".join(dict.fromkeys(filter(None, texts))) or None
     return LoneTurn(user, steps_of(in_order, *read_calls([in_order])), read)
 
@@ -115,6 +123,20 @@ def _turn(
         bill=total(span.bill for span in listed),
         warnings=tuple(warnings_of(spans, versions, conversations, cut)),
         spans=listed,
+    )
+
+
+def _with_facts_of(turn: Turn, first: Turn) -> Turn:
+    """Return a turn with what only the first turn of its trace records, such as the id of the conversation."""
+    if turn is first:
+        return turn
+    return replace(
+        turn,
+        placeholders=first.placeholders if turn.placeholders is None else turn.placeholders,
+        offered_tools=first.offered_tools if turn.offered_tools is None else turn.offered_tools,
+        prompt_version=turn.prompt_version or first.prompt_version,
+        conversation_id=turn.conversation_id or first.conversation_id,
+        user_id=turn.user_id or first.user_id,
     )
 
 

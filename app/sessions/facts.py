@@ -18,6 +18,7 @@ from app.prices.book import PriceBook
 from app.prices.types import Bill, size_of, total
 from app.sessions.bounded_views import view_within
 from app.sessions.copies import mark_copies
+from app.sessions.later_questions import divided, first_end_and_last_start
 from app.sessions.model_calls import MAX_NAMES, ModelCalls, summed
 from app.sessions.payers import has_agent_tokens, paying
 from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn
@@ -57,7 +58,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     the response id of the last model call that has one. `joined` is the key of the session that the turn has joined,
     because its conversation id is the response id of a turn there. Copies are not counted, but until
     `recounted` those of calls in another batch are. The tokens of agents are counted only then, see `paying`; with
-    `counts_agents` the calls are those of agents.
+    `counts_agents` the calls are those of agents. `around_turns` are the first end and the last start of the spans that
+    may begin a turn. The number of `turns` in the trace is known when it is recounted.
     """
 
     start_ns: int
@@ -86,6 +88,8 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     joined: bytes | None = None
     has_agent_tokens: bool = False
     counts_agents: bool = False
+    around_turns: Extent | None = None
+    turns: int = 1
 
     @classmethod
     def of(cls, spans: Iterable[Span], hashes: Container[str] = (), budget: WorkBudget = UNLIMITED) -> TurnFacts:
@@ -111,6 +115,7 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
             root_opening=root_opening,
             response=_last_response(read),
             has_agent_tokens=not any(span.normal.is_chat for span in read) and any(map(has_agent_tokens, read)),
+            around_turns=first_end_and_last_start(read),
             **_facts_of(read, [span for span in read if span.is_chat]),
         )
 
@@ -118,6 +123,11 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
     def is_active(self) -> bool:
         """Return whether the turn has a model call, a tool call, an agent or words; a health check has none."""
         return bool(self.models or self.calls or self.tool_calls or self.has_agent or self.preview)
+
+    @property
+    def may_have_turns(self) -> bool:
+        """Return whether the trace may be several turns."""
+        return self.around_turns is not None and self.around_turns[0] <= self.around_turns[1]
 
     @property
     def preview(self) -> str | None:
@@ -171,6 +181,8 @@ def merge(first: TurnFacts, other: TurnFacts) -> TurnFacts:
         joined=first.joined or other.joined,
         has_agent_tokens=chats_extent is None and (first.has_agent_tokens or other.has_agent_tokens),
         counts_agents=first.counts_agents or other.counts_agents,
+        around_turns=_joined(first.around_turns, other.around_turns),
+        turns=max(first.turns, other.turns),
     )
 
 
@@ -256,11 +268,12 @@ def _user(span: TurnSpan) -> User | None:
 
 def recounted(facts: TurnFacts, spans: Iterable[StoredSpan], records: Records = MappingProxyType({})) -> TurnFacts:
     """Return the facts of a turn, with what all of its spans and their log records add up to."""
-    read = read_turn(spans, None, records)
+    read = read_turn(spans, {}, records)
     mark_copies(read)
     payers = paying(read)
     counts_agents = any(not span.is_chat for span in payers)
-    return structs.replace(facts, counts_agents=counts_agents, **_facts_of(read, payers))
+    turns = len(divided(read))
+    return structs.replace(facts, counts_agents=counts_agents, turns=turns, **_facts_of(read, payers))
 
 
 def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | None:

@@ -1,11 +1,61 @@
-"""Finds a conversation that was recorded as one trace: a turn shows only the first of its questions."""
+"""Finds a conversation that was recorded as one trace, and divides it into its turns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.otlp.normalise.messages import Messages, last_user_text, own_words_at
 from app.sessions.spans import TurnSpan
+
+_TURN_NAMES = frozenset({"turn", "agent_turn", "user_turn", "conversation_turn"})
+"""The spans that frameworks of spoken conversations put around a question and its answer."""
+
+
+def divided(spans: Sequence[TurnSpan]) -> list[list[TurnSpan]]:
+    """Return the spans of a trace by turn: an agent, or a turn's span, that is asked a later question begins one.
+
+    Spans are in the order of their start, with their copies marked.
+    """
+    around = first_end_and_last_start(spans)
+    if around is None or around[0] > around[1]:
+        return [list(spans)]
+    later = {chat.span_id for chat in _asked_later(spans)}
+    parts: list[list[TurnSpan]] = [[]]
+    begins = list(_begins(spans, later)) if later else []
+    parts += [[] for _ in begins]
+    for span in spans:
+        parts[bisect_right(begins, span.full.start_ns)].append(span)
+    return parts
+
+
+def first_end_and_last_start(spans: Iterable[TurnSpan]) -> tuple[int, int] | None:
+    """Return the first end and the last start of the spans that may begin a turn; None without any.
+
+    A trace has several turns only if one of these spans starts when another one has ended.
+    """
+    around = [span.full for span in spans if _may_begin_a_turn(span)]
+    return (min(span.end_ns for span in around), max(span.start_ns for span in around)) if around else None
+
+
+def _may_begin_a_turn(span: TurnSpan) -> bool:
+    return span.normal.is_agent or span.full.name in _TURN_NAMES
+
+
+def _begins(spans: Sequence[TurnSpan], later: set[str]) -> Iterator[int]:
+    """Yield the start of each turn after the first, in order: that of the outermost new agent around its question."""
+    tree = {span.span_id: span for span in spans}
+    around_earlier: set[str | None] = {None}
+    last_ns = 0
+    for chat in (span for span in spans if span.is_chat):
+        outer, at = None, chat.full.parent_span_id
+        while at not in around_earlier and (span := tree.get(at or "")):
+            around_earlier.add(at)
+            outer = span if _may_begin_a_turn(span) else outer
+            at = span.full.parent_span_id
+        if chat.span_id in later and outer and outer.full.start_ns > last_ns:
+            yield outer.full.start_ns
+        last_ns = chat.full.start_ns
 
 
 def later_questions(spans: Sequence[TurnSpan]) -> int:
@@ -14,20 +64,23 @@ def later_questions(spans: Sequence[TurnSpan]) -> int:
     Within one agent, words in the user's name are observations of its program. An agent that asks another one gives it
     another history.
     """
+    return sum(1 for _ in _asked_later(spans))
+
+
+def _asked_later(spans: Sequence[TurnSpan]) -> Iterator[TurnSpan]:
     chats = [span for span in spans if span.is_chat]
     if len(chats) < 2:
-        return 0
+        return
     tree = {span.span_id: span for span in spans}
     known: dict[str | None, str | None] = {}
-    count, asked, asker = 0, None, ""
+    asked, asker = None, ""
     for chat in chats:
         messages = chat.inputs or ()
         question, agent = last_user_text(messages), _agent_around(chat.full.parent_span_id, tree, known)
         is_elsewhere = agent is None or agent != asker
         if asked is not None and question != asked and is_elsewhere and _was_asked(asked, messages):
-            count += 1
+            yield chat
         asked, asker = question or asked, agent or ""
-    return count
 
 
 def _was_asked(question: str, messages: Messages) -> bool:

@@ -32,7 +32,7 @@ class SessionSums(NamedTuple):
     def of(cls, facts: TurnFacts) -> SessionSums:
         errors = facts.errors if facts.edition == EDITION else None
         tokens = facts.usage
-        return cls(1, errors, facts.tool_calls, facts.tool_errors, tokens.input_tokens, tokens.output_tokens)
+        return cls(facts.turns, errors, facts.tool_calls, facts.tool_errors, tokens.input_tokens, tokens.output_tokens)
 
     def plus(self, other: SessionSums, times: int = 1) -> SessionSums:
         """Add the other sums, or subtract them with `times` -1."""
@@ -70,6 +70,7 @@ class SessionTotals:
 
     def __init__(self) -> None:
         self.sums = SessionSums()
+        self.traces = 0
         self.user_id: str | None = None
         self.active = 0
         self._names: set[str] = set()
@@ -77,6 +78,7 @@ class SessionTotals:
     def add(self, facts: TurnFacts, before: TurnFacts | None = None) -> None:
         """Add a turn; `before` are the facts that the session has of it."""
         self.sums = self.sums.plus(SessionSums.of(facts))
+        self.traces += 1
         if before:
             self.sums = self.sums.plus(SessionSums.of(before), -1)
         self.active = max(self.active, int(facts.is_active))

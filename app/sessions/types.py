@@ -165,7 +165,7 @@ class EarlierMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One trace of one prompt.
+    """One trace of one prompt, or a part of a trace that is a whole conversation.
 
     `user` is None where no content was recorded. `offered_tools` is None when nothing was recorded,
     a list of names, or a list of definitions `{name, description?, parameters?}`. `files` are those of the user's

@@ -185,7 +185,7 @@ def _turn_row(project_id: int, batch_id: int, turn: TurnPart) -> TurnRow:
         dump(turn.facts),
         batch_id,
         response_key=turns.response_key(turn.facts.response[1]) if turn.facts.response else None,
-        unsettled=batch_id if agents_may_pay(turn.facts) else None,
+        unsettled=batch_id if agents_may_pay(turn.facts) or turn.facts.may_have_turns else None,
     )
 
 

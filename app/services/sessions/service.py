@@ -178,6 +178,8 @@ def session_of(
     read: ReadSpans,
     facts: Iterable[TurnFacts],
     prices: PriceBook,
+    *,
+    divide: bool = True,
 ) -> Session:
     """Return a session with the turns of `trace_ids`, built from these of their spans; see `built_session`."""
     project_id = row.project_id
@@ -186,7 +188,7 @@ def session_of(
     for span in read.spans:
         traces[span.trace_id].append(span)
     named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))
-    built = build_session(traces.values(), named, events_of(read.records), prices)
+    built = build_session(traces.values(), named, events_of(read.records), prices, divide=divide)
     known_spans = {(span.trace_id, span.span_id) for span in read.spans}
     shown = tuple(score for score in scored if score.span_id is None or score.key in known_spans)
     return Session(row.session_key.hex(), row.prompt_id, row.conversation_id, _warned(built, read), shown)
@@ -237,7 +239,7 @@ def summary_of(row: SessionRow, facts: Sequence[TurnFacts], prices: PriceBook) -
         conversation_id=row.conversation_id,
         start_ns=row.start_ns,
         last_ns=row.last_ns,
-        turns=len(facts),
+        turns=sum(turn_facts.turns for turn_facts in facts),
         preview=next((turn_facts.preview for turn_facts in facts if turn_facts.preview), None),
         models=tuple(sorted(frozenset().union(*(turn_facts.models for turn_facts in facts)))),
         prompt_versions=tuple(sorted(frozenset().union(*(turn_facts.prompt_versions for turn_facts in facts)))),

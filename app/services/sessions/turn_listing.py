@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -33,6 +36,7 @@ from app.sessions.types import ShownSpan, Turn
 T = TypeVar("T")
 
 NO_SPAN = "The session has no such span."
+NO_TURN = "The session has no such turn."
 # Turns, and spans, of a part; a turn with more spans is a separate part.
 TURNS, SPANS = 10, 120
 READ_MAX = 20_000
@@ -41,23 +45,30 @@ READ_MAX = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SessionPart:
-    """Some turns of a session, and the facts of all of them.
+    """Some turns of a session, and the facts of all of its traces.
 
-    `session` has only the turns of the part, and of the scores those of its turns and of the whole session. `start` is
-    the index of its first turn among `facts`. A turn of many spans has those of piece number `piece`, of `pieces`.
+    `session` has only the turns of the part, and of the scores those of its turns and of the whole session. The first
+    turn of each trace has the number in `numbers`; `start` is the number of turns before the part. A turn of many spans
+    has those of piece number `piece`, of `pieces`.
     """
 
     session: Session
     summary: SessionSummary
     facts: tuple[TurnFacts, ...]
+    numbers: tuple[int, ...]
     start: int
     piece: int = 1
     pieces: int = 1
 
     @property
     def end(self) -> int:
-        """The index after the part's last turn."""
+        """The number of the part's last turn."""
         return self.start + len(self.session.turns)
+
+    @property
+    def by_number(self) -> dict[int, TurnFacts]:
+        """The facts of each trace by the number of its first turn."""
+        return dict(zip(self.numbers, self.facts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,32 @@ class _Stored:
     facts: tuple[TurnFacts, ...]
     prices: PriceBook
     most: int | None
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of the first turn of each trace, and at the end that of a turn after the last one."""
+        return list(accumulate((turn_facts.turns for turn_facts in self.facts), initial=1))
+
+    def index_of(self, turn: int) -> int | None:
+        """Return the index of the trace with a turn, by its number; the last one for a number beyond the counted turns.
+
+        It is 0 for turn 1 of an empty session.
+        """
+        if not self.turns:
+            return 0 if turn == 1 else None
+        return min(bisect_right(self.numbers, turn), len(self.turns)) - 1 if turn > 0 else None
+
+    def numbers_with(self, session: Session, start: int, end: int) -> tuple[int, ...]:
+        """Return the number of each trace's first turn, where those from `start` up to `end` have the session's turns.
+
+        The clock may not have counted the turns of their traces yet.
+        """
+        built = Counter(turn.trace_id for turn in session.turns)
+        counts = [
+            max(1, built[turn.trace_id.hex()]) if start <= index < end else turn_facts.turns
+            for index, (turn, turn_facts) in enumerate(zip(self.turns, self.facts, strict=True))
+        ]
+        return tuple(accumulate(counts, initial=1))[: len(counts)]
 
     def is_large(self, index: int) -> bool:
         """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
@@ -105,7 +142,8 @@ class _Stored:
         ids = {span.span_id.hex() for span in pieces.piece_of(read.spans, number)}
         require(ids or None, "The turn has no such part.")
         trace_ids, around = [self.turns[index].trace_id], list(pieces.around(read.spans, number))
-        session = session_of(connection, self.row, trace_ids, replace(read, spans=around), self.facts, self.prices)
+        read = replace(read, spans=around)
+        session = session_of(connection, self.row, trace_ids, read, self.facts, self.prices, divide=False)
         facts, turn = self.facts[index], session.turns[0]
         turn = replace(
             turn,
@@ -124,7 +162,7 @@ class _Stored:
         keys = [(trace_id, bytes.fromhex(span_id))]
         by_turn = spans.spans_by_key(connection, project_id=self.row.project_id, keys=keys)
         read = ReadSpans(spans=[span for of_turn in by_turn.values() for span in of_turn])
-        return session_of(connection, self.row, [trace_id], read, self.facts, self.prices)
+        return session_of(connection, self.row, [trace_id], read, self.facts, self.prices, divide=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +180,7 @@ class SessionPartService:
         """Return the part that contains turn number `turn`; `NotFound` without such a session, turn or piece."""
 
         def read(connection: Connection, stored: _Stored) -> SessionPart:
-            start, end = _bounds(stored.facts, turn)
+            start, end = _bounds(stored.facts, require(stored.index_of(turn), NO_TURN))
             summary, count = summary_of(stored.row, stored.facts, stored.prices), 1
             if stored.facts and stored.is_large(start):
                 spans_read = stored.read(connection, start)
@@ -150,21 +188,25 @@ class SessionPartService:
                 session = stored.piece(connection, start, spans_read, piece)
             else:
                 session = stored.built(connection, start, end)
-            return SessionPart(session, summary, stored.facts, start, piece, count)
+            numbers = stored.numbers_with(session, start, end)
+            before = numbers[start] - 1 if numbers else 0
+            part = SessionPart(session, summary, stored.facts, numbers, before, piece, count)
+            require(turn <= max(1, part.end) or None, NO_TURN)
+            return part
 
         return self._read(project_id, session_id, read)
 
     def turn(self, *, project_id: int, session_id: str, turn: int, piece: int = 1) -> Turn:
         """Return turn number `turn` of a session, or a piece of it; `NotFound` without any such."""
 
-        def read(connection: Connection, stored: _Stored) -> Session:
-            require(0 < turn <= len(stored.turns) or None, "The session has no such turn.")
-            if stored.is_large(turn - 1):
-                return stored.piece(connection, turn - 1, stored.read(connection, turn - 1), piece)
-            return stored.built(connection, turn - 1, turn)
+        def read(connection: Connection, stored: _Stored) -> Turn | None:
+            index = require(stored.index_of(turn) if stored.turns else None, NO_TURN)
+            if stored.is_large(index):
+                return stored.piece(connection, index, stored.read(connection, index), piece).turns[0]
+            within = turn - stored.numbers[index]
+            return next(iter(stored.built(connection, index, index + 1).turns[within : within + 1]), None)
 
-        session = self._read(project_id, session_id, read)
-        return require(next(iter(session.turns), None), "The session has no such turn.")
+        return require(self._read(project_id, session_id, read), NO_TURN)
 
     def span(self, *, project_id: int, session_id: str, span_id: str) -> ShownSpan:
         """Return a span of a session, from the first turn with this id; `NotFound` without one."""
@@ -218,16 +260,15 @@ def _shown(session: Session, span_id: str) -> ShownSpan | None:
     return next((span for turn in session.turns for span in turn.spans if span.span_id == span_id), None)
 
 
-def _bounds(facts: Sequence[TurnFacts], turn: int) -> tuple[int, int]:
-    """Return the indices of the part with turn number `turn`, the last one exclusive; (0, 0) without any turns."""
+def _bounds(facts: Sequence[TurnFacts], place: int) -> tuple[int, int]:
+    """Return the indices of the part with the trace at an index, the last one exclusive; (0, 0) without any traces."""
     start = count = 0
     for index, turn_facts in enumerate(facts):
         if index > start and (index - start == TURNS or count + turn_facts.span_count > SPANS):
-            if index >= turn:
+            if index > place:
                 return start, index
             start, count = index, 0
         count += turn_facts.span_count
-    require(turn <= max(1, len(facts)) or None, "The session has no such turn.")
     return start, len(facts)
 
 

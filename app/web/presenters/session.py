@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
+
+from msgspec import structs
 
 from app.errors import NotFound
 from app.models.scores import ScoreRow
@@ -74,11 +77,16 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     by_trace: dict[str, list[ScoreRow]] = defaultdict(list)
     for score in session.scores:
         by_trace[(score.trace_id or b"").hex()].append(score)
-    turns_with_entries = ((turn, conversation(turn)) for turn in session.turns)
-    return [
-        ShownTurn(number, turn, entries, _by_place(entries, by_trace[turn.trace_id]), depths(turn))
-        for number, (turn, entries) in enumerate(turns_with_entries, start + 1)
-    ]
+    ids = {span.span_id for turn in session.turns for span in turn.spans}
+    shown = []
+    for number, turn in enumerate(session.turns, start + 1):
+        entries, scores = conversation(turn), by_trace[turn.trace_id]
+        others = ids.difference(span.span_id for span in turn.spans)
+        here = [score for score in scores if (score.span_id or b"").hex() not in others]
+        # A score of a whole trace is shown once, at the first of its turns.
+        by_trace[turn.trace_id] = [score for score in scores if score not in here]
+        shown.append(ShownTurn(number, turn, entries, _by_place(entries, here), depths(turn)))
+    return shown
 
 
 def _by_place(entries: Entries, scores: Iterable[ScoreRow]) -> Scores:
@@ -163,7 +171,7 @@ def in_tree_order(turn: Turn) -> list[ShownSpan]:
 
 def next_errors(part: SessionPart) -> dict[int, int | None]:
     """Return the number of each turn with errors, and that of the next one; None after the last."""
-    failed = [number for number, facts in enumerate(part.facts, 1) if facts.errors]
+    failed = [number for number, facts in part.by_number.items() if facts.errors]
     return dict(zip_longest(failed, failed[1:]))
 
 
@@ -210,12 +218,25 @@ class Timeline:
 
 
 def timeline(part: SessionPart) -> Timeline:
-    first = max(0, min(part.start - LINES_MAX // 2, len(part.facts) - LINES_MAX))
-    shown = part.facts[first : first + LINES_MAX]
-    lines = tuple(
-        Line(number, facts, _own_opening(part, facts, number)) for number, facts in enumerate(shown, first + 1)
-    )
-    return Timeline(lines, max((facts.end_ns - facts.start_ns for facts in shown), default=0))
+    index = bisect_right(part.numbers, part.start)
+    first = max(0, min(index - LINES_MAX // 2, len(part.facts) - LINES_MAX))
+    shown = list(part.by_number.items())[first : first + LINES_MAX]
+    lines = tuple(line for number, facts in shown for line in _lines(part, number, facts))
+    return Timeline(lines, max((line.facts.end_ns - line.facts.start_ns for line in lines), default=0))
+
+
+def _lines(part: SessionPart, number: int, facts: TurnFacts) -> Iterator[Line]:
+    """Yield the line of a trace, or of each of its turns where the part has several."""
+    is_here = part.start < number <= part.end
+    trace_id = part.session.turns[number - part.start - 1].trace_id if is_here else None
+    turns = [turn for turn in part.session.turns if turn.trace_id == trace_id]
+    if len(turns) < 2:
+        yield Line(number, facts, _own_opening(part, facts, number))
+        return
+    for index, turn in enumerate(turns):
+        errors = 0 if index else facts.errors
+        extent = {"start_ns": turn.start_ns, "end_ns": turn.end_ns, "span_count": len(turn.spans), "errors": errors}
+        yield Line(number + index, structs.replace(facts, **extent), turn.user)
 
 
 def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:

@@ -31,7 +31,6 @@ class Library:
     tools: list[str] = field(default_factory=lambda: TOOLS)
     before_question: str = ""
     has_tokens: bool = True
-    warned: str = ""
 
 
 def with_final_answers(key: str, before_question: str, result: str | None = None) -> Library:
@@ -69,12 +68,6 @@ def with_named_results() -> Library:
     return Library(turns=turns)
 
 
-def in_one_trace() -> Library:
-    """LiveKit records a whole conversation as one trace: its turn has the first question, and the steps of all."""
-    turns = [(TURNS[0][0], [step for _, steps in TURNS for step in steps])]
-    return Library(turns=turns, warned="later questions of the user")
-
-
 LIBRARIES = {
     "ag2": Library(tools=[]),
     "agent-framework": Library(),
@@ -84,7 +77,7 @@ LIBRARIES = {
     "google-genai": with_named_results(),
     "haystack": Library(),
     "litellm": Library(),
-    "livekit": in_one_trace(),
+    "livekit": Library(),
     "mistral": Library(),
     "smolagents": with_final_answers("answer", "New task:\n"),
     "strands": Library(),
@@ -117,8 +110,7 @@ def test_a_conversation_is_a_complete_session(
     for turn in session["turns"]:
         assert sorted(map(name_of, turn["offeredTools"] or ())) == library.tools
         assert (turn["usage"]["inputTokens"] > 0) == library.has_tokens
-        assert bool(turn["warnings"]) == bool(library.warned)
-        assert library.warned in "".join(turn["warnings"])
+        assert turn["warnings"] == []
     assert prompt.rejected() == []
 
 

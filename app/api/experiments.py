@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import falcon
 import orjson
@@ -14,6 +15,8 @@ from app.models.experiments import ExperimentRow
 from app.pagination import ListPage
 from app.schemas import experiments as schemas
 from app.schemas.answer import dump
+from app.schemas.programs import accepted_program
+from app.schemas.replays import AcceptedProgramReplay, ProgramModeSchema
 from app.services.experiments.forecast import Forecast
 from app.services.experiments.request import NewExperiment
 from app.services.experiments.service import ExperimentView
@@ -71,6 +74,26 @@ class ExperimentCancellation(Resource, POST="run"):
     def on_post(self, key: ApiKey, experiment_id: int) -> schemas.Shown:
         view = self.services.experiments.cancel(project_id=key.project_id, experiment_id=experiment_id)
         return schemas.Shown.at(self.container.settings.public_url, view)
+
+
+class ProgramReplays(Resource, POST="run"):
+    """204 if no replay awaits the program now: read the experiment, and ask again until it has ended."""
+
+    @operation(
+        "Begin the next replay that the program of an experiment has to play",
+        body=ProgramModeSchema,
+        body_optional=True,
+        answers={200: AcceptedProgramReplay, 204: None},
+        errors=(409,),
+    )
+    def on_post(self, key: ApiKey, call: ApiCall, experiment_id: int, command: Command) -> dict[str, Any] | None:
+        started = self.services.program_experiments.next_replay(
+            project_id=key.project_id, experiment_id=experiment_id, **command, actor=key.actor
+        )
+        if started is None:
+            call.resp.status = falcon.HTTP_204
+            return None
+        return accepted_program(self.container.settings.public_url, started)
 
 
 class ExperimentEvents(Resource, GET="read"):

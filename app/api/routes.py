@@ -85,6 +85,7 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (EXPERIMENT, experiments.ExperimentResource),
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
+    (f"{EXPERIMENT}/program-replays", experiments.ProgramReplays),
     (f"{PROMPT}/judge-audits", judge_audits.PromptJudgeAudits),
     (JUDGE_AUDIT, judge_audits.JudgeAuditResource),
     (f"{JUDGE_AUDIT}/cancel", judge_audits.JudgeAuditCancellation),

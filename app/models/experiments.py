@@ -153,6 +153,14 @@ def newest_of_prompts(
     return list_rows(connection, ExperimentRow, statement)
 
 
+def list_passed_programs(connection: Connection, *, prompt_id: int, limit: int) -> list[dict[str, Any]]:
+    """List the programs of a prompt's newest experiments that passed, the newest first."""
+    passed = (_E.prompt_id == prompt_id, _E.verdict == "passed", _E.candidate_kind == "external")
+    statement = select(_CANDIDATE.c.external).join(_CANDIDATE, _is_snapshot(_CANDIDATE, _E.candidate_snapshot_id))
+    newest = statement.where(*passed, _CANDIDATE.c.external.is_not(None)).order_by(_E.id.desc()).limit(limit)
+    return list(connection.scalars(newest))
+
+
 def list_experiments(
     connection: Connection,
     *,

@@ -15,18 +15,23 @@ from sqlalchemy import (
     Index,
     Integer,
     UniqueConstraint,
+    func,
     select,
     update,
 )
 
 from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_table
+from app.models.experiment_replays import experiment_replays
+from app.models.experiments import experiments
 from app.models.organizations import projects
 from app.models.queries import changes_row, columns_of, delete_rows, find_row, insert_row, list_rows, update_rows
-from app.models.replays import ReplaySetup, replays
+from app.models.replays import UNFINISHED, ReplayRow, ReplaySetup, replays
 
 ToolsMode = Literal["endpoint", "program"]
 PLAYED_BY_PROGRAM = "program"
 """The claim of a replay that its program plays: no worker has it, and none gets it."""
+AWAITS_PROGRAM = "awaits program"
+"""The claim of a replay of an experiment that its program has not asked for yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,41 @@ _ROW = select(*columns_of(ProgramReplay, program_replays, organization_id=projec
 )
 
 
-def add_program(connection: Connection, *, setup: ReplaySetup, replay_id: int, values: Mapping[str, Any]) -> None:
+def add_program(
+    connection: Connection, *, setup: ReplaySetup | ReplayRow, replay_id: int, values: Mapping[str, Any]
+) -> None:
     owner = {"project_id": setup.project_id, "prompt_id": setup.prompt_id, "replay_id": replay_id}
     insert_row(connection, program_replays, **owner, **values)
+
+
+def claim_awaiting(connection: Connection, *, row: ReplayRow, now: datetime) -> bool:
+    """Let a program play a replay that awaits it; returns False if another copy of the program has it."""
+    c = replays.c
+    awaiting = update(replays).where(c.id == row.id, c.project_id == row.project_id, *_awaiting())
+    return changes_row(connection, awaiting.values(claim=PLAYED_BY_PROGRAM, started_at=now))
+
+
+def first_awaiting(connection: Connection, *, project_id: int, experiment_id: int) -> int | None:
+    """Return the id of the first replay of an experiment that awaits its program."""
+    linked = select(experiment_replays.c.replay_id).where(experiment_replays.c.experiment_id == experiment_id)
+    c = replays.c
+    first = select(func.min(c.id)).where(c.project_id == project_id, c.id.in_(linked), *_awaiting())
+    replay_id: int | None = connection.scalar(first)
+    return replay_id
+
+
+def list_abandoned(connection: Connection, *, before: datetime, limit: int) -> list[int]:
+    """List the unfinished experiments of programs of which no replay was added, begun or ended since `before`."""
+    e, c = experiments.c, replays.c
+    seen_at = func.coalesce(c.finished_at, c.started_at, c.created_at)
+    linked = experiment_replays.join(replays, c.id == experiment_replays.c.replay_id)
+    seen = select(c.id).select_from(linked).where(experiment_replays.c.experiment_id == e.id, seen_at > before)
+    unfinished = (e.status.in_(UNFINISHED), e.candidate_kind == "external", e.created_at <= before)
+    return list(connection.scalars(select(e.id).where(*unfinished, ~seen.exists()).order_by(e.id).limit(limit)))
+
+
+def _awaiting() -> tuple[ColumnElement[bool], ...]:
+    return replays.c.status == "queued", replays.c.claim == AWAITS_PROGRAM
 
 
 def find_program(connection: Connection, *, project_id: int, replay_id: int) -> ProgramReplay | None:

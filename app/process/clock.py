@@ -37,6 +37,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("sweep_runs", 5, container.run_delivery.sweep),
         PeriodicJob("sweep_replays", 5, container.replay_delivery.sweep),
         PeriodicJob("sweep_programs", 60, container.services.program_sweeper.sweep),
+        PeriodicJob("sweep_program_experiments", 60, container.services.program_experiments.sweep),
         PeriodicJob("sweep_audits", 5, container.audit_delivery.sweep),
         PeriodicJob("advance_experiments", 5, container.experiment_delivery.sweep),
         PeriodicJob("check_turns", 30, container.check_delivery.sweep),

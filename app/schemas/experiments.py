@@ -14,7 +14,7 @@ from app.experiments.types import MIN_SIGHTED, Verdict
 from app.models.experiments import ExperimentRow, Status
 from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
-from app.schemas.candidates import CandidateAnswer, CandidateField, CommittedSchema
+from app.schemas.candidates import AnyCandidateField, CandidateAnswer, CandidateField, CommittedSchema, ProgramSchema
 from app.schemas.replays import ReplayProgress, StartSchema
 from app.schemas.runs import Cost, Tokens
 from app.services.experiments.findings import (
@@ -28,7 +28,7 @@ from app.services.experiments.findings import (
 )
 from app.services.experiments.request import Baseline, NamedCandidate, NewExperiment
 from app.services.experiments.service import ExperimentView
-from app.services.replays.candidates import DRAFT
+from app.services.replays.candidates import DRAFT, Candidate
 from app.services.replays.frozen import AT_ONCE
 
 MODELS_MAX = 10
@@ -53,17 +53,20 @@ class RepeatsSchema(StrictSchema):
 
 
 class BaselineField(fields.Field[Baseline]):
-    """`"latest"` for the newest version, `{commitHash}` for another version, null for no baseline."""
+    """`"latest"` for the newest version, `{commitHash}` for another version, null for no baseline.
 
-    alternatives: ClassVar = ({"type": "string", "const": "latest"}, {"type": "null"}, CommittedSchema)
-    _committed = CommittedSchema()
+    For a program `"latest"` is the newest revision that passed, and `{external}` another one with earlier results.
+    """
+
+    alternatives: ClassVar = ({"type": "string", "const": "latest"}, {"type": "null"}, CommittedSchema, ProgramSchema)
+    _committed, _program = CommittedSchema(), ProgramSchema()
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Baseline:
         if value == "latest":
             return "latest"
         if not isinstance(value, Mapping):
             raise ValidationError('Must be "latest", null or a JSON object.')
-        loaded: Baseline = self._committed.load(value)
+        loaded: Baseline = (self._program if "external" in value else self._committed).load(value)
         return loaded
 
 
@@ -94,6 +97,7 @@ class NamedCandidateField(fields.Field[NamedCandidate]):
 class StartExperimentSchema(StartSchema):
     """A new experiment. `NewExperiment` has the defaults."""
 
+    candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
     candidates = BoundedList(NamedCandidateField(), minimum=1, maximum=MOST_CANDIDATES, load_default=None, into=tuple)
     baseline = BaselineField(allow_none=True, load_default="latest")
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
@@ -117,11 +121,23 @@ class StartExperimentSchema(StartSchema):
             raise ValidationError("Send candidate or candidates, not both.", "candidates")
         if names and data.get("language_model_names"):
             raise ValidationError("Can't be combined with languageModelNames.", "candidates")
+        _check_program(data)
 
     @post_load
     def make_command(self, data: dict[str, Any], **_kwargs: Any) -> NewExperiment:
         repeats, data["candidates"] = data.pop("repeats") or {}, data["candidates"] or ()
         return NewExperiment(repeats_min=repeats.get("min"), repeats_max=repeats.get("max"), **data)
+
+
+def _check_program(data: Mapping[str, Any]) -> None:
+    """Raise `ValidationError` if only one of candidate and baseline is a program, or models are named for one."""
+    is_program, baseline = data["candidate"].external is not None, data.get("baseline")
+    if isinstance(baseline, Candidate) and (baseline.external is not None) != is_program:
+        raise ValidationError(
+            "Must be a program, as the candidate is one." if is_program else "Must not be a program.", "baseline"
+        )
+    if is_program and data.get("language_model_names"):
+        raise ValidationError("Must be empty: a program names its models itself.", "languageModelNames")
 
 
 class ExperimentsQuerySchema(PageQuerySchema):

@@ -76,7 +76,17 @@ class StartWithFaultsSchema(StartSchema):
             raise ValidationError("Send variant or faults, not both.", "faults")
 
 
-class StartOneSchema(StartWithFaultsSchema):
+class ProgramModeSchema(StrictSchema):
+    """`tools` is who answers the calls of the program's tools; if it is `offline`, calls that are no chat are refused.
+
+    The `endpoint` answers them, so that the program gets none, or the `program`, which asks the replay.
+    """
+
+    tools = fields.String(validate=validate.OneOf(get_args(ToolsMode)), load_default="endpoint")
+    offline = StrictBoolean(load_default=False)
+
+
+class StartOneSchema(StartWithFaultsSchema, ProgramModeSchema):
     """The recording is played, or the named `variant` of the test case, or the recording with `faults`.
 
     With a program as the candidate, `tools` is who answers the calls of its tools: the `endpoint`, so that the program
@@ -84,8 +94,6 @@ class StartOneSchema(StartWithFaultsSchema):
     """
 
     candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
-    tools = fields.String(validate=validate.OneOf(get_args(ToolsMode)), load_default="endpoint")
-    offline = StrictBoolean(load_default=False)
 
 
 class StartAllSchema(StartSchema):

@@ -38,6 +38,7 @@ from app.services.data.invariants import InvariantService
 from app.services.data.removal import DataPolicyService, DeletionService, RetentionService
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
+from app.services.experiments.programs import ProgramExperiments
 from app.services.experiments.service import ExperimentService
 from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import ObservedService
@@ -150,6 +151,7 @@ class Services:
     own_models: OwnModelService
     owners: Owners
     prices: PriceService
+    program_experiments: ProgramExperiments
     program_sweeper: ProgramSweeper
     programs: ProgramService
     projects: ProjectService

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from collections.abc import Iterator
@@ -34,6 +35,22 @@ PROMPT = {
     "languageModelConfig": {"tools": [{"name": "get_order", "parameters": PARAMETERS}]},
 }
 ALWAYS, SOMETIMES = "Look every order up.", "Look orders up when you are not sure."
+NEVER = "Never look anything up."
+
+
+# A program with an instruction, which calls its model as any does, and is asked by lines.
+AGENT = f'''
+import json, os, sys, urllib.request
+INSTRUCTION = "{ALWAYS}"
+TOOL = {{"type": "function", "function": {{"name": "get_order", "parameters": {json.dumps(PARAMETERS)}}}}}
+for line in sys.stdin:
+    messages = [{{"role": "system", "content": INSTRUCTION}}, {{"role": "user", "content": json.loads(line)["user"]}}]
+    body = {{"model": "gpt-4o-mini", "messages": messages, "tools": [TOOL]}}
+    headers = {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    answer = json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))
+    print(json.dumps({{"text": answer["choices"][0]["message"]["content"]}}), flush=True)
+'''
 
 
 class Model:
@@ -44,6 +61,8 @@ class Model:
 
     def __call__(self, body: dict[str, Any]) -> Reply:
         messages = body["messages"]
+        if NEVER in str(messages[0]["content"]):
+            return Reply(text=TURN.answer)
         careless = SOMETIMES in str(messages[0]["content"])
         if messages[-1]["role"] == "tool" or (careless and self.moods.random() < 1 / 3):
             return Reply(text=TURN.answer)
@@ -78,6 +97,7 @@ class PullRequest:
     forge: Forge
     client: Client
     clone: Path
+    prompt_id: int
 
     @property
     def file(self) -> Path:
@@ -88,20 +108,41 @@ class PullRequest:
         git(self.clone, "commit", "-qam", "Change the prompt")
 
     def gate(self) -> Done:
-        """Run the job `gate` of the shipped workflow."""
+        return self.run("gate", "gate", "github-actions.yml", "gitlab-ci.yml")
+
+    def publish(self) -> Done:
+        return self.run("publish", "publish", "github-actions.yml", "gitlab-ci.yml")
+
+    def program(self) -> Done:
+        return self.run("gate", "program", "github-actions-program.yml", "gitlab-ci-program.yml")
+
+    def run(self, github_job: str, gitlab_job: str, github_file: str, gitlab_file: str) -> Done:
+        """Run a job of the shipped workflow."""
         folder = self.clone.parent
         given = environment(folder, forges.variables(self.name, self.forge))
-        instance = {"REPRISE_URL": self.client.base_url, "REPRISE_API_KEY": self.client.api_key}
+        key, prompt = self.client.api_key, str(self.prompt_id)
         if self.name == "GitLab":
-            base = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main", "GITLAB_TOKEN": TOKEN}
-            return workflows.gitlab_gate(self.clone, {**given, **instance, **base})
+            head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.clone, check=True, capture_output=True)
+            variables = {
+                "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main",
+                "CI_COMMIT_SHA": head.stdout.decode().strip(),
+                "GITLAB_TOKEN": TOKEN,
+                "REPRISE_URL": self.client.base_url,
+                "REPRISE_API_KEY": key,
+                "REPRISE_WRITE_KEY": key,
+                "REPRISE_PROMPT": prompt,
+            }
+            return workflows.run_gitlab(self.clone, {**given, **variables}, gitlab_job, gitlab_file)
         context = {
             "github.base_ref": "main",
             "github.token": TOKEN,
-            "vars.REPRISE_URL": instance["REPRISE_URL"],
-            "secrets.REPRISE_API_KEY": instance["REPRISE_API_KEY"],
+            "vars.REPRISE_URL": self.client.base_url,
+            "vars.REPRISE_PROMPT": prompt,
+            "secrets.REPRISE_API_KEY": key,
+            "secrets.REPRISE_WRITE_KEY": key,
         }
-        return workflows.github_gate(self.clone, {**given, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}, context)
+        summary = {"GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+        return workflows.run_github(self.clone, {**given, **summary}, context, github_job, github_file)
 
 
 @pytest.fixture(params=["GitHub", "GitLab"])
@@ -121,13 +162,13 @@ def pull_request(request: pytest.FixtureRequest, client: Client, forge: Forge, t
         client, tmp_path, "prompts", "pull", "--prompt", str(prompt_id), str(repository / "prompts/support.md")
     )
     assert pulled.returncode == 0, pulled.stderr
-    (repository / "agent.py").write_text("print('The agent.')\n")
+    (repository / "agent.py").write_text(AGENT)
     git(repository, "init", "-q")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "Add the agent and its prompt")
     git(tmp_path, "clone", "-q", str(repository), "clone")
     git(tmp_path / "clone", "checkout", "-qb", "change")
-    return PullRequest(str(request.param), forge, client, tmp_path / "clone")
+    return PullRequest(str(request.param), forge, client, tmp_path / "clone", prompt_id)
 
 
 def test_a_change_that_breaks_a_step_one_time_in_three_is_reported_and_its_repair(pull_request: PullRequest) -> None:
@@ -174,3 +215,37 @@ def test_a_file_that_is_no_prompt_is_reported_with_its_line(pull_request: PullRe
     assert done.failed
     assert "**Could not run.** prompts/support.md: line 4: modle: Unknown key." in comment.replace("&#58;&#8203;", ":")
     assert (pull_request.clone / "reports" / "prompts-support.md.xml").exists()
+
+
+def test_merged_prompts_become_the_newest_versions(pull_request: PullRequest) -> None:
+    versions = f"/api/v1/prompts/{pull_request.prompt_id}/versions"
+    before = len(pull_request.client.get(versions).json()["versions"])
+    (pull_request.clone / "prompts" / "README.md").write_text("The prompts of the agent.\n")
+    git(pull_request.clone, "add", "prompts/README.md")
+    pull_request.commit(ALWAYS, f"Be kind. {ALWAYS}")
+
+    first, again = pull_request.publish(), pull_request.publish()
+
+    assert (first.failed, again.failed) == (False, False), first.log + again.log
+    newest, *others = pull_request.client.get(versions).json()["versions"]
+    assert (newest["message"], len(others)) == ("Change the prompt", before), first.log + again.log
+
+
+def test_a_change_of_a_program_is_compared_with_the_revision_that_passed(pull_request: PullRequest) -> None:
+    (pull_request.clone / "requirements.txt").write_text("")
+    git(pull_request.clone, "add", "requirements.txt")
+    git(pull_request.clone, "commit", "-qm", "Name what the program needs")
+    first = pull_request.program()
+    assert not first.failed, first.log
+    agent = pull_request.clone / "agent.py"
+    agent.write_text(agent.read_text().replace(ALWAYS, NEVER))
+    git(pull_request.clone, "commit", "-qam", "Be quick")
+
+    broken = pull_request.program()
+
+    assert broken.failed, broken.log
+    (comment,) = pull_request.forge.bodies
+    assert comment.startswith("<!-- reprise gate: program -->\n**Failed.** 1 of 1 test got worse than revision "), (
+        comment
+    )
+    assert "| What does it cost? | **worse** |" in comment

@@ -27,18 +27,20 @@ class Done:
     log: str
 
 
-def github() -> Any:
-    return yaml.load((CI / "github-actions.yml").read_text(), Loader=yaml.BaseLoader)
+def read_workflow(name: str) -> Any:
+    return yaml.load((CI / name).read_text(), Loader=yaml.BaseLoader)
 
 
-def gitlab() -> Any:
-    return yaml.load((CI / "gitlab-ci.yml").read_text(), Loader=yaml.BaseLoader)
-
-
-def github_gate(folder: Path, env: Mapping[str, str], context: Mapping[str, str]) -> Done:
-    """Run the steps of the job `gate` in a checkout; `context` has the values of expressions such as `vars.X`."""
+def run_github(
+    folder: Path,
+    env: Mapping[str, str],
+    context: Mapping[str, str],
+    job: str = "gate",
+    file: str = "github-actions.yml",
+) -> Done:
+    """Run the steps of a job in a checkout; `context` has the values of expressions such as `vars.X`."""
     failed, log = False, ""
-    for step in github()["jobs"]["gate"]["steps"]:
+    for step in read_workflow(file)["jobs"][job]["steps"]:
         if "run" not in step or step["run"].startswith(INSTALL) or (failed and "if" not in step):
             continue
         variables = {name: _evaluated(value, context) for name, value in step.get("env", {}).items()}
@@ -47,12 +49,12 @@ def github_gate(folder: Path, env: Mapping[str, str], context: Mapping[str, str]
     return Done(failed, log)
 
 
-def gitlab_gate(folder: Path, env: Mapping[str, str]) -> Done:
-    """Run `script`, and after it `after_script`, which can't fail the job."""
-    job = gitlab()["gate"]
-    script = "\n".join(line for line in job["script"] if not line.startswith(INSTALL))
+def run_gitlab(folder: Path, env: Mapping[str, str], job: str = "gate", file: str = "gitlab-ci.yml") -> Done:
+    """Run a job's `script`, and after it `after_script`, which can't fail the job."""
+    steps = read_workflow(file)[job]
+    script = "\n".join(line for line in steps["script"] if not line.startswith(INSTALL))
     first = _bash(["-eo", "pipefail"], script, folder, env)
-    last = _bash(["-eo", "pipefail"], "\n".join(job["after_script"]), folder, env)
+    last = _bash(["-eo", "pipefail"], "\n".join(steps.get("after_script", [])), folder, env)
     return Done(first.returncode != 0, first.stdout + last.stdout)
 
 

@@ -29,7 +29,8 @@ from app.models.webhooks import WebhookEvent
 from app.services.audits.service import sentence_of
 from app.services.experiments.audits import Decisions, audit_of, audited, waits_for
 from app.services.experiments.findings import SummaryAudit, findings_of, ranked_arms, summary_of
-from app.services.experiments.plan import BASELINE, Plan, Series
+from app.services.experiments.plan import BASELINE, CANDIDATE, Plan, Series
+from app.services.experiments.revisions import EARLIER_FOR
 from app.services.experiments.standing import REUSED_FOR, Standing, Wanted
 from app.timestamps import Now
 
@@ -42,6 +43,7 @@ REFILLED_AT = 16
 # More than any experiment needs; after this many steps the clock continues.
 STEPS_AT_ONCE = 300
 WAIT_S = 60.0
+NO_EARLIER = "earlier results of the baseline had been removed, and its program was not there to be played"
 NO_RESULT = "No replay of one side has a result: see the experiment's page for the reason."
 
 
@@ -121,7 +123,7 @@ class ExperimentAdvancer:
         document: dict[str, Any] = to_builtins(summary)
         return document
 
-    def cancel(self, experiment_id: int) -> bool:
+    def cancel(self, experiment_id: int, *, reason: str | None = None) -> bool:
         """End the experiment with its present results and no verdict; False if it had already ended."""
         for _ in range(STEPS_AT_ONCE):
             with self.database.read() as connection:
@@ -131,7 +133,9 @@ class ExperimentAdvancer:
                 standing = self.standing(connection, row)
                 decisions = standing.decisions()
                 summary = self.summary(connection, standing, decisions)
-            step = NextStep(len(standing.replays), summary, end=_end(standing, decisions, status="cancelled"))
+            step = NextStep(
+                len(standing.replays), summary, end=_end(standing, decisions, status="cancelled", reason=reason)
+            )
             if self._done(standing, step) is not None:
                 return True
         return False
@@ -171,7 +175,13 @@ class ExperimentAdvancer:
             return replace(step, end=end)
         if reused := self._reusable(connection, standing, wanted):
             return replace(step, reused=reused)
-        return replace(step, added=wanted[: max(0, IN_WORK_MAX - standing.in_work)])
+        playable = [replay for replay in wanted if not standing.plan.has_only_earlier(replay.series.arm)]
+        if not playable and not standing.in_work:
+            decisions = standing.decisions(NO_EARLIER)
+            decision = decisions[CANDIDATE]
+            end = _end(standing, decisions, status="finished", verdict=decision.verdict, reason=decision.reason)
+            return replace(step, end=end)
+        return replace(step, added=playable[: max(0, IN_WORK_MAX - standing.in_work)])
 
     def _no_result(self, connection: Connection, standing: Standing, arm: int) -> str:
         replay_ids = [row.replay_id for row in standing.replays if row.arm == standing.plan.played_arms[arm]]
@@ -184,18 +194,18 @@ class ExperimentAdvancer:
     ) -> list[tuple[Wanted, int]]:
         """Return the wanted replays for which earlier results exist, with the ids of the earlier replays."""
         plan = standing.plan
-        if not plan.numbers.reuse or not wanted:
-            return []
         linked = {row.replay_id for row in standing.replays}
         reusable: list[tuple[Wanted, int]] = []
         for arm in sorted({replay.series.arm for replay in wanted}):
+            if not plan.numbers.reuse and not plan.has_only_earlier(arm):
+                continue
             replays = [replay for replay in wanted if replay.series.arm == arm]
             known = experiment_replays.reusable_replays(
                 connection,
                 draft_snapshot_id=plan.snapshots[arm],
                 case_snapshot_ids={plan.case(replay.series).snapshot_id for replay in replays},
                 judge_model_id=plan.row.judge_model_id,
-                since=self.now() - REUSED_FOR,
+                since=self.now() - (EARLIER_FOR if plan.has_only_earlier(arm) else REUSED_FOR),
             )
             for replay in replays:
                 free = (id_ for id_ in known.get(plan.case(replay.series).played, ()) if id_ not in linked)
@@ -241,7 +251,8 @@ class ExperimentAdvancer:
             for wanted, replay_id in pairs
         ]
         experiment_replays.add_replays(connection, links)
-        return [replay_id for _, replay_id in played]
+        # A program asks for its replays; workers get all others.
+        return [] if standing.plan.is_program else [replay_id for _, replay_id in played]
 
     def _add(self, connection: Connection, plan: Plan, series: Series) -> int:
         """Add a replay and return its id."""

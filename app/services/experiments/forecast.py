@@ -58,6 +58,7 @@ class Forecaster:
     reusable: Sequence[Mapping[PlayedEntry, int]]
     costs: Mapping[int, float]
     has_baseline: bool
+    earlier: int | None
 
     @classmethod
     def read(
@@ -70,15 +71,20 @@ class Forecaster:
         *,
         judge_model_id: int | None,
         now: datetime,
+        earlier: int | None = None,
     ) -> Forecaster:
-        """Read what the forecast needs. Raises `Invalid` without test cases."""
+        """Read what the forecast needs. Raises `Invalid` without test cases.
+
+        `earlier` is the number of results of a baseline that can't be played any more.
+        """
         head = contents[0].head
         if not (entries := case_entries(connection, head, new.test_case_ids)):
             raise Invalid("testCaseIds: The prompt has no test cases.")
         played = [
             PlayedEntry(row.id, row.steps, faults_text(faults)) for row in entries for faults in played_faults(row)
         ]
-        fingerprints = {content.fingerprint for content in (*contents, *others, *([baseline] if baseline else []))}
+        baselines = [baseline] if baseline and earlier is None else []
+        fingerprints = {content.fingerprint for content in (*contents, *others, *baselines)}
         snapshots = prompt_versions.snapshot_ids(connection, prompt_id=head.id, fingerprints=fingerprints)
         cases = case_snapshots.find_snapshots(connection, snapshot_fingerprints(entries, head))
 
@@ -99,11 +105,12 @@ class Forecaster:
             }
 
         costs = experiment_replays.mean_costs(connection, test_case_ids=[entry.id for entry in entries])
-        return cls(played, [reusable(fingerprint) for fingerprint in sorted(fingerprints)], costs, baseline is not None)
+        known = [reusable(fingerprint) for fingerprint in sorted(fingerprints)]
+        return cls(played, known, costs, baseline is not None, earlier)
 
     def forecast(self, new: NewExperiment) -> Forecast:
         """Return the forecast for the numbers of a request; raises `Invalid` for too many replays."""
-        numbers = numbers_of(new, has_baseline=self.has_baseline)
+        numbers = numbers_of(new, has_baseline=self.has_baseline, earlier=self.earlier)
         repeats, series = numbers.repeats, len(self.entries) * len(self.reusable)
         require_bounded(series, numbers)
         least, most = self._new_replays(repeats.min), self._new_replays(repeats.max)

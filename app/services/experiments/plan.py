@@ -12,6 +12,7 @@ from app.audit.figures import MIN_CAUGHT
 from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.types import MIN_SIGHTED, Design
 from app.models.experiments import Contents, ExperimentRow
+from app.models.program_replays import AWAITS_PROGRAM
 from app.models.replays import CandidateKind, ReplaySetup
 from app.services.replays.frozen import FrozenCase
 from app.values.structs import convert
@@ -137,6 +138,15 @@ class Plan:
     def design(self) -> Design:
         return self.numbers.design(has_baseline=BASELINE in self.snapshots)
 
+    @property
+    def is_program(self) -> bool:
+        """Whether the candidate is a program, which asks for its replays."""
+        return self.row.candidate_external is not None
+
+    def has_only_earlier(self, arm: int) -> bool:
+        """Return whether an arm has only earlier results: the program of another revision is not there to play."""
+        return arm == BASELINE and self.row.baseline_external is not None
+
     def series(self, arm: int, case: FrozenCase) -> Series:
         return Series(self.played_arms[arm], case.test_case_id, case.variant)
 
@@ -153,7 +163,7 @@ class Plan:
         kind: CandidateKind = "overlay"
         commit_hash = row.candidate_commit
         if arm == BASELINE:
-            kind, commit_hash = "version", row.baseline_commit
+            kind, commit_hash = "external" if row.baseline_external else "version", row.baseline_commit
         elif named := self.named.get(arm):
             kind, commit_hash = named.kind, named.commit_hash
         elif arm == CANDIDATE:
@@ -166,4 +176,5 @@ class Plan:
             candidate_commit=commit_hash,
             judge_model_id=row.judge_model_id,
             budget_id=None if self.numbers.max_cost is None else row.id,
+            claim=AWAITS_PROGRAM if kind == "external" else None,
         )

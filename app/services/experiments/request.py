@@ -13,7 +13,7 @@ from app.experiments.types import MIN_SIGHTED, smallest_pass_rate
 from app.replay.types import Judging
 from app.services.experiments.plan import Numbers, Repeats
 from app.services.experiments.standing import REPLAYS_MAX
-from app.services.replays.candidates import DRAFT, Candidate
+from app.services.replays.candidates import DRAFT, Candidate, External
 
 Baseline = Candidate | Literal["latest"] | None
 
@@ -31,7 +31,8 @@ class NewExperiment:
     """An experiment to start; None means a default (docs/reference/gate.md).
 
     `test_case_ids` None means all test cases of the prompt. The baseline "latest" is the newest version; without any
-    version there is no baseline. With `candidates`, `candidate` is ignored.
+    version there is no baseline. For a program it is the newest revision that passed. With `candidates`, `candidate` is
+    ignored.
     """
 
     candidate: Candidate = DRAFT
@@ -58,13 +59,23 @@ class NewExperiment:
         named = [(f"candidates.{index}", candidate.candidate) for index, candidate in enumerate(self.candidates)]
         return named or [("candidate", self.candidate)]
 
+    @property
+    def least(self) -> int:
+        """The smallest number of replays of a test case with one side."""
+        return self.repeats_min or default_repeats(self.detect, len(self.compared))[0]
 
-def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
-    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other."""
-    least = new.repeats_min or default_repeats(new.detect, len(new.compared))[0]
+
+def numbers_of(new: NewExperiment, *, has_baseline: bool, earlier: int | None = None) -> Numbers:
+    """Return the numbers with the defaults filled in; raises `Invalid` for repeats that contradict each other.
+
+    `earlier` is the number of results of a baseline that can't be played any more.
+    """
+    least = new.least
     most = new.repeats_max or default_most(least)
     if least > most:
         raise Invalid(f"repeats: min ({least}) must not be greater than max ({most}).")
+    if earlier is not None:
+        most = max(least, min(most, earlier))
     return Numbers(
         repeats=Repeats(least, most),
         detect=new.detect,
@@ -76,6 +87,13 @@ def numbers_of(new: NewExperiment, *, has_baseline: bool) -> Numbers:
         min_sighted=new.min_sighted,
         min_judge_caught=new.min_judge_caught,
     )
+
+
+def require_program(baseline: Candidate) -> External:
+    """Return the revision of a program; raises `Invalid` for a version of the prompt."""
+    if baseline.external is None:
+        raise Invalid("baseline: Must be a program, as the candidate is one.")
+    return baseline.external
 
 
 def require_bounded(series: int, numbers: Numbers) -> None:

@@ -14,8 +14,9 @@ from app.database.transactions import Database
 from app.errors import Conflict, Invalid, require
 from app.experiments.types import Verdict
 from app.models import experiment_replays, experiments
+from app.models.experiment_replays import SnapshotFaults
 from app.models.experiments import ExperimentRow, Status
-from app.models.prompts import PromptHead
+from app.models.language_models import LanguageModel
 from app.models.queries import insert_row
 from app.pagination import ListPage, json_size, page_by_size
 from app.services.audits.service import JudgeAuditService
@@ -24,15 +25,16 @@ from app.services.experiments.audits import with_sentences
 from app.services.experiments.findings import Findings, Summary, findings_of, present
 from app.services.experiments.forecast import Forecast, Forecaster
 from app.services.experiments.plan import PlannedCandidate, PlannedModel
-from app.services.experiments.request import Baseline, NewExperiment, numbers_of, require_bounded
+from app.services.experiments.request import NewExperiment, numbers_of, require_bounded, require_program
+from app.services.experiments.revisions import Revisions
 from app.services.prompts.reader import PromptReader
-from app.services.replays.candidates import CandidateContent, CandidateReader
-from app.services.replays.frozen import freeze_cases, freeze_content
+from app.services.replays.candidates import Candidate, CandidateContent, CandidateReader
+from app.services.replays.frozen import freeze_cases, freeze_content, snapshots_played
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 
-Sides = tuple[list[CandidateContent], CandidateContent | None, list[CandidateContent]]
+Contents = tuple[list[CandidateContent], list[CandidateContent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,20 @@ class ExperimentService:
         Raises like `start`.
         """
         with self.database.read() as connection:
-            contents, baseline, others = self._sides(connection, project_id, prompt_id, new)
+            contents, others = self._contents(connection, project_id, prompt_id, new)
             choice = JudgeChoice(new.judge_model, new.judging)
             judge = self.replays.choose_judge(connection, contents[0], [], choice)
+            played = snapshots_played(connection, contents[0].head, new.test_case_ids) if contents[0].external else []
+            baseline, earlier = self._baseline(connection, contents[0], new, played, judge)
             forecaster = Forecaster.read(
-                connection, new, contents, baseline, others, judge_model_id=judge.id if judge else None, now=self.now()
+                connection,
+                new,
+                contents,
+                baseline,
+                others,
+                judge_model_id=judge.id if judge else None,
+                now=self.now(),
+                earlier=earlier,
             )
         return [forecaster.forecast(replace(new, detect=detect)) for detect in detects or [new.detect]]
 
@@ -183,12 +194,14 @@ class ExperimentService:
 
     def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
-        contents, baseline, others = self._sides(connection, project_id, prompt_id, new)
+        contents, others = self._contents(connection, project_id, prompt_id, new)
         candidate = contents[0]
         cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now())
         if not cases:
             raise Invalid("testCaseIds: The prompt has no test cases.")
-        numbers = numbers_of(new, has_baseline=baseline is not None)
+        judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
+        baseline, earlier = self._baseline(connection, candidate, new, [case.played for case in cases], judge)
+        numbers = numbers_of(new, has_baseline=baseline is not None, earlier=earlier)
         require_bounded(len(cases) * (len(contents) + (baseline is not None) + len(others)), numbers)
         planned = tuple(
             PlannedCandidate(
@@ -196,7 +209,6 @@ class ExperimentService:
             )
             for named, content in zip(new.candidates, contents, strict=False)
         )
-        judge = self.replays.choose_judge(connection, candidate, cases, JudgeChoice(new.judge_model, new.judging))
         audit_id = self.audits.ensure(connection, candidate, cases, judge, max_cost=new.max_cost)
         return insert_row(
             connection,
@@ -218,8 +230,8 @@ class ExperimentService:
             created_at=self.now(),
         )
 
-    def _sides(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> Sides:
-        """Return the contents of the candidates, of the baseline, and of the candidate with the other models."""
+    def _contents(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> Contents:
+        """Return the contents of the candidates, and of the candidate with the other models."""
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
         contents = [
             self.candidates.read(connection, **owner, candidate=candidate, field=field)
@@ -229,15 +241,29 @@ class ExperimentService:
             self.candidates.with_model(connection, contents[0], name, field=f"languageModelNames.{index}")
             for index, name in enumerate(new.language_model_names)
         ]
-        return contents, self._baseline(connection, contents[0].head, new.baseline), others
+        return contents, others
 
-    def _baseline(self, connection: Connection, head: PromptHead, baseline: Baseline) -> CandidateContent | None:
-        owner: dict[str, Any] = {"project_id": head.project_id, "prompt_id": head.id}
-        if baseline == "latest":
+    def _baseline(
+        self,
+        connection: Connection,
+        candidate: CandidateContent,
+        new: NewExperiment,
+        played: Sequence[SnapshotFaults],
+        judge: LanguageModel | None,
+    ) -> tuple[CandidateContent | None, int | None]:
+        """Return the baseline, and how many earlier results each of `played` has with it if it is a program's."""
+        owner: dict[str, Any] = {"project_id": candidate.head.project_id, "prompt_id": candidate.head.id}
+        baseline, earlier = new.baseline, None
+        if candidate.external and baseline:
+            revisions = Revisions(connection, candidate.head.id, played, judge.id if judge else None, self.now())
+            requested = baseline if baseline == "latest" else require_program(baseline)
+            results = revisions.baseline(candidate.external, requested, least=new.least)
+            baseline, earlier = (Candidate(external=results.revision), results.repeats) if results else (None, None)
+        elif baseline == "latest":
             baseline = self.candidates.newest(connection, **owner)
         if baseline is None:
-            return None
-        return self.candidates.read(connection, **owner, candidate=baseline, field="baseline")
+            return None, None
+        return self.candidates.read(connection, **owner, candidate=baseline, field="baseline"), earlier
 
 
 def _found(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

@@ -118,6 +118,15 @@ def freeze_cases(
     ]
 
 
+def snapshots_played(
+    connection: Connection, head: PromptHead, test_case_ids: Sequence[int] | None
+) -> list[SnapshotFaults]:
+    """Return what `freeze_cases` would play, with the snapshot 0 for a test case that has changed since its last."""
+    entries = case_entries(connection, head, test_case_ids)
+    known = case_snapshots.find_snapshots(connection, snapshot_fingerprints(entries, head))
+    return [(known.get(entry.id, 0), faults_text(faults)) for entry in entries for faults in played_faults(entry)]
+
+
 def played_faults(entry: CaseEntry) -> list[FrozenFaults | None]:
     """Return the faults with which a test case is played: none, and those of each variant."""
     variants = convert(entry.variants or [], list[Variant])

@@ -173,7 +173,7 @@ class ProgramService:
     def admit(
         self,
         connection: Connection,
-        setup: ReplaySetup,
+        setup: ReplaySetup | ReplayRow,
         replay_id: int,
         *,
         tools: ToolsMode,

@@ -259,7 +259,7 @@ def test_a_command_that_does_not_exist_ends_in_2(client: Client, prompt_id: int,
         (("--program-url", "http://127.0.0.1:port"), "--program-url http://127.0.0.1:port: "),
         (("--program-url", "http://127.0.0.1:99999"), "--program-url http://127.0.0.1:99999: "),
         (("--stdio", "--answer", "reply"), "a JSON pointer begins with a slash"),
-        (("--stdio", "--detect", "0.5"), "--detect is not for a program"),
+        (("--stdio", "--model", "gpt-4o"), "--model is not for a program"),
     ],
 )
 def test_wrong_options_end_in_2(

@@ -19,11 +19,12 @@ from tests.support.world import settings_for
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("replays.md", "reference/replays.md"))
 WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
+PROGRAMS = ("github-actions-program.yml", "gitlab-ci-program.yml")
 
 
 def commands(text: str) -> list[list[str]]:
     """Return the arguments of `reprise` on lines that call it, without the shell's redirections."""
-    lines = re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text, re.M)
+    lines = re.findall(r"^\s*(?:- |run: )*reprise (.*)$", text.replace("\\\n", " "), re.M)
     return [shlex.split(re.split(r" >> | \|\| ", line)[0]) for line in lines]
 
 
@@ -38,7 +39,7 @@ def parsed(words: list[str]) -> click.Context:
     return command.make_context(command.name, words, resilient_parsing=False)
 
 
-@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in WORKFLOWS), "replays.md"])
+@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in (*WORKFLOWS, *PROGRAMS)), "replays.md"])
 def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRISE_URL", "http://reprise")
     text = re.sub(r'"\$\w*PROMPT\w*"', "7", (DOCS / file).read_text(encoding="utf-8"))
@@ -48,7 +49,7 @@ def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) 
     assert shown
     for words in shown:
         # A file names its prompt itself.
-        if not {"comment", "--file"}.intersection(words):
+        if not {"comment", "--file", "push"}.intersection(words):
             assert parsed(words).params["prompt_id"] == 7
         else:
             parsed(words)

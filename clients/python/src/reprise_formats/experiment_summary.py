@@ -28,6 +28,7 @@ PARTIAL = "played without all that the recorded model saw"
 TEXT_MAX = 400
 # $BASE_URL is replaced by the address of the instance, which a browser fills in.
 _URL = re.compile(r"(?:https?://|\$BASE_URL/)[A-Za-z0-9._~:/?#@!$&'*+,;=%\[\]-]+")
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 # Control characters, line ends of all kinds, marks that turn the direction of text, and halves of surrogate pairs.
 _UNSEEN = re.compile(f"[\t\n{HIDDEN}]+")
 
@@ -114,6 +115,10 @@ def total_of(sides: Iterable[Json]) -> Total:
 
 def name_of(content: Json) -> str:
     """Return the name of a candidate or baseline; a version is named by the first characters of its hash."""
+    if program := content.get("external"):
+        revision = plain(program["revision"])
+        revision = short(revision) if _COMMIT.fullmatch(revision) else revision
+        return f"revision {revision} with changes" if program["dirty"] else f"revision {revision}"
     commit = short(plain(content["commitHash"] or ""))
     if content["kind"] == "version":
         return f"version {commit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -9,9 +10,17 @@ import click
 from reprise_client.cli import terminal, text_input
 
 
+def _name(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """Return a name that ends no comment of HTML."""
+    if not re.fullmatch(r"([A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*)?", value):
+        raise click.BadParameter(f"{value!r} may have letters, digits, dots, underscores and single dashes between.")
+    return value
+
+
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def comment(file: Path) -> None:
+@click.option("--name", default="", callback=_name, help="Of several comments, for jobs that each write their own.")
+def comment(file: Path, name: str) -> None:
     """Make FILE, in Markdown, the one comment of Reprise on the pull request of this pipeline.
 
     A comment that is there is changed; an empty FILE deletes it. Runs in GitHub Actions with GITHUB_TOKEN (permission
@@ -19,4 +28,4 @@ def comment(file: Path) -> None:
     """
     from reprise_client.cli import forges
 
-    terminal.echo(forges.publish(forges.from_environment(), text_input.read(file).text))
+    terminal.echo(forges.publish(forges.from_environment(), text_input.read(file).text, name))

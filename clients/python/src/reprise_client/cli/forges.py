@@ -15,6 +15,7 @@ from reprise_client.cli.failures import CouldNotRun
 
 # The first line of the comment, by which it is found again; no reader sees it.
 MARKER = "<!-- reprise gate -->"
+_NAMED_MARKER = "<!-- reprise gate: {} -->"
 # GitHub accepts 65,536 characters.
 MOST = 65_000
 _PAGE = 100
@@ -43,15 +44,16 @@ class Forge:
             raise CouldNotRun(f"{self.client.base_url}: {str(error) or type(error).__name__}") from error
 
 
-def publish(forge: Forge, text: str) -> str:
-    """Write, change or delete the comment, and return what was done."""
-    comment_id = next((comment["id"] for comment in _comments(forge) if _is_ours(forge, comment)), None)
+def publish(forge: Forge, text: str, name: str = "") -> str:
+    """Write, change or delete the comment of this name, and return what was done."""
+    marker = _NAMED_MARKER.format(name) if name else MARKER
+    comment_id = next((comment["id"] for comment in _comments(forge) if _is_ours(forge, comment, marker)), None)
     if not text.strip():
         if comment_id is None:
             return "There is no comment to delete, and none is written of an empty file."
         forge.request("DELETE", forge.one_comment.format(comment_id))
         return "The comment is deleted."
-    body = {"body": f"{MARKER}\n{text}"[:MOST]}
+    body = {"body": f"{marker}\n{text}"[:MOST]}
     if comment_id is None:
         forge.request("POST", forge.comments, json=body)
         return "The comment is written."
@@ -59,8 +61,8 @@ def publish(forge: Forge, text: str) -> str:
     return "The comment is changed."
 
 
-def _is_ours(forge: Forge, comment: Mapping[str, Any]) -> bool:
-    return str(comment.get("body")).startswith(MARKER) and forge.is_own(comment)
+def _is_ours(forge: Forge, comment: Mapping[str, Any], marker: str) -> bool:
+    return str(comment.get("body")).startswith(marker) and forge.is_own(comment)
 
 
 def _within(comment: Mapping[str, Any], key: str, field: str) -> Any:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import sys
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from reprise_client.cli import terminal
 from reprise_client.cli.replay import judging_option, key_option, report_file
 
+if TYPE_CHECKING:
+    from reprise_client.cli.gate_run import Result
+
+ReportFiles = tuple[Path | None, Path | None, Path | None]
 Ratio = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -46,17 +51,10 @@ _PROGRAM = (
     click.argument("program", nargs=-1, type=click.UNPROCESSED),
 )
 # What only an experiment over the prompt's own text has.
-_OF_EXPERIMENTS: tuple[str, ...] = (
-    "file",
-    "commit",
-    "candidates",
-    "detect",
-    "repeats",
-    "alpha",
-    "min_pass_rate",
-    "max_cost",
-)
-_OF_EXPERIMENTS += ("max_slowdown", "min_judge_caught", "min_sighted", "models", "no_reuse")
+_OF_TEXTS = {"file": "--file", "commit": "--commit", "candidates": "--candidate", "models": "--model"}
+# With one of these a program's test cases are played as an experiment.
+_DESIGN = ("detect", "repeats", "alpha", "min_pass_rate", "max_cost", "max_slowdown", "min_judge_caught", "min_sighted")
+_OF_EXPERIMENTS = ("baseline", "no_reuse", *_DESIGN)
 
 
 def _program_options(command: Any) -> Any:
@@ -77,7 +75,13 @@ def _program_options(command: Any) -> Any:
     metavar="NAME=FILE|HASH|draft",
     help="One of several candidates against one baseline; repeatable.",
 )
-@click.option("--baseline", default="latest", show_default=True, metavar="latest|LABEL|HASH|none")
+@click.option(
+    "--baseline",
+    default="latest",
+    show_default=True,
+    metavar="latest|LABEL|HASH|REVISION|none",
+    help="Version, or earlier revision of a program, to compare with.",
+)
 @click.option("--detect", type=Ratio, help="Share of failures that must not slip through; 0.25 when left out.")
 @click.option(
     "--repeats",
@@ -116,31 +120,36 @@ def gate(
 ) -> None:
     """Replay a prompt's test cases against a candidate and a baseline, until it is certain which is better.
 
-    With a PROGRAM after --, each test case is replayed once by that program, which calls models at the instance and
-    none of its tools: see docs/program.md.
+    With a PROGRAM after --, each test case is replayed by that program, which calls models at the instance and none of
+    its tools: once, or as an experiment with an option such as --repeats or --baseline. See docs/program.md.
 
     Exit code 0: passed. 1: failed. 2: could not run. 3: inconclusive. SIGINT (Ctrl+C), SIGTERM and SIGHUP cancel the
     experiment: 2.
     """
-    from reprise_client.cli import gate_report, gate_run, interruption, reports
+    from reprise_client.cli import gate_run, interruption
 
     files = (junit, json_file, markdown)
     if program:
-        sys.exit(
-            _program_code(url, api_key, prompt_id, program, timeout, options | {"file": file, "commit": commit}, files)
-        )
+        options |= {"file": file, "commit": commit, "baseline": baseline}
+        sys.exit(_program_code(url, api_key, prompt_id, program, timeout, options, files))
     if sum(map(bool, (file, commit, options["candidates"]))) > 1:
         raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     with interruption.interruptible() as stop:
-        result = gate_run.run(request, stop)
-        texts = ((junit, gate_report.junit), (json_file, gate_report.as_json), (markdown, gate_report.markdown))
-        wanted = [(target, text(result)) for target, text in texts if target]
-        code = reports.write(wanted, gate_report.exit_code(result))
-        to_stdout = any(str(target) == "-" for target, _ in wanted)
-        for line in gate_report.lines(result):
-            terminal.echo(line, err=to_stdout)
-        sys.exit(code)
+        sys.exit(_reported(gate_run.run(request, stop), files))
+
+
+def _reported(result: Result, files: ReportFiles) -> int:
+    """Write the files that were asked for, and show the result; returns the exit code."""
+    from reprise_client.cli import gate_report, reports
+
+    texts = (gate_report.junit, gate_report.as_json, gate_report.markdown)
+    wanted = [(target, text(result)) for target, text in zip(files, texts, strict=True) if target]
+    code = reports.write(wanted, gate_report.exit_code(result))
+    to_stdout = any(str(target) == "-" for target, _ in wanted)
+    for line in gate_report.lines(result):
+        terminal.echo(line, err=to_stdout)
+    return code
 
 
 def _program_code(
@@ -150,16 +159,23 @@ def _program_code(
     program: tuple[str, ...],
     timeout: float,
     options: dict[str, Any],
-    files: tuple[Path | None, Path | None, Path | None],
+    files: ReportFiles,
 ) -> int:
     """Replay the test cases by the user's program; returns the exit code."""
-    from reprise_client.cli import interruption, program_gate
+    from reprise_client.cli import interruption, program_experiment, program_gate
 
-    if refused := [name for name in _OF_EXPERIMENTS if options[name]]:
-        raise click.UsageError(f"--{refused[0].replace('_', '-')} is not for a program.")
+    if refused := [option for name, option in _OF_TEXTS.items() if options[name]]:
+        raise click.UsageError(f"{refused[0]} is not for a program.")
     if prompt_id is None:
         raise click.UsageError("Name the prompt with --prompt.")
     names, judge, judging = options["names"], options["judge"], options["judging"]
     request = program_gate.ProgramGateRequest(url, api_key, prompt_id, program, names, judge, judging, timeout, options)
     with interruption.interruptible() as stop:
+        if any(_is_given(name) for name in _OF_EXPERIMENTS):
+            return _reported(program_experiment.run(request, stop), files)
         return program_gate.run(request, stop, files)
+
+
+def _is_given(option: str) -> bool:
+    """Return whether an option of the command is written there, not left out."""
+    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT

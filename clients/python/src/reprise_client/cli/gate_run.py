@@ -107,17 +107,17 @@ def run(request: GateRequest, stop: Interruption) -> Result:
         prompt_id = prompt_sync.named(request.prompt_id, file)
         instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
         path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, file, instance, prompt_id)
-        _show_forecast(instance, path, body)
+        show_forecast(instance, path, body)
         stop.check()
         started = instance.post(path, body)
-        return _watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started, stop.sleep))
+        return watched(prompt_id, ExperimentWatch(instance, request.timeout_s, started, stop.sleep))
     except CouldNotRun as problem:
         return Result(prompt_id, None, _told(problem.message, request.file))
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # an answer that is no experiment
         return Result(prompt_id, None, f"{type(error).__name__}: {error}")
 
 
-def _show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None:
+def show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None:
     """Show on standard error what the experiment will play and cost. An earlier release has no forecast."""
     try:
         forecast = instance.post(f"{path}/forecast", body)
@@ -128,7 +128,8 @@ def _show_forecast(instance: Remote, path: str, body: Mapping[str, Any]) -> None
     terminal.echo(forecast_words(forecast), err=True)
 
 
-def _watched(prompt_id: int, watch: ExperimentWatch) -> Result:
+def watched(prompt_id: int, watch: ExperimentWatch) -> Result:
+    """Follow an experiment to its end, and return what came of it; one that can't be followed is cancelled."""
     try:
         with _shown() as show:
             watch.follow(show)
@@ -148,11 +149,20 @@ def _without_verdict(experiment: Mapping[str, Any]) -> str | None:
 
 def _body(request: GateRequest, file: files.PromptFile | None, instance: Remote, prompt_id: int) -> dict[str, Any]:
     options = request.options
-    repeats = options["repeats"]
     several = [_named(entry, instance, prompt_id) for entry in options["candidates"]]
     asked = {
         "candidate": None if several else _candidate(request, file, instance, prompt_id),
         "candidates": several,
+        "languageModelNames": list(options["models"]),
+    }
+    baseline = _baseline(request, instance, prompt_id)
+    return _without_blanks(asked) | design(options, instance, prompt_id) | {"baseline": baseline}
+
+
+def design(options: Mapping[str, Any], instance: Remote, prompt_id: int) -> dict[str, Any]:
+    """Return the fields of a request that all experiments have, except the ones that were left out."""
+    repeats = options["repeats"]
+    asked = {
         "judgeModelName": options["judge"],
         "judge": options["judging"],
         "detect": options["detect"],
@@ -163,14 +173,16 @@ def _body(request: GateRequest, file: files.PromptFile | None, instance: Remote,
         "maxSlowdown": options["max_slowdown"],
         "minSighted": options["min_sighted"],
         "minJudgeCaught": options["min_judge_caught"],
-        "languageModelNames": list(options["models"]),
     }
     if options["names"]:
         asked["testCaseIds"] = [case[0] for case in select_cases(instance, prompt_id, options["names"])]
     if options["no_reuse"]:
         asked["reuse"] = False
-    baseline = _baseline(request, instance, prompt_id)
-    return {key: value for key, value in asked.items() if value not in (None, [])} | {"baseline": baseline}
+    return _without_blanks(asked)
+
+
+def _without_blanks(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value not in (None, [])}
 
 
 def _candidate(request: GateRequest, file: files.PromptFile | None, instance: Remote, prompt_id: int) -> Any:

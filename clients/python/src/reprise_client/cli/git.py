@@ -50,6 +50,12 @@ def working_tree(folder: Path) -> WorkingTree | None:
     return WorkingTree(Path(top.strip()).name, commit.strip(), bool(_git(file, "status", "--porcelain")))
 
 
+def commit_of(folder: Path, name: str) -> str | None:
+    """Return the commit that a branch, tag or abbreviated hash names in a folder's repository, if there is one."""
+    commit = _git(folder / "-", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return commit.strip() if commit else None
+
+
 def _git(file: Path, *arguments: str) -> str | None:
     output = _output(file, *arguments)
     return None if output is None else output.decode("utf-8", "replace")

@@ -12,6 +12,7 @@ from reprise_client.cli import git, program_asking, remote, replay_report, repor
 from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.program_run import ProgramRunner
+from reprise_client.cli.remote import Remote
 from reprise_client.cli.replay import played_cases
 from reprise_client.cli.replay_runner import ReplayOutcome
 
@@ -47,9 +48,23 @@ def run(request: ProgramGateRequest, stop: Interruption, files: tuple[Path | Non
 
 
 def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> list[ReplayOutcome]:
-    options = request.options
     instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
-    runner = ProgramRunner(
+    runner = runner_of(request, instance, stop)
+    cases = played_cases(instance, request.prompt_id, request.names, None)
+    outcomes = []
+    for outcome in runner.outcomes(cases, request.options["copies"]):
+        outcomes.append(outcome)
+        terminal.echo(replay_report.headline(outcome), err=err, fg=COLOURS.get(outcome.status, "magenta"))
+        for line in replay_report.details(outcome):
+            terminal.echo(line, err=err)
+    order = {(case.test_case_id, case.name): index for index, case in enumerate(cases)}
+    return sorted(outcomes, key=lambda outcome: order[outcome.test_case_id or 0, outcome.name])
+
+
+def runner_of(request: ProgramGateRequest, instance: Remote, stop: Interruption) -> ProgramRunner:
+    """Return what plays replays by the program, until `stop`. Raises `CouldNotRun` for options that contradict."""
+    options = request.options
+    return ProgramRunner(
         remote=instance,
         command=request.command,
         candidate=_candidate(options),
@@ -61,15 +76,6 @@ def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> 
         judge=request.judge,
         judging=request.judging,
     )
-    cases = played_cases(instance, request.prompt_id, request.names, None)
-    outcomes = []
-    for outcome in runner.outcomes(cases, options["copies"]):
-        outcomes.append(outcome)
-        terminal.echo(replay_report.headline(outcome), err=err, fg=COLOURS.get(outcome.status, "magenta"))
-        for line in replay_report.details(outcome):
-            terminal.echo(line, err=err)
-    order = {(case.test_case_id, case.name): index for index, case in enumerate(cases)}
-    return sorted(outcomes, key=lambda outcome: order[outcome.test_case_id or 0, outcome.name])
 
 
 def _candidate(options: Mapping[str, Any]) -> dict[str, Any]:

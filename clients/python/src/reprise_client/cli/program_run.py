@@ -60,13 +60,13 @@ class ProgramRunner:
             self.stop.check()
             started = self.remote.post(f"/api/v1/test-cases/{test_case_id}/replays", body)
             path = f"/api/v1/replays/{started['id']}"
-            self._play(path, started)
+            self.play(path, started)
             replay = wait_for_end(self.remote, path, self.timeout_s, self.stop.sleep, time.monotonic)
         except CouldNotRun as problem:
             return ReplayOutcome(test_case_id, name, None, problem.message)
         return ReplayOutcome(test_case_id, name, replay)
 
-    def _play(self, path: str, started: Mapping[str, Any]) -> None:
+    def play(self, path: str, started: Mapping[str, Any]) -> None:
         """Let the program answer all turns; whatever happens, none of its processes is left, nor an open replay."""
         try:
             turn = self.remote.post_for(f"{path}/turns")

@@ -81,9 +81,9 @@ class Remote:
         headers = {"If-Match": if_match} if if_match else {}
         return _content(self._request("POST", path, json={} if body is None else body, headers=headers))
 
-    def post_for(self, path: str) -> RemoteAnswer | None:
-        """Post without a body; None if there is nothing to answer with (204)."""
-        response = self._request("POST", path, json={})
+    def post_for(self, path: str, body: Any = None) -> RemoteAnswer | None:
+        """Post; None if there is nothing to answer with (204)."""
+        response = self._request("POST", path, json=body or {})
         return None if response.status_code == httpx.codes.NO_CONTENT else _content(response)
 
     def patch(self, path: str, body: Any) -> RemoteAnswer:

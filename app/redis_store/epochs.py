@@ -2,7 +2,8 @@
 
 A process that read the epoch before the database may use what it read for as long as the epoch stays. So processes
 cache prompts, and still see a change as soon as another process has acknowledged it. The rate limiter reads the epoch
-in the same round trip as its counts.
+in the same round trip as its counts, and a process may use it for `LEASE_S` without asking again. A change is
+acknowledged after that time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from app.redis_store.own_counts import OwnCounts
 log = structlog.get_logger(__name__)
 
 EPOCH_S = 86_400
+LEASE_S = 0.025
 # A process uses what it has read for this long at most, even while the epoch stays.
 REMEMBERED_S = 1.0
 
@@ -39,15 +41,17 @@ class Epochs:
     sleep: Callable[[float], None] = time.sleep
 
     def end(self, project_id: int) -> None:
-        """Replace the project's epoch; call it after the commit of a change of its prompts.
+        """Replace the project's epoch, and wait until no process uses the one before.
 
-        When this process can't reach Redis, it waits until the other processes have dropped what they read before.
+        Call it after the commit of a change of its prompts. When this process can't reach Redis, it waits until the
+        other processes have dropped what they read before.
         """
         if self.own:
             self.own.put_epoch(project_id, new_epoch())
             return
         try:
             self.client.set(keys.epoch(project_id), new_epoch(), ex=EPOCH_S)
+            self.sleep(LEASE_S)
         except redis.RedisError:
             log.warning("epoch_not_ended", project_id=project_id)
             self.sleep(REMEMBERED_S)

@@ -39,6 +39,10 @@ def ingest_rate(caller: int | str) -> str:
     return f"{rate(caller)}:ingest"
 
 
+def leases(caller: int | str) -> str:
+    return f"{rate(caller)}:leases"
+
+
 def epoch(project_id: int) -> str:
     return f"project:{project_id}:epoch"
 

@@ -17,7 +17,8 @@ from app.encryption import digest
 from app.errors import Invalid, RateLimited, Unauthorized, Unavailable
 from app.models import users
 from app.models.users import User
-from app.redis_store.rate import Allowance, TryLimiter
+from app.redis_store.rate import TryLimiter
+from app.redis_store.shared_window import Allowance
 from app.services.accounts.sign_in_attempts import Failure, Familiarity, KnownOrigins, SignInJournal, SignInOrigin
 
 MINIMUM, MAXIMUM = 10, 1000

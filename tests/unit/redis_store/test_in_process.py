@@ -13,7 +13,7 @@ from app.concurrency.quotas import Quota
 from app.redis_store import keys
 from app.redis_store.in_process import in_process_client
 from app.redis_store.keys import QueueKeys
-from app.redis_store.rate import SharedWindow
+from app.redis_store.shared_window import SharedWindow
 from app.redis_store.slots import ModelSlots
 from tests.support.waiting import wait_until
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.redis_store.own_counts import CALLERS_MAX, OwnCounts
-from app.redis_store.rate import OwnWindow, SharedWindow
+from app.redis_store.rate import OwnWindow
+from app.redis_store.shared_window import SharedWindow
 
 pytestmark = pytest.mark.slow
 

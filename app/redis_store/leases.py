@@ -1,0 +1,166 @@
+"""Leases of a key's permits and of its project's epoch, so that a busy key needs no round trip to Redis a request.
+
+A lease lasts `LEASE_S` from before it was asked for, by a clock that also counts while the machine is suspended. Its
+permits count as used from its begin, so that the limit is never passed; unused ones are free again a moment after
+its end. A lease that its process can't settle, since it died, was stopped or lost Redis, is counted as
+used. `Epochs.end` waits until all leases of the epoch before have ended.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from secrets import token_hex
+
+import redis
+import structlog
+
+from app.errors import Unavailable
+from app.redis_store.epochs import LEASE_S
+from app.redis_store.shared_window import Allowance, Question, SharedWindow, Window
+
+log = structlog.get_logger(__name__)
+
+BUSY = 4
+"""A key with fewer requests than this within `LEASE_S` gets no lease."""
+IDLE_S = 1.0
+"""A key is forgotten when its last request was so long ago."""
+
+
+def monotonic() -> float:
+    """Return the seconds since the start of the machine, also those in which it was suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(slots=True)
+class Lease:
+    """Permits until `until`. `allowance` is the answer to each request; of its numbers the lot is subtracted."""
+
+    lease_id: str
+    until: float
+    left: int
+    allowance: Allowance
+    used: int = 1
+
+
+@dataclass(slots=True)
+class _Key:
+    """The requests of a key by slots of `LEASE_S`. `asks` is set while a thread asks for a lease."""
+
+    project_id: int
+    begin: float
+    count: int = 0
+    before: int = 0
+    lease: Lease | None = None
+    asks: bool = False
+
+    def add(self, now: float) -> None:
+        slots = (now - self.begin) / LEASE_S
+        if slots >= 1:
+            self.before = self.count if slots < 2 else 0
+            self.begin, self.count = now, 0
+        self.count += 1
+
+    @property
+    def wanted(self) -> int:
+        """The lot of the next lease: a quarter more than the requests of a slot."""
+        many = max(self.before, self.count)
+        return many + many // 4 if many >= BUSY else 0
+
+    def question(self, key: int | str) -> Question:
+        """Return the question that asks for a lease, and settles the one before."""
+        settled, used = (self.lease.lease_id, self.lease.used) if self.lease else ("", 0)
+        return Question(key, self.project_id, lot=self.wanted, lease=token_hex(8), settled=settled, used=used)
+
+    def settled(self, key: int | str) -> Question:
+        """Drop the lease, and return the question that settles it."""
+        question = self.question(key)
+        self.lease = None
+        return question._replace(amount=0, lot=0, lease="")
+
+    def has_ended(self, now: float) -> bool:
+        return self.lease is not None and now >= self.lease.until and not self.asks
+
+    def is_idle(self, now: float) -> bool:
+        return self.lease is None and not self.asks and now - self.begin > IDLE_S
+
+
+class LeasedWindow(Window):
+    """Counts the requests of busy keys by leases, and all others one by one. Raises as `SharedWindow`."""
+
+    def __init__(self, shared: SharedWindow, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(shared.limit, shared.ingest_limit)
+        self._shared, self._clock = shared, clock
+        self._lock = threading.Lock()
+        self._keys: dict[int | str, _Key] = {}
+        self._settler: threading.Thread | None = None
+
+    def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
+        if project_id is None or ingest or amount != 1:
+            return self._shared.hit(key, project_id, ingest, amount)
+        with self._lock:
+            now = self._clock()
+            known = self._keys.get(key)
+            if known is None:
+                known = self._keys[key] = _Key(project_id, now)
+            known.add(now)
+            lease = known.lease
+            if lease is not None and lease.left and now < lease.until:
+                lease.left -= 1
+                lease.used += 1
+                return lease.allowance
+            if known.asks or not (lease or known.wanted):
+                question = Question(key, project_id)
+            else:
+                known.asks = True
+                question = known.question(key)
+        return self._asked(known, question, now) if question.lease else self._shared.ask(question)[0]
+
+    def give_back(self, key: int | str) -> None:
+        self._shared.give_back(key)
+
+    def _asked(self, known: _Key, question: Question, began: float) -> Allowance:
+        """Ask for a lease, and keep it. `began` is before the question, so that the lease ends in time."""
+        lot = 0
+        try:
+            allowance, lot = self._shared.ask(question)
+        finally:
+            with self._lock:
+                known.asks = False
+                known.lease = None
+                if lot:
+                    known.lease = Lease(question.lease, began + LEASE_S, lot - 1, allowance)
+                    self._begin_settling()
+        return allowance
+
+    def _begin_settling(self) -> None:
+        if self._settler is None:
+            self._settler = threading.Thread(target=self._settle, name="leases", daemon=True)
+            self._settler.start()
+
+    def _settle(self) -> None:
+        """Settle the ended leases of keys without further requests, until there is none."""
+        while True:
+            time.sleep(LEASE_S)
+            ended = self.ended()
+            self.settle(ended)
+            with self._lock:
+                if not any(known.lease for known in self._keys.values()):
+                    self._settler = None
+                    return
+
+    def ended(self) -> list[Question]:
+        """Drop the leases that have ended, and return the questions that settle them. Forget idle keys."""
+        with self._lock:
+            now = self._clock()
+            self._keys = {key: known for key, known in self._keys.items() if not known.is_idle(now)}
+            return [known.settled(key) for key, known in self._keys.items() if known.has_ended(now)]
+
+    def settle(self, questions: Iterable[Question]) -> None:
+        for question in questions:
+            try:
+                self._shared.ask(question)
+            except (redis.RedisError, Unavailable):
+                log.warning("lease_not_settled", key=question.key)

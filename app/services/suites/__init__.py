@@ -1,1 +1,0 @@
-"""Suites: fingerprints of sessions, proposals, members and coverage."""

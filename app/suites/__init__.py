@@ -1,1 +1,0 @@
-"""Regression suites chosen from recorded sessions: fingerprints, what they represent, and the choice."""

@@ -1,9 +1,9 @@
 """Leases of a key's permits and of its project's epoch, so that a busy key needs no round trip to Redis a request.
 
 A lease lasts `LEASE_S` from before it was asked for, by a clock that also counts while the machine is suspended. Its
-permits count as used from its begin, so that the limit is never passed; unused ones are free again a moment after
-its end. A lease that its process can't settle, since it died, was stopped or lost Redis, is counted as
-used. `Epochs.end` waits until all leases of the epoch before have ended.
+permits count as used from its begin, so that the limit is never passed; unused ones are free again a moment after its
+end. A lease that its process can't settle, since it died, was stopped or lost Redis, is counted as used. `Epochs.end`
+waits until all leases of the epoch before have ended.
 """
 
 from __future__ import annotations

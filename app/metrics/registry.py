@@ -105,6 +105,8 @@ OBSERVED_COST = _counter(
     "reprise_observed_cost_usd_total", "US dollars that traced model calls cost.", "project", per=MILLION
 )
 
+FINGERPRINTS = _counter("reprise_session_fingerprints_total", "Fingerprints made of sessions, for suites.")
+
 MESSAGES = _counter("reprise_messages_total", "Messages that actors worked on, every try counted.", "actor", "outcome")
 MESSAGE_SECONDS = _seconds("reprise_message_seconds", "Time that an actor worked on a message.", "actor")
 MESSAGE_WAIT = _seconds(

@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
 )
 
-from app.models import bulk, insight, queries
+from app.models import bulk, insight, queries, session_fingerprints
 from app.models.base import BigInt, ExactText, MediumBlob, binary, exact, new_table, no_index
 from app.models.insight import InsightKey
 from app.models.scores import remove_of_sessions
@@ -136,6 +136,10 @@ def settle(connection: Connection, *, project_id: int, session_keys: Collection[
         of_project = _SELECT.where(no_index(_C.project_id) == project_id, _C.session_key.in_(keys))
         rows = queries.list_rows(connection, SessionRow, of_project.order_by(_C.session_key).with_for_update())
         extent_by_key = extents(connection, project_id=project_id, session_keys=[row.session_key for row in rows])
+        # The words of the turns that are gone are in them. The clock makes new ones of the sessions that remain.
+        session_fingerprints.remove_of_sessions(
+            connection, project_id=project_id, session_keys=[row.session_key for row in rows]
+        )
         if empty := [row.session_key for row in rows if row.session_key not in extent_by_key]:
             _remove(connection, project_id, empty)
         kept = [row for row in rows if row.session_key in extent_by_key]

@@ -17,6 +17,7 @@ from app.process.bootstrap import bootstrap, freeze_gc, start
 from app.services.data import invariants
 from app.services.ingest import settling
 from app.services.search.indexing import EVERY_S
+from app.services.suites import making
 from app.wiring.container import Container
 from app.work.sweeper import attempt
 
@@ -49,6 +50,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("send_webhooks", 2, container.webhook_delivery.sweep),
         PeriodicJob("remove_webhook_deliveries", 600, container.services.webhook_deliverer.remove_expired),
         PeriodicJob("count_sessions", 5, container.services.insight_counter.sweep),
+        PeriodicJob("make_fingerprints", making.EVERY_S, container.services.fingerprint_maker.sweep),
         PeriodicJob("index_words", EVERY_S, container.services.search_indexer.sweep),
         PeriodicJob("examine_rows", invariants.EVERY_S, container.services.invariants.sweep),
         PeriodicJob("remove_lone_log_records", 600, container.services.log_records.sweep),

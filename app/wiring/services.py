@@ -88,6 +88,9 @@ from app.services.sessions.saved_filters import SavedFilterService
 from app.services.sessions.service import SessionService
 from app.services.sessions.sums import SessionSumService
 from app.services.sessions.turn_listing import SessionPartService
+from app.services.suites import making as fingerprint_making
+from app.services.suites.making import FingerprintMaker
+from app.services.suites.service import SuiteService
 from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
 from app.services.webhooks.rejections import RejectionNotifier
@@ -125,6 +128,7 @@ class Services:
     experiment_follower: ExperimentFollower
     experiments: ExperimentService
     export: ExportService
+    fingerprint_maker: FingerprintMaker
     ingest: IngestService
     insight: InsightService
     invariants: InvariantService
@@ -171,6 +175,7 @@ class Services:
     setup: SetupService
     sign_ins: SignInService
     openid: OpenIdSignIns
+    suites: SuiteService
     test_cases: TestCaseService
     turn_settler: TurnSettler
     usage: UsageService
@@ -236,6 +241,7 @@ def _add_data(parts: ServiceParts, backends: Backends) -> None:
     busy = backends.mailbox.is_busy
     parts.make(partial(SearchIndexer, enabled=searchable, work_time=WorkTime(search_index.WORK_S, busy)))
     parts.make(partial(InsightCounter, work_time=WorkTime(insight_sums.SWEEP_S, busy)))
+    parts.make(partial(FingerprintMaker, work_time=WorkTime(fingerprint_making.WORK_S, busy)))
     parts.make(partial(TurnSettler, work_time=WorkTime(WORK_S, busy)))
     parts.make(partial(AdoptionService, checked_config=partial(load, ModelConfigSchema())))
     parts.make(partial(InstructionService, checked_change=partial(load, DraftChangeSchema())))

@@ -153,6 +153,9 @@ OF_BOTH = (
     "alert_rules",
     "session_filters",
     "agents",
+    "session_fingerprints",
+    "suite_members",
+    "suites",
 )
 # Runs and batches that had begun before an erasure may store rows for this time; a run may last a day.
 AFTERMATH = timedelta(days=2)

@@ -20,8 +20,9 @@ from app.metrics.registry import (
     OBSERVED_SESSIONS,
     OBSERVED_TOKENS,
 )
-from app.models import insight, organizations, sessions, turns
+from app.models import insight, organizations, session_fingerprints, sessions, turns
 from app.models.insight import InsightKey
+from app.models.session_fingerprints import WaitingSession
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
 from app.services.language_models.prices import PriceService
@@ -117,6 +118,7 @@ def _store(
     marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
     counted = _with_few_names(connection, project_id, figures_by_key)
     before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
+    _note_fingerprints(connection, [figures_by_key[key] for key in before])
     changes: dict[InsightKey, list[Figures]] = defaultdict(list)
     for key, earlier in before.items():
         row, now = figures_by_key[key][0], counted[key]
@@ -126,6 +128,16 @@ def _store(
     added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}
     insight.add(connection, added)
     return total(added.values())
+
+
+def _note_fingerprints(connection: Connection, counted: Iterable[tuple[SessionRow, Counted]]) -> None:
+    """Note that fingerprints are to be made of these sessions, but not of sessions that count as none."""
+    rows = [
+        WaitingSession(row.session_key, row.project_id, row.prompt_id, row.uncounted)
+        for row, session_figures in counted
+        if session_figures.figures.sessions
+    ]
+    session_fingerprints.note(connection, rows)
 
 
 def _with_few_names(

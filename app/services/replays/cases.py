@@ -21,6 +21,7 @@ from app.models.cases import TestCaseRow
 from app.models.known_verdicts import known_verdicts
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
+from app.models.suites import suite_members
 from app.pagination import ListPage, json_size, page_by_size
 from app.rendering.render import render
 from app.replay import calibration
@@ -243,11 +244,11 @@ class TestCaseService:
 
     @retried
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
-        """Delete a test case with its calibrations, snapshots and known verdicts; the results of its replays stay."""
+        """Delete a test case, also from its suites; the results of its replays stay."""
         with self.database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
-            for table in (calibrations, case_snapshots, known_verdicts):
+            for table in (calibrations, case_snapshots, known_verdicts, suite_members):
                 delete_rows(connection, table, test_case_id=test_case_id)
             self.store.note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 

@@ -1,0 +1,141 @@
+"""Suites: named sets of a prompt's test cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from sqlalchemy import Connection, ForeignKey, Index, Select, UniqueConstraint, delete, func, select
+
+from app.models import queries
+from app.models.base import BigInt, MediumText, Timestamp, exact, new_table, no_index
+from app.models.cases import test_cases
+
+SUITE_NAME_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """A suite; its name is unique among those of its prompt."""
+
+    id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    name: Annotated[str, exact(SUITE_NAME_MAX)]
+    created_at: Annotated[datetime, Timestamp]
+    test_cases: int
+
+
+suites = new_table(
+    "suites",
+    SuiteRow,
+    UniqueConstraint("prompt_id", "name"),
+    Index("ix_suites_project_id", "project_id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A test case in a suite; a test case may be in several.
+
+    `reason` is why it was proposed, and `calibration_id` the last calibration that the suite started of it.
+    """
+
+    suite_id: Annotated[int, BigInt]
+    test_case_id: Annotated[int, BigInt]
+    project_id: Annotated[int, BigInt]
+    prompt_id: Annotated[int, BigInt]
+    reason: Annotated[str | None, MediumText]
+    calibration_id: Annotated[int | None, BigInt]
+    added_at: Annotated[datetime, Timestamp]
+
+
+# Without foreign keys: a member is removed with its suite and with its test case.
+suite_members = new_table(
+    "suite_members",
+    MemberRow,
+    UniqueConstraint("suite_id", "test_case_id"),
+    Index("ix_suite_members_test_case_id", "test_case_id"),
+    Index("ix_suite_members_prompt_id", "prompt_id"),
+    Index("ix_suite_members_project_id", "project_id"),
+)
+_C, _M = suites.c, suite_members.c
+_COUNT = select(func.count()).where(_M.suite_id == _C.id, no_index(_M.project_id) == _C.project_id).scalar_subquery()
+_SELECT = select(*queries.columns_of(SuiteRow, suites, test_cases=_COUNT))
+
+
+def find_suite(connection: Connection, *, project_id: int, suite_id: int) -> SuiteRow | None:
+    statement = _SELECT.where(_C.id == suite_id, no_index(_C.project_id) == project_id)
+    return queries.find_row(connection, SuiteRow, statement)
+
+
+def find_named(connection: Connection, *, project_id: int, prompt_id: int, name: str) -> SuiteRow | None:
+    statement = _SELECT.where(_C.prompt_id == prompt_id, _C.name == name, no_index(_C.project_id) == project_id)
+    return queries.find_row(connection, SuiteRow, statement)
+
+
+def list_suites(connection: Connection, *, project_id: int, prompt_id: int) -> list[SuiteRow]:
+    """List the suites of a prompt in the order of their names."""
+    statement = _SELECT.where(_C.prompt_id == prompt_id, no_index(_C.project_id) == project_id)
+    return queries.list_rows(connection, SuiteRow, statement.order_by(_C.name))
+
+
+def list_members(connection: Connection, *, project_id: int, suite_id: int) -> list[MemberRow]:
+    """List the test cases of a suite in the order in which they were added."""
+    of_suite = _of_suites(project_id, [suite_id]).order_by(suite_members.c.id)
+    return queries.list_rows(connection, MemberRow, of_suite)
+
+
+def members_of_prompt(connection: Connection, *, project_id: int, prompt_id: int) -> list[int]:
+    """Return the ids of the test cases that are in any suite of a prompt."""
+    of_prompt = select(_M.test_case_id).where(no_index(_M.project_id) == project_id, _M.prompt_id == prompt_id)
+    return list(connection.scalars(of_prompt.distinct().order_by(_M.test_case_id)))
+
+
+def _of_suites(project_id: int, suite_ids: Collection[int]) -> Select[tuple[object, ...]]:
+    columns = queries.columns_of(MemberRow, suite_members)
+    return select(*columns).where(no_index(_M.project_id) == project_id, _M.suite_id.in_(sorted(suite_ids)))
+
+
+def add_members(connection: Connection, rows: Sequence[MemberRow]) -> None:
+    """Add test cases to suites; test cases that are in the suite stay unchanged."""
+    values = [
+        {name: getattr(row, name) for name in MemberRow.__dataclass_fields__}
+        for row in sorted(rows, key=lambda row: (row.suite_id, row.test_case_id))
+    ]
+    queries.put_rows(connection, suite_members, values, key=("suite_id", "test_case_id"))
+
+
+def remove_members(
+    connection: Connection, *, project_id: int, suite_id: int, test_case_ids: Collection[int] | None = None
+) -> int:
+    """Remove test cases from a suite, by default all of them; returns their number."""
+    of_suite = delete(suite_members).where(no_index(_M.project_id) == project_id, _M.suite_id == suite_id)
+    if test_case_ids is not None:
+        of_suite = of_suite.where(_M.test_case_id.in_(sorted(test_case_ids)))
+    return connection.execute(of_suite).rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCase:
+    """A test case of a suite without its document; `fingerprint` is the digest of the document."""
+
+    id: int
+    prompt_id: int
+    name: str
+    session_id: str | None
+    fingerprint: str
+
+
+def cases_of(connection: Connection, *, project_id: int, test_case_ids: Collection[int]) -> list[MemberCase]:
+    """List the existing test cases with these ids, in the order of their ids."""
+    c = test_cases.c
+    cases: list[MemberCase] = []
+    for piece in queries.pieces(sorted(test_case_ids)):
+        statement = select(*queries.columns_of(MemberCase, test_cases)).where(
+            no_index(c.project_id) == project_id, c.id.in_(piece)
+        )
+        cases += queries.list_rows(connection, MemberCase, statement.order_by(c.id))
+    return cases

@@ -1,0 +1,1 @@
+"""Suites: fingerprints of sessions, proposals, members and coverage."""

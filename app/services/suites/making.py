@@ -1,0 +1,125 @@
+"""Makes the fingerprints of sessions that have changed, and of sessions that earlier releases stored."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import UNREADABLE
+from app.metrics import Metrics
+from app.metrics.registry import FINGERPRINTS
+from app.models import organizations, session_fingerprints, session_samples, sessions, turns
+from app.models.session_fingerprints import WaitingSession
+from app.models.sessions import SessionRow
+from app.models.spans import StoredSpanRow
+from app.models.turns import TurnRow
+from app.otlp.logs import events_of
+from app.services.sessions.reading import read_spans
+from app.sessions.build import build_session
+from app.sessions.facts import TurnFacts, load
+from app.suites.fingerprints import EDITION, SPANS_MAX, TURNS_MAX, Fingerprint, dump, of_facts, of_turns
+from app.work.round_robin import RoundRobin
+from app.work.work_time import WorkTime
+
+log = structlog.get_logger(__name__)
+
+WORK_S, EVERY_S = 0.5, 1.5
+"""The clock makes fingerprints for `WORK_S` seconds, then pauses for `EVERY_S`."""
+SESSIONS_AT_ONCE = 20
+BYTES_MAX = 4 * 1024 * 1024
+"""A session with more bytes of spans has a fingerprint of its facts only."""
+LOOKED_THROUGH = 500
+"""Sessions of earlier releases that are looked through at once."""
+EARLIER = 1
+"""The mark of sessions that earlier releases have counted: they come after the ones that ingest has changed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class FingerprintMaker:
+    """Makes fingerprints in slices; a session that changes meanwhile keeps its mark and is read again."""
+
+    database: Database
+    metrics: Metrics
+    work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+    # The last session of each project that was looked through; None when all were.
+    _looked_through: dict[int, int | None] = field(default_factory=dict, init=False)
+
+    def sweep(self) -> None:
+        """Make fingerprints until no session waits for one or the time is used up."""
+        self.work_time.begin()
+        with self.database.read() as connection:
+            owners = organizations.owners(connection)
+        if self._turns.serve(owners, self.make_some, is_over=lambda: self.work_time.is_over):
+            self.work_time.caught_up()
+
+    def make_some(self, project_id: int) -> bool:
+        """Make the fingerprints of some sessions of a project; returns whether more may be left."""
+        with self.database.read() as connection:
+            rows = session_fingerprints.list_waiting(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            found = sessions.find_sessions(
+                connection, project_id=project_id, session_keys=[row.session_key for row in rows]
+            )
+            made = {row.session_key: dump(_fingerprint_of(connection, row)) for row in found}
+        if not rows:
+            return self._look_through(project_id)
+        store = partial(session_fingerprints.put, project_id=project_id, rows=rows, fingerprints=made, edition=EDITION)
+        self.metrics.count(FINGERPRINTS, by=self.database.background.retrying(store))
+        return True
+
+    def _look_through(self, project_id: int) -> bool:
+        """Note some sessions of earlier releases, which nothing has noted; returns whether more may be left."""
+        last = self._looked_through.setdefault(project_id, 0)
+        if last is None:
+            return False
+        with self.database.read() as connection:
+            listed = session_samples.list_counted(
+                connection, project_id=project_id, edition=EDITION, after_id=last, limit=LOOKED_THROUGH
+            )
+        lacking = [
+            WaitingSession(row.session_key, project_id, row.prompt_id, EARLIER) for row in listed if not row.is_made
+        ]
+        if lacking:
+            self.database.background.retrying(partial(session_fingerprints.note, rows=lacking))
+        self._looked_through[project_id] = listed[-1].id if len(listed) == LOOKED_THROUGH else None
+        return bool(listed)
+
+
+def _fingerprint_of(connection: Connection, row: SessionRow) -> Fingerprint:
+    key, project_id = row.session_key, row.project_id
+    if row.turns > TURNS_MAX:
+        return of_facts(_facts_in_pieces(connection, row))
+    turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[key])
+    facts = [load(turn.facts) for turn in turn_rows]
+    if len(facts) > TURNS_MAX or sum(turn_facts.span_count for turn_facts in facts) > SPANS_MAX:
+        return of_facts(facts)
+    return _of_spans(connection, row, turn_rows, facts)
+
+
+def _of_spans(
+    connection: Connection, row: SessionRow, turn_rows: Sequence[TurnRow], facts: Sequence[TurnFacts]
+) -> Fingerprint:
+    read = read_spans(connection, row, turn_rows, most=BYTES_MAX)
+    if +read.left_out:
+        return of_facts(facts)
+    traces: dict[bytes, list[StoredSpanRow]] = defaultdict(list)
+    for span in read.spans:
+        traces[span.trace_id].append(span)
+    named = frozenset[str]().union(*(turn_facts.prompt_versions for turn_facts in facts))
+    try:
+        built = build_session(traces.values(), named, events_of(read.records))
+    except UNREADABLE as error:
+        log.error("session_unreadable", project=row.project_id, session=row.session_key.hex(), exc_info=error)
+        return of_facts(facts)
+    return of_turns(built, facts)
+
+
+def _facts_in_pieces(connection: Connection, row: SessionRow) -> Iterator[TurnFacts]:
+    pieces = turns.turns_in_pieces(connection, project_id=row.project_id, session_key=row.session_key)
+    return (load(turn.facts) for piece in pieces for turn in piece)

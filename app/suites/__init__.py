@@ -1,0 +1,1 @@
+"""Regression suites chosen from recorded sessions: fingerprints, what they represent, and the choice."""

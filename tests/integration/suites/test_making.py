@@ -1,0 +1,88 @@
+"""Fingerprints of stored sessions, as the clock makes them."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+from sqlalchemy import delete, update
+
+from app.models.session_fingerprints import session_fingerprints
+from app.suites.fingerprints import EDITION
+from tests.integration.suites.sending import (
+    START_NS,
+    make_fingerprints,
+    only_fingerprint,
+    send,
+    stored_fingerprints,
+    turn,
+)
+from tests.support import protobuf
+from tests.support.conversations import export
+from tests.support.world import World
+
+TURNS = [
+    turn("Where is my parcel? It was damaged.", "search_orders", "get_order"),
+    turn("Cancel the damaged parcel, please.", "cancel_order", failed="cancel_order"),
+]
+
+
+def test_a_session_has_a_fingerprint(world: World) -> None:
+    send(world, world.prompt(), "c1", TURNS)
+    fingerprint = only_fingerprint(world)
+    assert fingerprint.order == ("get_order, search_orders", "cancel_order")
+    assert (fingerprint.turns, fingerprint.language, fingerprint.lacks) == ("2-3", "en", ())
+    assert (fingerprint.failed_tools, fingerprint.has_error) == (("cancel_order",), True)
+    assert {"damaged", "parcel", "cancel"} <= set(fingerprint.words)
+
+
+def test_order_repetition_and_encoding_of_batches_do_not_matter(world: World) -> None:
+    """Each order of the spans of a conversation, sent one by one and then again, leaves the same bytes."""
+    written = set[bytes]()
+    orders = [range(5), range(4, -1, -1), *list(permutations(range(5)))[20:100:20]]
+    for number, order in enumerate(orders):
+        encoding = ("json", "protobuf")[number % 2]
+        prompt_id = world.prompt()
+        whole = json.loads(export(prompt_id, "c1", TURNS, start_ns=START_NS))
+        spans = whole["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        for place in [*order, *range(5)]:
+            batch = {"resourceSpans": [{"scopeSpans": [{"spans": [spans[place]]}]}]}
+            body = protobuf.traces(batch) if encoding == "protobuf" else json.dumps(batch).encode()
+            kind = "application/x-protobuf" if encoding == "protobuf" else "application/json"
+            assert world.send_to(prompt_id, body, Content_Type=kind).status_code == 200
+        written |= set(make_fingerprints(world).values())
+    assert len(written) == 1
+
+
+def test_a_session_that_goes_on_gets_another_fingerprint(world: World) -> None:
+    prompt_id = world.prompt()
+    send(world, prompt_id, "c1", TURNS[:1])
+    assert only_fingerprint(world).turns == "1"
+    send(world, prompt_id, "c1", TURNS)
+    assert only_fingerprint(world).turns == "2-3"
+
+
+def test_a_deleted_session_has_no_fingerprint(world: World) -> None:
+    send(world, world.prompt(), "c1", TURNS)
+    ((key, _),) = make_fingerprints(world).items()
+    assert world.delete(f"/api/v1/sessions/{key.hex()}").status_code == 204
+    assert make_fingerprints(world) == {}
+    assert world.count("session_fingerprints") == 0
+
+
+def test_sessions_of_earlier_releases_get_fingerprints(world: World) -> None:
+    prompt_id = world.prompt()
+    for number in range(3):
+        send(world, prompt_id, f"c{number}", TURNS)
+    made = make_fingerprints(world)
+    c, of_project = session_fingerprints.c, session_fingerprints.c.project_id == world.project_id
+    with world.container.database.write() as connection:
+        first = min(made)
+        connection.execute(delete(session_fingerprints).where(of_project, c.session_key == first))
+        older = update(session_fingerprints).where(of_project, c.session_key == max(made))
+        connection.execute(older.values(edition=EDITION - 1, fingerprint=b"{}"))
+    maker = world.container.services.fingerprint_maker
+    maker._looked_through.clear()
+    while maker.make_some(world.project_id):
+        pass
+    assert stored_fingerprints(world) == made

@@ -1,0 +1,61 @@
+"""Fingerprints of calls and texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.otlp.masking import MASK
+from app.sessions.facts import TurnFacts
+from app.suites.fingerprints import TOOLS_MAX, WORDS_MAX, CalledTool, dump, load, make, of_facts, turns_class
+
+CALLS = st.lists(st.builds(CalledTool, st.sampled_from("abcdef"), st.sampled_from(["", "1", "2"]), st.booleans()))
+
+
+def test_tools_are_in_the_order_of_their_first_calls() -> None:
+    calls = [CalledTool("search", "", False), CalledTool("cancel", "", False), CalledTool("search", "", True)]
+    fingerprint = make(turns=2, calls=calls, texts=[])
+    assert (fingerprint.order, fingerprint.failed_tools) == (("search", "cancel"), ("search",))
+
+
+def test_calls_of_one_batch_have_no_order() -> None:
+    one_way = [CalledTool("b", "1", False), CalledTool("a", "1", False), CalledTool("c", "2", False)]
+    other_way = [one_way[1], one_way[0], one_way[2]]
+    assert dump(make(turns=1, calls=one_way, texts=[])) == dump(make(turns=1, calls=other_way, texts=[]))
+    assert make(turns=1, calls=one_way, texts=[]).order == ("a, b", "c")
+
+
+@given(CALLS, st.lists(st.text(max_size=30), max_size=4))
+def test_a_fingerprint_is_read_as_it_was_written(calls: list[CalledTool], texts: list[str]) -> None:
+    fingerprint = make(turns=1, calls=calls, texts=texts)
+    assert load(dump(fingerprint)) == fingerprint
+    assert dump(load(dump(fingerprint))) == dump(fingerprint)
+
+
+@given(st.lists(st.text(max_size=40), max_size=5))
+def test_the_order_of_texts_does_not_matter(texts: list[str]) -> None:
+    assert dump(make(turns=1, calls=[], texts=texts)) == dump(make(turns=1, calls=[], texts=texts[::-1]))
+
+
+def test_words_are_neither_frequent_ones_nor_numbers_nor_masked_texts() -> None:
+    fingerprint = make(turns=1, calls=[], texts=[f"Where is my Refund for order 10042, A7? {MASK}"])
+    assert fingerprint.words == ("order", "refund")
+
+
+def test_words_and_tools_are_bounded() -> None:
+    words = " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300))
+    fingerprint = make(turns=1, calls=[CalledTool(f"tool{n}", "", False) for n in range(300)], texts=[words])
+    assert (len(fingerprint.words), len(fingerprint.tools), len(fingerprint.order)) == (WORDS_MAX, TOOLS_MAX, TOOLS_MAX)
+
+
+@pytest.mark.parametrize(("turns", "expected"), [(0, "1"), (1, "1"), (3, "2-3"), (4, "4-7"), (8, "8+"), (900, "8+")])
+def test_turns_have_classes(turns: int, expected: str) -> None:
+    assert turns_class(turns) == expected
+
+
+def test_a_long_session_has_the_tools_of_its_facts_without_their_order() -> None:
+    facts = [TurnFacts(0, 1, 2, tools=frozenset("ba"), failed_tools=frozenset("b"), errors=1)] * 4
+    fingerprint = of_facts(facts)
+    assert (fingerprint.tools, fingerprint.order, fingerprint.failed_tools) == (("a", "b"), (), ("b",))
+    assert (fingerprint.turns, fingerprint.has_error, fingerprint.lacks) == ("4-7", True, ("size",))

@@ -90,7 +90,7 @@ def of_turns(turns: Sequence[Turn], facts: Iterable[TurnFacts]) -> Fingerprint:
     if not all(turn.own_words is not None or turn.files for turn in turns) or not any(turn.steps for turn in turns):
         lacks.add("content")
     return make(
-        turns=len(listed),
+        turns=len(turns),
         calls=calls,
         texts=texts,
         has_error=any(turn_facts.errors for turn_facts in listed) or any(call.failed for call in calls),
@@ -105,7 +105,7 @@ def of_facts(facts: Iterable[TurnFacts]) -> Fingerprint:
     turns, has_error = 0, False
     tools, failed, versions = set[str](), set[str](), set[str]()
     for turn_facts in facts:
-        turns += 1
+        turns += turn_facts.turns
         has_error = has_error or turn_facts.errors > 0
         tools |= turn_facts.tools
         failed |= turn_facts.failed_tools

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.otlp.decode import decode
 from app.otlp.masking import MASK
+from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts
-from app.suites.fingerprints import TOOLS_MAX, WORDS_MAX, CalledTool, dump, load, make, of_facts, turns_class
+from app.suites.fingerprints import TOOLS_MAX, WORDS_MAX, CalledTool, dump, load, make, of_facts, of_turns, turns_class
+from tests.support.exports import export
+from tests.unit.sessions.test_later_questions import CONVERSATION
 
 CALLS = st.lists(st.builds(CalledTool, st.sampled_from("abcdef"), st.sampled_from(["", "1", "2"]), st.booleans()))
 
@@ -59,3 +63,10 @@ def test_a_long_session_has_the_tools_of_its_facts_without_their_order() -> None
     fingerprint = of_facts(facts)
     assert (fingerprint.tools, fingerprint.order, fingerprint.failed_tools) == (("a", "b"), (), ("b",))
     assert (fingerprint.turns, fingerprint.has_error, fingerprint.lacks) == ("4-7", True, ("size",))
+
+
+def test_a_conversation_in_one_trace_has_the_turns_that_its_session_shows() -> None:
+    spans = decode(export(*CONVERSATION)).spans
+
+    assert of_turns(build_session([spans]), [TurnFacts.of(spans)]).turns == turns_class(3)
+    assert turns_class(3) != turns_class(1)

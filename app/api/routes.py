@@ -27,6 +27,7 @@ from app.api import (
     scores,
     session_filters,
     sessions,
+    suites,
     traces,
     webhooks,
 )
@@ -43,6 +44,7 @@ TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
 JUDGE_AUDIT = f"/api/v1/judge-audits/{ID % 'audit_id'}"
 CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
+SUITE = f"/api/v1/suites/{ID % 'suite_id'}"
 EXPERIMENT = f"/api/v1/experiments/{ID % 'experiment_id'}"
 RUN = f"/api/v1/runs/{ID % 'run_id'}"
 SESSION = "/api/v1/sessions/{session_id}"
@@ -86,6 +88,14 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
     (f"{EXPERIMENT}/program-replays", experiments.ProgramReplays),
+    (f"{PROMPT}/suite-proposals", suites.SuiteProposals),
+    (f"{PROMPT}/suite-acceptances", suites.SuiteAcceptances),
+    (f"{PROMPT}/suites", suites.PromptSuites),
+    (SUITE, suites.SuiteResource),
+    (f"{SUITE}/test-cases", suites.SuiteCases),
+    (f"{SUITE}/test-cases/{ID % 'test_case_id'}", suites.SuiteCaseResource),
+    (f"{SUITE}/calibrations", suites.SuiteCalibrations),
+    (f"{SUITE}/coverage", suites.SuiteCoverageResource),
     (f"{PROMPT}/judge-audits", judge_audits.PromptJudgeAudits),
     (JUDGE_AUDIT, judge_audits.JudgeAuditResource),
     (f"{JUDGE_AUDIT}/cancel", judge_audits.JudgeAuditCancellation),

@@ -102,6 +102,14 @@ def find_named(connection: Connection, *, prompt_id: int, name: str) -> TestCase
     return None if newest is None else find_row(connection, TestCaseRow, _ROW.where(c.id == newest).with_for_update())
 
 
+def newest_of_session(connection: Connection, *, prompt_id: int, session_id: str) -> int | None:
+    """Return the id of the newest of a prompt's test cases that was made of a session; None without any."""
+    c = test_cases.c
+    of_session = select(c.id).where(c.prompt_id == prompt_id, c.session_id == session_id)
+    newest: int | None = connection.scalar(newest_first(of_session, c.id, limit=1))
+    return newest
+
+
 def list_test_cases(
     connection: Connection,
     *,

@@ -12,6 +12,7 @@ from app.experiments.ranking import MOST_CANDIDATES
 from app.experiments.statistics import DETECT, MOST_REPEATS
 from app.experiments.types import MIN_SIGHTED, Verdict
 from app.models.experiments import ExperimentRow, Status
+from app.models.suites import SUITE_NAME_MAX
 from app.schemas.answer import AnswerSchema, answer_of, choice, integer, listing, many, mapping, number, one, text, time
 from app.schemas.base import BoundedList, Identifier, JsonNumber, PageQuerySchema, StrictBoolean, StrictSchema, Text
 from app.schemas.candidates import AnyCandidateField, CandidateAnswer, CandidateField, CommittedSchema, ProgramSchema
@@ -95,12 +96,13 @@ class NamedCandidateField(fields.Field[NamedCandidate]):
 
 
 class StartExperimentSchema(StartSchema):
-    """A new experiment. `NewExperiment` has the defaults."""
+    """A new experiment. `NewExperiment` has the defaults. `suite` is the name of a suite of test cases."""
 
     candidate = AnyCandidateField(load_default=DRAFT, metadata={"default": "draft"})
     candidates = BoundedList(NamedCandidateField(), minimum=1, maximum=MOST_CANDIDATES, load_default=None, into=tuple)
     baseline = BaselineField(allow_none=True, load_default="latest")
     test_case_ids = BoundedList(Identifier(), minimum=1, maximum=AT_ONCE, load_default=None)
+    suite = Text(minimum=1, maximum=SUITE_NAME_MAX, trim=True, load_default=None, allow_none=True)
     detect = JsonNumber(validate=_between(0, 1), load_default=DETECT)
     repeats = fields.Nested(RepeatsSchema, load_default=None, allow_none=True)
     alpha = JsonNumber(validate=_between(0, 1), load_default=0.05)
@@ -114,6 +116,8 @@ class StartExperimentSchema(StartSchema):
 
     @validates_schema(pass_original=True)
     def _one_form(self, data: dict[str, Any], original: Any, **_kwargs: Any) -> None:
+        if data.get("suite") is not None and data.get("test_case_ids") is not None:
+            raise ValidationError("Send suite or testCaseIds, not both.", "suite")
         names = [candidate.name for candidate in data.get("candidates") or ()]
         if len(set(names)) < len(names):
             raise ValidationError("Must have different names.", "candidates")

@@ -89,7 +89,10 @@ from app.services.sessions.service import SessionService
 from app.services.sessions.sums import SessionSumService
 from app.services.sessions.turn_listing import SessionPartService
 from app.services.suites import making as fingerprint_making
+from app.services.suites.accepting import SuiteAcceptance
+from app.services.suites.coverage import CoverageService
 from app.services.suites.making import FingerprintMaker
+from app.services.suites.proposing import SuiteProposer
 from app.services.suites.service import SuiteService
 from app.services.webhooks.alerts import AlertService
 from app.services.webhooks.deliveries import WebhookDeliverer
@@ -119,6 +122,7 @@ class Services:
     audit: AuditService
     calibrations: CalibrationService
     compression: CompressionService
+    coverage: CoverageService
     credentials: CredentialService
     data_policies: DataPolicyService
     deletion: DeletionService
@@ -175,6 +179,8 @@ class Services:
     setup: SetupService
     sign_ins: SignInService
     openid: OpenIdSignIns
+    suite_acceptance: SuiteAcceptance
+    suite_proposer: SuiteProposer
     suites: SuiteService
     test_cases: TestCaseService
     turn_settler: TurnSettler

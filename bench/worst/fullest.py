@@ -214,8 +214,10 @@ def _batches(stage: Stage, size: Size) -> None:
     copy_row(database, "test_cases", small, size.of(AT_ONCE - 1))
     calibrations = f"/api/v1/test-cases/{stage.ids['test_case_turns']}/calibrations"
     calibration_id = _accepted(stage, calibrations, {"repeats": 2}, "/api/v1/calibrations/{}")
+    small_ids = [case["id"] for case in stage.world.get(f"{prompt}/test-cases").json["testCases"]]
     stage.ids |= {
         "audit_id": audit_id,
+        "suite_id": stage.made(f"{prompt}/suites", {"name": "release", "testCaseIds": small_ids})["id"],
         "calibration_id": calibration_id,
         "replay_small": replay_id,
         "test_case_small": small,

@@ -178,12 +178,17 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/prompts/{prompt_id}/experiments",
         "POST /api/v1/experiments/{experiment_id}/cancel",
         "POST /api/v1/prompts/{prompt_id}/experiments/forecast",
+        "POST /api/v1/suites/{suite_id}/calibrations",
         "POST /api/v1/prompts/{prompt_id}/judge-audits",
         "POST /api/v1/judge-audits/{audit_id}/cancel",
         "POST /api/v1/calibrations/{calibration_id}/cancel",
     }:
         return "run"
-    return "read" if route.method == "GET" or route.template.endswith(("/render", "/preview")) else "write"
+    return (
+        "read"
+        if route.method == "GET" or route.template.endswith(("/render", "/preview", "/suite-proposals"))
+        else "write"
+    )
 
 
 def test_every_route_accepts_its_scope_and_no_other(world: World) -> None:

@@ -55,6 +55,7 @@ def everything(world: Project) -> dict[str, Any]:
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
         "replay_id": _replayed(world, case["id"]),
+        "suite_id": _made(world, f"{prompt}/suites", {"name": MARK, "testCaseIds": [case["id"]]})["id"],
         "calibration_id": _calibrated(world, case["id"]),
         "agent": adopted(world),
         "label": _labelled(world, prompt),

@@ -30,14 +30,15 @@ class NamedCandidate:
 class NewExperiment:
     """An experiment to start; None means a default (docs/reference/gate.md).
 
-    `test_case_ids` None means all test cases of the prompt. The baseline "latest" is the newest version; without any
-    version there is no baseline. For a program it is the newest revision that passed. With `candidates`, `candidate` is
-    ignored.
+    `test_case_ids` None means the test cases of the suite with the name `suite`, or all of the prompt without one. The
+    baseline "latest" is the newest version; without any version there is no baseline. For a program it is the newest
+    revision that passed. With `candidates`, `candidate` is ignored.
     """
 
     candidate: Candidate = DRAFT
     baseline: Baseline = "latest"
     test_case_ids: Sequence[int] | None = None
+    suite: str | None = None
     detect: float = DETECT
     repeats_min: int | None = None
     repeats_max: int | None = None

@@ -32,6 +32,7 @@ from app.services.replays.candidates import Candidate, CandidateContent, Candida
 from app.services.replays.frozen import freeze_cases, freeze_content, snapshots_played
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.service import ReplayService
+from app.services.suites.service import case_ids
 from app.timestamps import Now
 
 Contents = tuple[list[CandidateContent], list[CandidateContent]]
@@ -90,6 +91,7 @@ class ExperimentService:
         """
         with self.database.read() as connection:
             contents, others = self._contents(connection, project_id, prompt_id, new)
+            new = _with_cases_of_suite(connection, project_id, prompt_id, new)
             choice = JudgeChoice(new.judge_model, new.judging)
             judge = self.replays.choose_judge(connection, contents[0], [], choice)
             played = snapshots_played(connection, contents[0].head, new.test_case_ids) if contents[0].external else []
@@ -195,6 +197,7 @@ class ExperimentService:
     def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
         contents, others = self._contents(connection, project_id, prompt_id, new)
+        new = _with_cases_of_suite(connection, project_id, prompt_id, new)
         candidate = contents[0]
         cases = freeze_cases(connection, candidate.head, new.test_case_ids, now=self.now())
         if not cases:
@@ -264,6 +267,13 @@ class ExperimentService:
         if baseline is None:
             return None, None
         return self.candidates.read(connection, **owner, candidate=baseline, field="baseline"), earlier
+
+
+def _with_cases_of_suite(connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> NewExperiment:
+    """Return the request with the test cases of its suite, if it names one."""
+    if new.suite is None:
+        return new
+    return replace(new, test_case_ids=case_ids(connection, project_id=project_id, prompt_id=prompt_id, name=new.suite))
 
 
 def _found(connection: Connection, project_id: int, experiment_id: int) -> ExperimentRow:

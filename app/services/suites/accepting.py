@@ -1,0 +1,141 @@
+"""Makes test cases of proposed sessions, adds them to a suite, and calibrates them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.database.transactions import Database
+from app.errors import Invalid, NotFound
+from app.models import cases as test_cases
+from app.models import prompts
+from app.models.audit_log import SYSTEM, Actor
+from app.services.replays.calibrations import CalibrationService
+from app.services.replays.case_commands import CaseChange
+from app.services.replays.cases import TestCaseService
+from app.services.replays.proposals import CaseProposal
+from app.services.suites.service import NewMember, SuiteService, SuiteView
+
+PICKS_MAX = 20
+"""Sessions that are accepted at once: each may need a second."""
+REPEATS = 5
+"""Replays of a calibration."""
+Left = Literal["correct_first", "not_faithful", "no_test_case", "gone"]
+"""Why a session was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A session of a proposal, with the reason that the proposal gave."""
+
+    session_id: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A session of which no test case was made, and why, in a word and in a sentence."""
+
+    session_id: str
+    why: Left
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSuite:
+    """The suite after the acceptance, and the sessions of which no test case was made."""
+
+    view: SuiteView
+    left_out: Sequence[LeftOut]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedSuite:
+    """The suite with its new calibrations, and their replays, of which the caller sends the messages."""
+
+    view: SuiteView
+    replay_ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteAcceptance:
+    database: Database
+    suites: SuiteService
+    test_cases: TestCaseService
+    calibrations: CalibrationService
+
+    def accept(
+        self,
+        *,
+        project_id: int,
+        prompt_id: int,
+        name: str,
+        picks: Sequence[Pick],
+        actor: Actor = SYSTEM,
+    ) -> AcceptedSuite:
+        """Make test cases of sessions and add them to the suite with a name, which is made where there is none.
+
+        A session that has a test case is not copied again, so that a call that was interrupted can be repeated.
+        Raises `NotFound` for an unknown prompt.
+        """
+        owner = {"project_id": project_id, "prompt_id": prompt_id}
+        with self.database.read() as connection:
+            prompts.require_head(connection, **owner)
+        members: list[NewMember] = []
+        left_out: list[LeftOut] = []
+        for pick in {pick.session_id: pick for pick in picks}.values():
+            made = self._case_of(project_id, prompt_id, pick, actor)
+            if isinstance(made, LeftOut):
+                left_out.append(made)
+            else:
+                members.append(NewMember(made, pick.reason))
+        view = self.suites.put(**owner, name=name, members=members, actor=actor)
+        return AcceptedSuite(view, left_out)
+
+    def calibrate(self, *, project_id: int, suite_id: int, repeats: int = REPEATS) -> CalibratedSuite:
+        """Start calibrations of up to `PICKS_MAX` test cases that the suite has not calibrated.
+
+        Raises `Conflict` for a prompt without a version.
+        """
+        which: dict[str, Any] = {"project_id": project_id, "suite_id": suite_id}
+        waiting = [member for member in self.suites.get(**which).members if member.row.calibration_id is None]
+        replay_ids: list[int] = []
+        for member in waiting[:PICKS_MAX]:
+            calibration = self.calibrations.start(project_id=project_id, test_case_id=member.case.id, repeats=repeats)
+            self.suites.note_calibrations(**which, calibrations={member.case.id: calibration.row.id})
+            replay_ids += [replay.id for replay in calibration.replays]
+        return CalibratedSuite(self.suites.get(**which), replay_ids)
+
+    def _case_of(self, project_id: int, prompt_id: int, pick: Pick, actor: Actor) -> int | LeftOut:
+        with self.database.read() as connection:
+            known = test_cases.newest_of_session(connection, prompt_id=prompt_id, session_id=pick.session_id)
+        if known is not None:
+            return known
+        try:
+            proposal = self.test_cases.beginning(project_id=project_id, session_id=pick.session_id)
+            if proposal.head.id != prompt_id:
+                return LeftOut(pick.session_id, "gone", "The prompt has no such session.")
+            if problem := _problem(pick.session_id, proposal):
+                return problem
+            row = self.test_cases.from_proposal(
+                proposal, session_id=pick.session_id, change=CaseChange.of(), actor=actor
+            )
+        except NotFound as gone:
+            return LeftOut(pick.session_id, "gone", str(gone))
+        except Invalid as invalid:
+            return LeftOut(pick.session_id, "no_test_case", str(invalid))
+        return row.id
+
+
+def _problem(session_id: str, proposal: CaseProposal) -> LeftOut | None:
+    if proposal.doubts:
+        first = proposal.doubts[0].message
+        message = f"It went wrong, so correct it first: make a test case with corrections. {first}"
+        return LeftOut(session_id, "correct_first", message)
+    fidelity = proposal.case.fidelity
+    missing = fidelity.missing if fidelity else ()
+    # A draft without the tools fails its steps, and is no reason to leave the session out.
+    if gap := next((gap for gap in missing if gap.kind != "tool_definitions"), None):
+        return LeftOut(session_id, "not_faithful", f"A replay can't show what the model saw: {gap.message}")
+    return None

@@ -1,0 +1,196 @@
+"""How much of the traffic of a prompt its suites represent, week by week."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain
+
+from sqlalchemy import Connection
+
+from app.database.transactions import Database
+from app.errors import require
+from app.models import experiments, suites
+from app.models.suites import SuiteRow
+from app.services.suites.proposing import CaseFeatures, SuiteProposer
+from app.services.suites.reading import ReadSessions, read_sessions
+from app.services.suites.service import NO_SUITE
+from app.suites.coverage import (
+    NewBehaviour,
+    ObsoleteCase,
+    SuiteCase,
+    covered_by,
+    new_behaviour,
+    obsolete_cases,
+    removable_cases,
+    share_of,
+)
+from app.suites.features import Effects, Vocabulary
+from app.suites.samples import Sample, Weights
+from app.timestamps import Now
+
+WEEKS = 8
+"""Weeks of the coverage, this one included."""
+SESSIONS_OF_WEEK = 1_000
+"""Sessions of a week that are read, the newest ones."""
+SESSIONS_OF_ALERT = 1_000
+OBSOLETE_WEEKS = 4
+"""Weeks without a session that calls a tool, after which the tests of it are obsolete."""
+RECENT_MIN = 20
+"""Sessions of the last day that are enough for a look at what is new; else it looks at seven days."""
+EXPERIMENTS, EXPERIMENTS_MIN = 20, 5
+"""Experiments that are compared for removable tests, and how many of them two tests must have in common."""
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageWeek:
+    """A week (UTC) from its Monday on: the sessions that were read, and the share of them that is represented."""
+
+    begins: date
+    sessions: int
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemovableCase:
+    """A test case that never disagreed with another one, which is kept."""
+
+    test_case_id: int
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCoverage:
+    """The coverage of a suite as it is now. `weeks` begin with the earliest; `recent` is what `new` is about."""
+
+    suite: SuiteRow
+    weeks: Sequence[CoverageWeek]
+    share: float | None
+    recent: str
+    new: Sequence[NewBehaviour]
+    obsolete: Sequence[ObsoleteCase]
+    removable: Sequence[RemovableCase]
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageService:
+    database: Database
+    now: Now
+    proposer: SuiteProposer
+    weights: Weights = Weights()
+
+    def read(self, *, project_id: int, suite_id: int) -> SuiteCoverage:
+        """Return the coverage of a suite; `NotFound` if there is none."""
+        with self.database.read() as connection:
+            suite = require(suites.find_suite(connection, project_id=project_id, suite_id=suite_id), NO_SUITE)
+            effect_of = self.proposer.effects(connection, project_id, suite.prompt_id)
+            members = suites.list_members(connection, project_id=project_id, suite_id=suite_id)
+            ids = [member.test_case_id for member in members]
+            features = self.proposer.case_features(connection, project_id, ids)
+            weeks = self._weeks(connection, suite)
+            verdicts = _verdicts(connection, suite)
+        samples = [*chain.from_iterable(read.samples for _, read in reversed(weeks))]
+        vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
+        cases = _cases(features, vocabulary, effect_of)
+        covered = covered_by(cases)
+
+        def share(some: Sequence[Sample]) -> float | None:
+            return share_of(some, covered, weights=self.weights, vocabulary=vocabulary, effect_of=effect_of)
+
+        recent, when = self._recent(samples)
+        later = [*chain.from_iterable(read.samples for _, read in weeks[-OBSOLETE_WEEKS:])]
+        return SuiteCoverage(
+            suite=suite,
+            weeks=[CoverageWeek(begins, len(read.samples), share(read.samples)) for begins, read in weeks],
+            share=share(samples),
+            recent=when,
+            new=new_behaviour(recent, covered, when=when, vocabulary=vocabulary, effect_of=effect_of),
+            obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
+            removable=_removable(cases, verdicts),
+            unread=sum(read.unread for _, read in weeks),
+        )
+
+    def uncovered_share(self, *, project_id: int, prompt_id: int, since: datetime, least: int) -> float | None:
+        """Return the share of sessions since a time that no suite of a prompt represents.
+
+        None for fewer than `least` sessions.
+        """
+        owner = {"project_id": project_id, "prompt_id": prompt_id}
+        with self.database.read() as connection:
+            effect_of = self.proposer.effects(connection, **owner)
+            ids = suites.members_of_prompt(connection, **owner)
+            features = self.proposer.case_features(connection, project_id, ids)
+            until = self.now() + _DAY
+            read = read_sessions(connection, **owner, since=since, until=until, limit=SESSIONS_OF_ALERT)
+        if len(read.samples) < least:
+            return None
+        vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
+        covered = covered_by(_cases(features, vocabulary, effect_of))
+        covered_share = share_of(
+            read.samples, covered, weights=self.weights, vocabulary=vocabulary, effect_of=effect_of
+        )
+        return None if covered_share is None else 1 - covered_share
+
+    def _weeks(self, connection: Connection, suite: SuiteRow) -> list[tuple[date, ReadSessions]]:
+        today = self.now().date()
+        monday = today - _DAY * today.weekday()
+        begins = [monday - 7 * _DAY * number for number in range(WEEKS - 1, -1, -1)]
+        owner = {"project_id": suite.project_id, "prompt_id": suite.prompt_id}
+        return [
+            (
+                day,
+                read_sessions(
+                    connection,
+                    **owner,
+                    since=datetime.combine(day, time(), UTC),
+                    until=datetime.combine(day + 7 * _DAY, time(), UTC),
+                    limit=SESSIONS_OF_WEEK,
+                ),
+            )
+            for day in begins
+        ]
+
+    def _recent(self, samples: Sequence[Sample]) -> tuple[Sequence[Sample], str]:
+        """Return the sessions of the last day, or of seven days if these are few, and the time in words."""
+        for days, when in ((1, "the last day's sessions"), (7, "the last 7 days' sessions")):
+            since_ns = int((self.now() - days * _DAY).timestamp()) * 1_000_000_000
+            recent = [sample for sample in samples if sample.start_ns >= since_ns]
+            if len(recent) >= RECENT_MIN:
+                return recent, when
+        return recent, when
+
+
+def _cases(features: Sequence[CaseFeatures], vocabulary: Vocabulary, effect_of: Effects) -> list[SuiteCase]:
+    return [
+        SuiteCase(
+            entry.case.id,
+            entry.case.name,
+            entry.features(vocabulary, effect_of),
+            frozenset(entry.fingerprint.tools),
+        )
+        for entry in features
+    ]
+
+
+def _verdicts(connection: Connection, suite: SuiteRow) -> list[dict[int, str]]:
+    """Return the classes of test cases in the newest experiments that have ended, by test case."""
+    rows = experiments.list_experiments(
+        connection, prompt_id=suite.prompt_id, verdict=None, before_id=None, limit=EXPERIMENTS
+    )
+    verdicts = []
+    for row in rows:
+        result = experiments.result_of(connection, experiment_id=row.id) if row.status == "finished" else None
+        listed = (result or {}).get("testCases", ())
+        verdicts.append({case["testCaseId"]: case["class"] for case in listed if case.get("variant") is None})
+    return verdicts
+
+
+def _removable(cases: Sequence[SuiteCase], verdicts: Sequence[dict[int, str]]) -> list[RemovableCase]:
+    return [
+        RemovableCase(case.id, case.name, f"It has agreed with \u201c{twin.name}\u201d in all experiments.")
+        for case, twin in removable_cases(cases, verdicts, least=EXPERIMENTS_MIN)
+    ]

@@ -1,0 +1,164 @@
+"""Proposes suites from the sessions of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from app.concurrency.caches import BoundedCache
+from app.database.transactions import Database
+from app.errors import Invalid
+from app.experiments.statistics import DETECT, default_most, default_repeats
+from app.models import cases as test_cases
+from app.models import sessions, suites
+from app.models.suites import MemberCase
+from app.replay.cases import load_case
+from app.services.prompts.content import parse_config
+from app.services.prompts.reader import PromptReader
+from app.services.sessions.service import summarise
+from app.services.suites.reading import ReadSessions, effects_of, read_sessions
+from app.services.suites.service import NO_SUITE
+from app.suites.cases import of_case
+from app.suites.features import Effects, Feature, ScoredFingerprint, Vocabulary, given_by
+from app.suites.fingerprints import Fingerprint
+from app.suites.proposals import SIZE, ProposedSession, SuiteProposal, propose
+from app.suites.samples import Weights
+from app.timestamps import Now
+
+DAYS = timedelta(days=30)
+"""The time before now that is read by default."""
+SIDES = 2
+"""Contents that a gate plays: the candidate and its baseline."""
+CACHED_CASES = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteQuestion:
+    """What to propose. Without `since`, from the last 30 days. The test cases of the suite `suite` count as chosen."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    size: int = SIZE
+    weights: Weights = field(default_factory=Weights)
+    suite: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFeatures:
+    """A test case with its fingerprint; `is_corrected` if a person changed what was recorded."""
+
+    case: MemberCase
+    fingerprint: Fingerprint
+    is_corrected: bool
+
+    def features(self, vocabulary: Vocabulary, effect_of: Effects) -> frozenset[Feature]:
+        scored = ScoredFingerprint(self.fingerprint)
+        return given_by(scored, vocabulary, effect_of, corrected=self.is_corrected)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPick:
+    """A proposed session with the first words of the user, None without any."""
+
+    pick: ProposedSession
+    preview: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalView:
+    """A proposal with the first words of its sessions by their ids, and what was read for it.
+
+    `gate_cost` is about what one gate with all picks costs in USD, at least and at most, by what the sessions cost.
+    """
+
+    proposal: SuiteProposal
+    read: ReadSessions
+    previews: dict[str, str]
+    gate_cost: tuple[float, float]
+    since: datetime
+    until: datetime
+
+    @property
+    def shown(self) -> list[ShownPick]:
+        return [ShownPick(pick, self.previews.get(pick.sample.id)) for pick in self.proposal.picks]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteProposer:
+    database: Database
+    now: Now
+    reader: PromptReader
+    _cases: BoundedCache[tuple[Fingerprint, bool]] = field(
+        default_factory=lambda: BoundedCache(CACHED_CASES), init=False
+    )
+
+    def propose(self, *, project_id: int, prompt_id: int, question: SuiteQuestion) -> ProposalView:
+        """Return a proposal. Raises `NotFound` for an unknown prompt, `Invalid` for an unknown suite."""
+        until = question.until or self.now()
+        since = question.since or until - DAYS
+        if since >= until:
+            raise Invalid("since: Must be before until.")
+        with self.database.read() as connection:
+            effect_of = self.effects(connection, project_id, prompt_id)
+            read = read_sessions(connection, project_id=project_id, prompt_id=prompt_id, since=since, until=until)
+            vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
+            covered = frozenset[Feature]()
+            if question.suite is not None:
+                for case in self._of_suite(connection, project_id, prompt_id, question.suite):
+                    covered |= case.features(vocabulary, effect_of)
+            proposal = propose(
+                read.samples,
+                size=question.size,
+                weights=question.weights,
+                effect_of=effect_of,
+                covered=covered,
+                vocabulary=vocabulary,
+            )
+            previews = _previews(connection, project_id, [pick.sample.id for pick in proposal.picks])
+        return ProposalView(proposal, read, previews, _gate_cost(proposal), since, until)
+
+    def effects(self, connection: Connection, project_id: int, prompt_id: int) -> Effects:
+        """Return the effects of tools by the prompt's draft."""
+        _, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
+        return effects_of(parse_config(draft.config, draft.model).tools)
+
+    def _of_suite(self, connection: Connection, project_id: int, prompt_id: int, name: str) -> Sequence[CaseFeatures]:
+        row = suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
+        if row is None:
+            raise Invalid(f"suite: {NO_SUITE}")
+        members = suites.list_members(connection, project_id=project_id, suite_id=row.id)
+        return self.case_features(connection, project_id, [member.test_case_id for member in members])
+
+    def case_features(
+        self, connection: Connection, project_id: int, test_case_ids: Collection[int]
+    ) -> list[CaseFeatures]:
+        """Return the test cases with their fingerprints, which are kept by the digests of their documents."""
+        cases = suites.cases_of(connection, project_id=project_id, test_case_ids=test_case_ids)
+        features = []
+        for case in cases:
+            key = (project_id, case.id, case.fingerprint)
+            known = self._cases.get(key) if case.fingerprint else None
+            if known is None:
+                row = test_cases.find_test_case(connection, project_id=project_id, test_case_id=case.id)
+                if row is None:  # deleted meanwhile
+                    continue
+                document = load_case(row.document)
+                known = of_case(document), document.basis == "corrected"
+                self._cases.put(key, known, weight=1)
+            features.append(CaseFeatures(case, *known))
+        return features
+
+
+def _previews(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:
+    keys = [bytes.fromhex(id_) for id_ in session_ids]
+    rows = sessions.find_sessions(connection, project_id=project_id, session_keys=keys)
+    return {summary.id: summary.preview for summary in summarise(connection, rows) if summary.preview}
+
+
+def _gate_cost(proposal: SuiteProposal) -> tuple[float, float]:
+    cost = SIDES * sum(pick.sample.cost_usd for pick in proposal.picks)
+    least, _ = default_repeats(DETECT, 1)
+    return cost * least, cost * default_most(least)

@@ -1,0 +1,135 @@
+"""How much of the traffic a suite represents, what it lacks, and what it tests in vain; pure and deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from app.suites.features import Effects, Feature, Kind, Vocabulary
+from app.suites.phrases import percent, phrase
+from app.suites.samples import Sample, Valued, Weights
+
+NEW_MAX = 10
+"""Features without a test that are named."""
+NEW_SHARE = 0.01
+"""The share of the sessions from which a feature without a test is named."""
+# What a person can make a test of. An order is left out where one of its tools is named.
+_NAMED: tuple[Kind, ...] = ("tool", "failed_tool", "refusal", "language", "order", "topic")
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCase:
+    """A test case of a suite with its features; `tools` are the ones that it calls."""
+
+    id: int
+    name: str
+    features: frozenset[Feature]
+    tools: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewBehaviour:
+    """What sessions do and no test does: a sentence, the share of the sessions, and the id of the newest of them."""
+
+    sentence: str
+    share: float
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObsoleteCase:
+    """A test case of what no session does any more, and why."""
+
+    test_case_id: int
+    name: str
+    reason: str
+
+
+def covered_by(cases: Sequence[SuiteCase]) -> frozenset[Feature]:
+    """Return the features of all test cases."""
+    return frozenset(chain.from_iterable(case.features for case in cases))
+
+
+def share_of(
+    samples: Sequence[Sample],
+    covered: frozenset[Feature],
+    *,
+    weights: Weights,
+    vocabulary: Vocabulary,
+    effect_of: Effects,
+) -> float | None:
+    """Return the share of sessions, from 0 to 1, that tests with these features represent; None without sessions."""
+    return Valued.of(samples, weights, vocabulary, effect_of).covered(covered) if samples else None
+
+
+def new_behaviour(
+    samples: Sequence[Sample],
+    covered: frozenset[Feature],
+    *,
+    when: str,
+    vocabulary: Vocabulary,
+    effect_of: Effects,
+) -> list[NewBehaviour]:
+    """Return what the sessions, the newest first, do and no test does, the most frequent first.
+
+    `when` is the sessions in words, such as "yesterday's sessions".
+    """
+    valued = Valued.of(samples, Weights(), vocabulary, effect_of)
+    newest: dict[Feature, str] = {}
+    for sample, needs in zip(samples, valued.needs, strict=True):
+        for feature in needs:
+            newest.setdefault(feature, sample.id)
+    lacking = [feature for feature in newest if feature.kind in _NAMED and feature not in covered]
+    lacking.sort(key=lambda feature: (-valued.counts[feature], _NAMED.index(feature.kind), feature))
+    frequent = [feature for feature in lacking if valued.counts[feature] >= NEW_SHARE * len(samples)]
+    tools = {feature.value for feature in frequent if feature.kind == "tool"}
+    named = [feature for feature in frequent if not _includes(feature, tools)]
+    return [_behaviour(feature, valued.counts[feature], samples, when, newest[feature]) for feature in named[:NEW_MAX]]
+
+
+def _includes(feature: Feature, tools: set[str]) -> bool:
+    """Return whether a feature is no news where these tools are named."""
+    if feature.kind == "failed_tool":
+        return feature.value in tools
+    return feature.kind == "order" and any(f"`{tool}`" in phrase(feature) for tool in tools)
+
+
+def _behaviour(feature: Feature, count: int, samples: Sequence[Sample], when: str, session_id: str) -> NewBehaviour:
+    share = count / len(samples)
+    return NewBehaviour(f"{percent(share)} of {when} {phrase(feature)}; no test does.", share, session_id)
+
+
+def obsolete_cases(samples: Sequence[Sample], cases: Sequence[SuiteCase], *, when: str) -> list[ObsoleteCase]:
+    """Return the test cases that call a tool which none of the sessions calls; none without sessions."""
+    called = frozenset(chain.from_iterable(sample.scored.fingerprint.tools for sample in samples))
+    return [*_obsolete(cases, called, when)] if samples else []
+
+
+def _obsolete(cases: Sequence[SuiteCase], called: frozenset[str], when: str) -> Iterator[ObsoleteCase]:
+    for case in cases:
+        if gone := sorted(case.tools - called):
+            yield ObsoleteCase(case.id, case.name, f"No session of {when} calls `{gone[0]}`.")
+
+
+def removable_cases(
+    cases: Sequence[SuiteCase], verdicts: Sequence[dict[int, str]], *, least: int
+) -> list[tuple[SuiteCase, SuiteCase]]:
+    """Return test cases that never disagreed with another one, each with that one, which is kept.
+
+    `verdicts` are those of experiments by test case. Both have had a verdict in at least `least` of them, not always
+    the same one. What the removed test represents, the tests that are kept represent, too.
+    """
+    kept, pairs = list(cases), list[tuple[SuiteCase, SuiteCase]]()
+    for case in sorted(cases, key=lambda case: (len(case.features), -case.id)):
+        others = [other for other in kept if other.id != case.id]
+        twin = next((other for other in others if _agree(case.id, other.id, verdicts, least)), None)
+        if twin and case.features <= covered_by(others):
+            kept = others
+            pairs.append((case, twin))
+    return sorted(pairs, key=lambda pair: pair[0].id)
+
+
+def _agree(first: int, second: int, verdicts: Sequence[dict[int, str]], least: int) -> bool:
+    both = [(by_case[first], by_case[second]) for by_case in verdicts if first in by_case and second in by_case]
+    return len(both) >= least and len(set(both)) > 1 and all(one == other for one, other in both)

@@ -212,7 +212,7 @@ class RemovableCaseSchema(AnswerSchema):
 
 
 class SuiteCoverageSchema(AnswerSchema):
-    """How much of the sessions of eight weeks the suite represents as it is now; `recent` is what `new` is about."""
+    """How much of the sessions of eight weeks the suite represents now; `recent` is what `new` is about."""
 
     suite = one(SuiteEntry)
     share = number(allow_none=True)

@@ -39,6 +39,7 @@ from app.web.views import (
     settings_prices,
     settings_webhooks,
     sign_in,
+    suites,
     usage,
 )
 from app.wiring.container import Container
@@ -49,6 +50,7 @@ PROJECT = f"/projects/{ID % 'project_id'}"
 PROMPT = f"{PROJECT}/prompts/{ID % 'prompt_id'}"
 SESSION = f"{PROJECT}/sessions/{{session_id}}"
 TEST_CASE = f"{PROJECT}/test-cases/{ID % 'test_case_id'}"
+SUITE = f"{PROJECT}/suites/{ID % 'suite_id'}"
 CALIBRATION = f"{PROJECT}/calibrations/{ID % 'calibration_id'}"
 EXPERIMENT = f"{PROJECT}/experiments/{ID % 'experiment_id'}"
 REPLAY = f"{PROJECT}/replays/{ID % 'replay_id'}"
@@ -103,6 +105,10 @@ ROUTES: tuple[tuple[str, type[Page]], ...] = (
     (f"{PROMPT}/experiments", experiments.Experiments),
     (f"{PROMPT}/experiments/new", experiments.NewExperimentPage),
     (EXPERIMENT, experiments.ExperimentPage),
+    (f"{PROMPT}/suites", suites.SuitesPage),
+    (f"{PROMPT}/suites/proposal", suites.SuiteProposalPage),
+    (SUITE, suites.SuitePage),
+    (f"{SUITE}/delete", suites.DeleteSuite),
     (f"{PROMPT}/judge-audits", judge_audits.JudgeAuditsPage),
     (f"{PROJECT}/judge-audits/{ID % 'audit_id'}", judge_audits.JudgeAuditPage),
     (f"{EXPERIMENT}/cancel", experiments.CancelExperiment),

@@ -64,7 +64,7 @@ class RemovableCase:
 
 @dataclass(frozen=True, slots=True)
 class SuiteCoverage:
-    """The coverage of a suite as it is now. `weeks` begin with the earliest; `recent` is what `new` is about."""
+    """The coverage of a suite with its present test cases. `recent` is what `new` is about."""
 
     suite: SuiteRow
     weeks: Sequence[CoverageWeek]

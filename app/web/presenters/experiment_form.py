@@ -47,6 +47,7 @@ class ExperimentFields:
     judge: str
     others: Sequence[str] = ()
     min_judge_caught: str = ""
+    suite: str = ""
 
     @property
     def more(self) -> bool:
@@ -67,6 +68,7 @@ class ExperimentFields:
         return {
             **self._candidates(),
             "baseline": self._baseline(),
+            **({"suite": self.suite} if self.suite and not self.cases else {}),
             **({"testCaseIds": [_integer("testCaseIds", case_id) for case_id in self.cases]} if self.cases else {}),
             **{name: value for name, value in numbers.items() if value is not None},
             "repeats": {name: value for name, value in repeats.items() if value is not None},
@@ -105,6 +107,7 @@ def fields_of(form: Form) -> ExperimentFields:
         judge=form.text("judge", "auto"),
         others=form.texts("other"),
         min_judge_caught=form.text("minJudgeCaught").strip(),
+        suite=form.text("suite"),
     )
 
 

@@ -34,12 +34,17 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "run": run.headers["X-Run-Id"],
         "case": case["id"],
         "replay": replay["id"],
+        "suite": client.post(f"/api/v1/prompts/{prompt_id}/suites", _suite(text, case["id"])).json()["id"],
         "audit": client.post(f"/api/v1/prompts/{prompt_id}/judge-audits", {"probes": 2}).json()["id"],
         "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
         "experiment": experimented(client, prompt_id),
         "version": committed.json()["commitHash"],
         **seed_violations(client, text),
     }
+
+
+def _suite(text: str, test_case_id: int) -> dict[str, Any]:
+    return {"name": text[:100], "testCaseIds": [test_case_id]}
 
 
 def seed_labels(client: Client, prompt_id: int) -> None:

@@ -57,6 +57,8 @@ def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
         tools.list_sessions,
         tools.read_session,
         tools.read_insight,
+        tools.read_coverage,
+        tools.propose_suite,
         tools.list_failures,
         tools.read_replay,
         tools.read_gate,

@@ -18,6 +18,7 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
+from reprise_client.cli.suite import coverage_lines, proposal_lines
 from reprise_client.cli.versions import full_hash
 
 PAGE = 20
@@ -105,6 +106,21 @@ class Tools:
         since = (datetime.now(timezone.utc) - timedelta(days=min(max(days, 1), 366) - 1)).date().isoformat()
         insight = self.instance.get(f"/api/v1/prompts/{prompt_id}/insight", groupBy=group_by, **{"from": since})
         return texts.lines((texts.insight_line(group, group_by) for group in insight["groups"]), "There is nothing.")
+
+    def read_coverage(self, prompt_id: int) -> str:
+        """Read how much of the recorded conversations the suites of a prompt represent, and what no test does."""
+        suites = self.instance.get(f"/api/v1/prompts/{prompt_id}/suites").listed("suites")
+        read = ((row, self.instance.get(f"/api/v1/suites/{row['id']}/coverage")) for row in suites[:PAGE])
+        lines = (line for row, coverage in read for line in (f"# {row['name']}", *coverage_lines(coverage)))
+        return texts.page("\n".join(lines) or "The prompt has no suite: see propose_suite.", 0)
+
+    def propose_suite(self, prompt_id: int, size: int = 12) -> str:
+        """Choose the fewest recorded conversations that represent the most of the traffic, each with its reason.
+
+        size: the most conversations, up to 100.
+        """
+        proposal = self.instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", {"size": size})
+        return texts.page("\n".join(proposal_lines(proposal)), 0)
 
     def list_failures(self, prompt_id: int) -> str:
         """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""

@@ -28,6 +28,7 @@ from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
 from reprise_client.cli.skills import skills
+from reprise_client.cli.suite import suite
 from reprise_client.cli.traces import traces
 
 
@@ -63,7 +64,7 @@ def main() -> None:
 test_cases.add_command(effects)
 for _command in (list_cases, delete_cases):
     test_cases.add_command(_command)
-_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, test_cases)
+_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, suite, test_cases)
 for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)
 

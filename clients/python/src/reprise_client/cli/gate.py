@@ -51,7 +51,13 @@ _PROGRAM = (
     click.argument("program", nargs=-1, type=click.UNPROCESSED),
 )
 # What only an experiment over the prompt's own text has.
-_OF_TEXTS = {"file": "--file", "commit": "--commit", "candidates": "--candidate", "models": "--model"}
+_OF_TEXTS = {
+    "file": "--file",
+    "commit": "--commit",
+    "candidates": "--candidate",
+    "models": "--model",
+    "suite": "--suite",
+}
 # With one of these a program's test cases are played as an experiment.
 _DESIGN = ("detect", "repeats", "alpha", "min_pass_rate", "max_cost", "max_slowdown", "min_judge_caught", "min_sighted")
 _OF_EXPERIMENTS = ("baseline", "no_reuse", *_DESIGN)
@@ -96,6 +102,7 @@ def _program_options(command: Any) -> Any:
 @click.option("--min-judge-caught", type=click.FloatRange(0, 1), help="Share of planted errors that must not pass.")
 @click.option("--min-sighted", type=click.FloatRange(0, 1), help="Share of tests that must be able to show a drop.")
 @click.option("--test-case", "names", multiple=True, help="Id or name; repeatable. All of the prompt's when left out.")
+@click.option("--suite", help="Name of a suite: only its test cases.")
 @click.option("--model", "models", multiple=True, help="Compare with this model, too; repeatable.")
 @click.option("--judge", help="Model that judges in the place of the candidate's own.")
 @judging_option
@@ -134,6 +141,8 @@ def gate(
         sys.exit(_program_code(url, api_key, prompt_id, program, timeout, options, files))
     if sum(map(bool, (file, commit, options["candidates"]))) > 1:
         raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
+    if options["suite"] and options["names"]:
+        raise click.UsageError("Name test cases with one of --suite and --test-case.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     with interruption.interruptible() as stop:
         sys.exit(_reported(gate_run.run(request, stop), files))

@@ -174,6 +174,8 @@ def design(options: Mapping[str, Any], instance: Remote, prompt_id: int) -> dict
         "minSighted": options["min_sighted"],
         "minJudgeCaught": options["min_judge_caught"],
     }
+    if options["suite"]:
+        asked["suite"] = options["suite"]
     if options["names"]:
         asked["testCaseIds"] = [case[0] for case in select_cases(instance, prompt_id, options["names"])]
     if options["no_reuse"]:

@@ -38,10 +38,11 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     with server:
         client = server.client()
         made = client.post("/api/v1/prompts", {"name": "A", "value": "0"})
-        path = f"/api/v1/prompts/{made.json()['prompt']['id']}"
+        prompt_id = made.json()["prompt"]["id"]
+        path = f"/api/v1/prompts/{prompt_id}"
         for _ in range(CHANGES):
             trace = secrets.token_hex(16)
-            stored = client.post(TRACES, body=batch_of(trace), headers={"Content-Type": "application/json"})
+            stored = client.post(TRACES, body=batch_of(trace, prompt_id), headers={"Content-Type": "application/json"})
             assert stored.status == 200
             recorder.note(f"trace {trace}")
             message = secrets.token_hex(8)
@@ -51,8 +52,8 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     return recorder
 
 
-def batch_of(trace: str) -> bytes:
-    attributes = {"service.prompt.id": 1, "gen_ai.operation.name": "chat", "gen_ai.conversation.id": trace}
+def batch_of(trace: str, prompt_id: int) -> bytes:
+    attributes = {"service.prompt.id": prompt_id, "gen_ai.operation.name": "chat", "gen_ai.conversation.id": trace}
     return export(*(span(attributes, traceId=trace, spanId=f"{n + 1:016x}") for n in range(SPANS)))
 
 

@@ -56,7 +56,7 @@ class Recorder:
         }
 
     def begin(self) -> None:
-        """Copy the folder, whose files are all on the disk; nothing may write to it yet."""
+        """Copy the folder. All its files must be on the disk, and no program may write to it yet."""
         shutil.copytree(self.folder, self._before)
 
     def note(self, text: str) -> None:

@@ -13,7 +13,7 @@ from app.chat import ToolDefinition
 from app.errors import Invalid
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX
 from app.replay.documents import dump, join, load
-from app.replay.effects import tools_of
+from app.replay.effects import Tool, tools_of
 from app.replay.faults import require_variants
 from app.replay.fidelity import recorded_files
 from app.replay.kinds import kinds_of
@@ -91,13 +91,18 @@ def require_playable(case: TestCase, path: str, steps: str) -> None:
 
 
 def shown_document(
-    case: TestCase, tools: Sequence[ToolDefinition], proposed: Mapping[str, Mapping[str, Any]] | None = None
+    case: TestCase,
+    tools: Sequence[ToolDefinition],
+    proposed: Mapping[str, Mapping[str, Any]] | None = None,
+    resolved: Mapping[str, Tool] | None = None,
 ) -> dict[str, Any]:
     """Return the JSON of a test case with the rules of all its tools.
 
-    `tools` are those of the prompt's draft. `proposed` has what a model proposes for unknown effects, by tool.
+    `tools` are those of the prompt's draft, `resolved` the `defined_tools` of them. `proposed` has what a model
+    proposes for unknown effects, by tool.
     """
-    rules = {name: msgspec.to_builtins(tool) for name, tool in tools_of(case, tools).items()}
+    all_tools = tools_of(case, tools, resolved)
+    rules = {name: msgspec.to_builtins(replace(tool, schema={})) for name, tool in all_tools.items()}
     for name, shown in rules.items():
         del shown["name"], shown["schema"], shown["extraSet"]
         proposal = (proposed or {}).get(name) if shown["effectFrom"] == "unknown" else None

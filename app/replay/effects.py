@@ -81,15 +81,28 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         return "error" if self.effect == "write" and chosen in ("nearest", "simulate") else chosen
 
 
-def tools_of(case: TestCase, defined: Sequence[ToolDefinition]) -> dict[str, Tool]:
-    """Return every tool that the test case names, calls or records as offered, and those `defined` by a prompt."""
+def defined_tools(defined: Sequence[ToolDefinition]) -> dict[str, Tool]:
+    """Return the tools of a prompt without the rules and records of a test case."""
+    return {tool.name: resolve(tool.name, ToolRules(), tool, None) for tool in defined}
+
+
+def tools_of(
+    case: TestCase, defined: Sequence[ToolDefinition], resolved: Mapping[str, Tool] | None = None
+) -> dict[str, Tool]:
+    """Return every tool that the test case names, calls or records as offered, and those `defined` by a prompt.
+
+    `resolved` are the `defined_tools`, for a caller that has several test cases of a prompt.
+    """
     definitions = {tool.name: tool for tool in defined}
     recorded = recorded_definitions(entry for turn in case.turns for entry in turn.offered_tools or ())
     called = (step.name for turn in case.turns for step in turn.steps if step.kind == "tool_call")
     removed = (call.name for turn in case.turns for call in turn.removed or ())
     names = dict.fromkeys([*definitions, *recorded, *called, *removed, *case.tools])
+    plain = resolved or {}
     return {
-        name: resolve(name, case.tools.get(name, ToolRules()), definitions.get(name), recorded.get(name))
+        name: plain[name]
+        if name in plain and name not in case.tools and not recorded.get(name)
+        else resolve(name, case.tools.get(name, ToolRules()), definitions.get(name), recorded.get(name))
         for name in names
     }
 

@@ -30,7 +30,7 @@ from app.replay.case_limits import SPANS_MAX, TURNS_MAX, fitting_turns, require_
 from app.replay.cases import case_by_hand, case_from_turns, load_case, shown_document
 from app.replay.changes import CaseChanges, change_case
 from app.replay.documents import dump, load
-from app.replay.effects import require_usable, tools_of
+from app.replay.effects import defined_tools, require_usable, tools_of
 from app.replay.session_pieces import is_piece
 from app.replay.types import AssertionType, TestCase
 from app.services.prompts.content import PromptContent, parse_config
@@ -181,7 +181,11 @@ class TestCaseService:
     def views(self, rows: Sequence[TestCaseRow]) -> Sequence[CaseView]:
         """Return the test cases, all of one prompt, as people see them."""
         tools = self._tools(rows[0]) if rows else ()
-        return [CaseView(row, shown_document(load_case(row.document), tools, row.proposed_effects)) for row in rows]
+        resolved = defined_tools(tools)
+        return [
+            CaseView(row, shown_document(load_case(row.document), tools, row.proposed_effects, resolved))
+            for row in rows
+        ]
 
     def defined_tools(self, *, project_id: int, prompt_id: int) -> Sequence[ToolDefinition]:
         """Return the tools of the prompt's draft."""

@@ -6,8 +6,9 @@ import pytest
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.effects import effect_of_name, require_usable, resolve, tools_of
+from app.replay.effects import defined_tools, effect_of_name, require_usable, resolve, tools_of
 from app.replay.types import TestCase, ToolRules
+from tests.support.growth import work_by_function
 from tests.unit.replay.fakes import call, turn
 
 
@@ -157,3 +158,15 @@ def test_tools_are_those_of_the_case_the_recording_and_the_prompt() -> None:
     case = TestCase(turns=(recorded,), tools={"ruled": ToolRules(never=True)})
 
     assert sorted(tools_of(case, [ToolDefinition("defined")])) == ["called", "defined", "described", "named", "ruled"]
+
+
+def test_the_tools_of_a_prompt_are_resolved_once_for_all_of_its_test_cases() -> None:
+    defined = [ToolDefinition(f"get_{n}") for n in range(20)]
+    recorded = turn("?", call("called"), offered_tools=("get_1", {"name": "get_2", "readOnlyHint": False}))
+    case = TestCase(turns=(recorded,), tools={"get_3": ToolRules(effect="write")})
+    resolved = defined_tools(defined)
+
+    work = work_by_function(lambda: tools_of(case, defined, resolved))
+
+    assert tools_of(case, defined, resolved) == tools_of(case, defined)
+    assert work["replay/effects:resolve"] <= work_by_function(lambda: tools_of(case, ()))["replay/effects:resolve"]

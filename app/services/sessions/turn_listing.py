@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TypeVar
 
+from msgspec import structs
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
@@ -67,8 +68,21 @@ class SessionPart:
 
     @property
     def by_number(self) -> dict[int, TurnFacts]:
-        """The facts of each trace by the number of its first turn."""
-        return dict(zip(self.numbers, self.facts, strict=True))
+        """The facts of each trace by the number of its first turn; of a trace with several turns here, of each turn."""
+        facts = dict(zip(self.numbers, self.facts, strict=True))
+        times = Counter(turn.trace_id for turn in self.session.turns)
+        first: TurnFacts | None = None
+        for number, turn in enumerate(self.session.turns, self.start + 1):
+            first = facts.get(number, first)
+            if first and times[turn.trace_id] > 1:
+                facts[number] = _part_of(first, turn)
+        return dict(sorted(facts.items()))
+
+
+def _part_of(facts: TurnFacts, turn: Turn) -> TurnFacts:
+    """Return the facts of a trace with the times, spans and errors of one of its turns."""
+    errors = sum(span.error is not None for span in turn.spans)
+    return structs.replace(facts, start_ns=turn.start_ns, end_ns=turn.end_ns, span_count=len(turn.spans), errors=errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +110,16 @@ class _Stored:
         return min(bisect_right(self.numbers, turn), len(self.turns)) - 1 if turn > 0 else None
 
     def numbers_with(self, session: Session, start: int, end: int) -> tuple[int, ...]:
-        """Return the number of each trace's first turn, where those from `start` up to `end` have the session's turns.
+        """Return the number of each trace's first turn, and that of a turn after the last one.
 
-        The clock may not have counted the turns of their traces yet.
+        The traces from `start` up to `end` have the session's turns, which the clock may not have counted yet.
         """
         built = Counter(turn.trace_id for turn in session.turns)
         counts = [
             max(1, built[turn.trace_id.hex()]) if start <= index < end else turn_facts.turns
             for index, (turn, turn_facts) in enumerate(zip(self.turns, self.facts, strict=True))
         ]
-        return tuple(accumulate(counts, initial=1))[: len(counts)]
+        return tuple(accumulate(counts, initial=1))
 
     def is_large(self, index: int) -> bool:
         """Return whether the turn is built a piece at a time; it is a part of the session by itself."""
@@ -189,8 +203,9 @@ class SessionPartService:
             else:
                 session = stored.built(connection, start, end)
             numbers = stored.numbers_with(session, start, end)
-            before = numbers[start] - 1 if numbers else 0
-            part = SessionPart(session, summary, stored.facts, numbers, before, piece, count)
+            before = numbers[start] - 1
+            summary = replace(summary, turns=numbers[-1] - 1)
+            part = SessionPart(session, summary, stored.facts, numbers[:-1], before, piece, count)
             require(turn <= max(1, part.end) or None, NO_TURN)
             return part
 

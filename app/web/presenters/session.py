@@ -10,8 +10,6 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
-from msgspec import structs
-
 from app.errors import NotFound
 from app.models.scores import ScoreRow
 from app.otlp.normalise import MODEL_CALLS
@@ -218,25 +216,12 @@ class Timeline:
 
 
 def timeline(part: SessionPart) -> Timeline:
-    index = bisect_right(part.numbers, part.start)
-    first = max(0, min(index - LINES_MAX // 2, len(part.facts) - LINES_MAX))
-    shown = list(part.by_number.items())[first : first + LINES_MAX]
-    lines = tuple(line for number, facts in shown for line in _lines(part, number, facts))
-    return Timeline(lines, max((line.facts.end_ns - line.facts.start_ns for line in lines), default=0))
-
-
-def _lines(part: SessionPart, number: int, facts: TurnFacts) -> Iterator[Line]:
-    """Yield the line of a trace, or of each of its turns where the part has several."""
-    is_here = part.start < number <= part.end
-    trace_id = part.session.turns[number - part.start - 1].trace_id if is_here else None
-    turns = [turn for turn in part.session.turns if turn.trace_id == trace_id]
-    if len(turns) < 2:
-        yield Line(number, facts, _own_opening(part, facts, number))
-        return
-    for index, turn in enumerate(turns):
-        errors = 0 if index else facts.errors
-        extent = {"start_ns": turn.start_ns, "end_ns": turn.end_ns, "span_count": len(turn.spans), "errors": errors}
-        yield Line(number + index, structs.replace(facts, **extent), turn.user)
+    by_number = part.by_number
+    index = bisect_right(list(by_number), part.start)
+    first = max(0, min(index - LINES_MAX // 2, len(by_number) - LINES_MAX))
+    shown = list(by_number.items())[first : first + LINES_MAX]
+    lines = tuple(Line(number, facts, _own_opening(part, facts, number)) for number, facts in shown)
+    return Timeline(lines, max((facts.end_ns - facts.start_ns for _, facts in shown), default=0))
 
 
 def _own_opening(part: SessionPart, facts: TurnFacts, number: int) -> str | None:

@@ -37,6 +37,7 @@ class SessionView(EntryPage):
             "session.html",
             section="sessions" if visit.came_from.of_sessions else self.section,
             part=part,
+            facts=part.by_number,
             summary=part.summary,
             head=head,
             crumbs=self.crumbs(visit, head),

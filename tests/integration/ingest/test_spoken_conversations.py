@@ -25,8 +25,12 @@ QUESTIONS = ("Is it wet?", "Is it cold?", "Is it late?")
 def sweep(world: World) -> Callable[[], None]:
     """Counts turns as the clock does, after the time without new spans."""
     container = world.container
-    later = container.now() + SETTLE_AFTER + timedelta(seconds=1)
-    return TurnSettler(database=container.database, now=lambda: later, work_time=WorkTime(PATIENCE_S)).sweep
+
+    def sweep() -> None:
+        later = container.now() + SETTLE_AFTER + timedelta(seconds=1)
+        TurnSettler(database=container.database, now=lambda: later, work_time=WorkTime(PATIENCE_S)).sweep()
+
+    return sweep
 
 
 class Spoken:
@@ -127,11 +131,13 @@ def test_a_page_numbers_the_turns_of_all_traces(
 
 
 def test_turns_that_are_not_yet_counted_are_on_the_page(spoken: Spoken, admin: Browser) -> None:  # noqa: F811
-    spoken.send(spoken.trace(QUESTIONS))
+    spoken.send(spoken.trace(QUESTIONS, fails=1))
     path = f"{admin.base}/sessions/{spoken.row['id']}"
 
     admin.open(path)
 
+    failed = [f'id="turn-{number}" data-failed' in admin.page for number in (1, 2, 3)]
+    assert failed == [False, True, False]
     assert [f'id="turn-{number}"' in admin.page for number in (1, 2, 3, 4)] == [True, True, True, False]
     assert "Is it late?" in admin.open(f"{path}/turns/3/texts/user").text
     assert admin.open(f"{path}/turns/4/texts/user").status_code == 404

@@ -15,7 +15,9 @@ from app.models.sessions import sessions
 
 SESSIONS_MAX = 10_000
 """The most sessions, the latest ones, of which an error share is computed."""
-Metric = Literal["errorShare", "observedCost", "cost"]
+Metric = Literal["errorShare", "uncoveredShare", "observedCost", "cost"]
+SHARES: frozenset[Metric] = frozenset({"errorShare", "uncoveredShare"})
+"""The metrics that are shares from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,10 @@ class AlertRule:
     """Fires while `metric` is above `threshold`, for the project or for one prompt.
 
     `errorShare` is the share (0 to 1) of sessions of the last `window_minutes` that had errors, when there are at least
-    `min_sessions`. `observedCost` is the cost in USD of traced calls on the days of the window, `cost` that of runs and
-    replays. `value` is the last measurement, None for too few sessions. A rule is evaluated only while it is `enabled`.
-    `revision` grows with each change that a person makes.
+    `min_sessions`. `uncoveredShare` is the share that no suite of the prompt represents. `observedCost` is the cost in
+    USD of traced calls on the days of the window, `cost` that of runs and replays. `value` is the last measurement,
+    None for too few sessions. A rule is evaluated only while it is `enabled`. `revision` grows with each change that a
+    person makes.
     """
 
     id: int

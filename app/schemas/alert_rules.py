@@ -11,7 +11,7 @@ from app.schemas.answer import AnswerSchema, choice, fields_of, listing
 from app.schemas.base import Identifier, JsonNumber, StrictBoolean, StrictSchema
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
 
-METRICS = ("errorShare", "observedCost", "cost")
+METRICS = ("errorShare", "uncoveredShare", "observedCost", "cost")
 
 
 class _AlertRuleFields(StrictSchema):
@@ -24,7 +24,10 @@ class _AlertRuleFields(StrictSchema):
 
 
 class NewAlertRuleSchema(_AlertRuleFields):
-    """`threshold` is a share from 0 to 1, or USD. For costs `windowMinutes` must be a number of whole days."""
+    """`threshold` is a share from 0 to 1, or USD. For costs `windowMinutes` must be a number of whole days.
+
+    `uncoveredShare` needs a `promptId`.
+    """
 
     command: ClassVar = NewAlertRule
 

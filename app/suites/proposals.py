@@ -122,7 +122,8 @@ def _reason(choice: Choice[Feature], valued: Valued, sessions: int, *, is_first:
     named: list[Feature] = []
     left_out: set[Kind] = set()
     for feature in sorted(choice.new, key=lambda feature: (-valued.values[feature], feature)):
-        if feature.kind not in left_out and len(named) < REASONS_MAX:
+        # What only one session does is no reason beyond the first.
+        if feature.kind not in left_out and len(named) < REASONS_MAX and (not named or valued.counts[feature] > 1):
             named.append(feature)
             left_out |= {feature.kind} | _INCLUDED.get(feature.kind, frozenset())
     parts = [

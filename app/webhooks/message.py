@@ -69,6 +69,8 @@ def _path(data: Data) -> str:
         return f"{project}/rejected-spans"
     if data.get("metric") == "errorShare":
         return f"{project}/sessions?errors=true"
+    if data.get("metric") == "uncoveredShare" and "promptId" in data:
+        return f"{project}/prompts/{data['promptId']}/suites"
     if "metric" in data:
         return f"{project}/usage"
     return f"{project}/prompts/{data['promptId']}/versions" if "promptId" in data else project
@@ -118,6 +120,7 @@ def _alert(data: Data) -> str:
 
 _METRICS = {
     "errorShare": ("{:.0%}", "share of sessions with errors"),
+    "uncoveredShare": ("{:.0%}", "share of sessions without a test"),
     "observedCost": ("${:,.2f}", "cost of traced model calls"),
     "cost": ("${:,.2f}", "cost of runs and replays"),
 }

@@ -34,7 +34,7 @@ WEEKS = 8
 """Weeks of the coverage, this one included."""
 SESSIONS_OF_WEEK = 1_000
 """Sessions of a week that are read, the newest ones."""
-SESSIONS_OF_ALERT = 1_000
+SESSIONS_OF_ALERT = 500
 OBSOLETE_WEEKS = 4
 """Weeks without a session that calls a tool, after which the tests of it are obsolete."""
 RECENT_MIN = 20

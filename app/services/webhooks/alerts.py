@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.database.transactions import Database, retried
 from app.errors import Invalid, ServiceError, require
 from app.models import alert_rules, audit_log, organizations
-from app.models.alert_rules import AlertRule, Metric
+from app.models.alert_rules import SHARES, AlertRule, Metric
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompts import require_known
 from app.models.queries import delete_rows, insert_row, update_rows
@@ -23,6 +23,7 @@ from app.models.webhook_deliveries import add_event
 from app.models.webhooks import WebhookEvent
 from app.services.ingest.observed import ObservedService
 from app.services.runs.usage import UsageService, total
+from app.services.suites.coverage import CoverageService
 from app.timestamps import Now, ns_of
 from app.work.remover import SWEEP_S
 from app.work.round_robin import RoundRobin
@@ -52,6 +53,7 @@ class AlertService:
     now: Now
     observed: ObservedService
     usage: UsageService
+    coverage: CoverageService
     monotonic: Callable[[], float] = time.monotonic
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
@@ -151,6 +153,10 @@ class AlertService:
             from_ns = ns_of(now - timedelta(minutes=rule.window_minutes))
             with self.database.read() as connection:
                 return alert_rules.error_share(connection, rule, from_ns=from_ns), True
+        if rule.metric == "uncoveredShare":
+            since = now - timedelta(minutes=rule.window_minutes)
+            of_prompt = {"project_id": rule.project_id, "prompt_id": rule.prompt_id or 0}
+            return self.coverage.uncovered_share(**of_prompt, since=since, least=rule.min_sessions), True
         first = now.date() - timedelta(days=rule.window_minutes // DAY_MINUTES - 1)
         days = UsageFilter(first, now.date(), rule.prompt_id)
         if rule.metric == "cost":
@@ -166,9 +172,11 @@ class AlertService:
 
 def _check(connection: Connection, project_id: int, new: NewAlertRule) -> None:
     """Raise `Invalid` for an impossible threshold or window, and `NotFound` if there is no such prompt."""
-    if new.metric == "errorShare" and new.threshold >= 1:
+    if new.metric in SHARES and new.threshold >= 1:
         raise Invalid("threshold: Must be below 1, because no share is above 1.")
-    if new.metric != "errorShare" and new.window_minutes % DAY_MINUTES:
+    if new.metric == "uncoveredShare" and new.prompt_id is None:
+        raise Invalid("promptId: Must name a prompt, because suites are those of a prompt.")
+    if new.metric not in SHARES and new.window_minutes % DAY_MINUTES:
         raise Invalid(f"windowMinutes: Costs are summed by day: use a multiple of {DAY_MINUTES}.")
     if new.prompt_id is not None:
         require_known(connection, project_id=project_id, prompt_id=new.prompt_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from app.errors import Invalid, NotFound
-from app.models.alert_rules import AlertRule
+from app.models.alert_rules import SHARES, AlertRule
 from app.schemas.alert_rules import NewAlertRuleSchema
 from app.schemas.base import load
 from app.services.webhooks.alerts import DAY_MINUTES, NewAlertRule
@@ -16,6 +16,7 @@ from app.wiring.services import Services
 
 METRICS = [
     ("errorShare", "Share of sessions with errors"),
+    ("uncoveredShare", "Share of a prompt's sessions without a test"),
     ("observedCost", "Cost of traced model calls"),
     ("cost", "Cost of runs and replays"),
 ]
@@ -93,7 +94,7 @@ def _given(rule: AlertRule) -> dict[str, str]:
     """Return the texts of a rule's form."""
     return {
         "metric": rule.metric,
-        "threshold": f"{rule.threshold * (100 if rule.metric == 'errorShare' else 1):.15g}",
+        "threshold": f"{rule.threshold * (100 if rule.metric in SHARES else 1):.15g}",
         "window": str(rule.window_minutes),
         "prompt": str(rule.prompt_id or ""),
         "minSessions": str(rule.min_sessions),
@@ -121,7 +122,7 @@ def new_rule(form: Form) -> NewAlertRule:
     metric, threshold = form.text("metric"), form.number("threshold", "Threshold")
     sent = {
         "metric": metric,
-        "threshold": threshold / 100 if metric == "errorShare" else threshold,
+        "threshold": threshold / 100 if metric in SHARES else threshold,
         "windowMinutes": form.integer("window"),
         "promptId": form.text("prompt") or None,
         "minSessions": form.integer("minSessions"),

@@ -162,3 +162,18 @@ def test_an_experiment_plays_the_test_cases_of_a_suite(world: World) -> None:
     refused = world.post(experiments, json={"suite": "release", "testCaseIds": cases})
     assert (refused.status_code, "suite: " in refused.text) == (400, True)
     assert "suite: The prompt has no suite with this name." in world.post(experiments, json={"suite": "x"}).text
+
+
+def test_sessions_without_a_test_are_an_alert(world: World) -> None:
+    prompt_id = traffic(world, (SEARCH, 4))
+    new = {"metric": "uncoveredShare", "threshold": 0.2, "windowMinutes": 1440}
+    without_prompt = world.post("/api/v1/alert-rules", json=new)
+    assert (without_prompt.status_code, "promptId: " in without_prompt.text) == (400, True)
+    path = world.post("/api/v1/alert-rules", json=new | {"promptId": prompt_id}).headers["Location"]
+    alerts = world.container.services.alerts
+
+    alerts.evaluate()
+    assert (world.get(path).json["value"], world.get(path).json["firingSince"] is None) == (1.0, False)
+    accept(world, prompt_id, proposal(world, prompt_id)["picks"])
+    alerts.evaluate()
+    assert (world.get(path).json["value"], world.get(path).json["firingSince"]) == (0.0, None)

@@ -179,6 +179,7 @@ def needed(route: ApiRoute) -> str:
         "POST /api/v1/experiments/{experiment_id}/cancel",
         "POST /api/v1/prompts/{prompt_id}/experiments/forecast",
         "POST /api/v1/suites/{suite_id}/calibrations",
+        "POST /api/v1/experiments/{experiment_id}/program-replays",
         "POST /api/v1/prompts/{prompt_id}/judge-audits",
         "POST /api/v1/judge-audits/{audit_id}/cancel",
         "POST /api/v1/calibrations/{calibration_id}/cancel",

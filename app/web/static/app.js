@@ -99,7 +99,19 @@ function toggleRaw(button) {
   button.textContent = source.hidden ? "Raw" : "Rendered";
 }
 
+// <input type="checkbox" data-all="name">: ticks all boxes of its table or turn with names that end so.
+const boxesOf = (all) => [...all.closest("table, .turn").querySelectorAll(`[type="checkbox"][name$="${all.dataset.all}"]`)];
+
+function markAll(all) {
+  const boxes = boxesOf(all);
+  const ticked = boxes.filter((box) => box.checked).length;
+  all.closest("label").hidden = boxes.length < 2;
+  all.checked = ticked === boxes.length;
+  all.indeterminate = ticked > 0 && ticked < boxes.length;
+}
+
 function enhance(root) {
+  for (const all of root.querySelectorAll("[data-all]")) markAll(all);
   for (const button of root.querySelectorAll("[data-copy], [data-raw]")) button.hidden = false;
   for (const code of root.querySelectorAll("[data-base-url]")) {
     code.textContent = code.textContent.replaceAll("$BASE_URL", location.origin);
@@ -141,6 +153,8 @@ for (const kind of ["pointerdown", "input"]) {
 
 document.addEventListener("change", (event) => {
   if (event.target.matches("form[data-auto] select")) event.target.form.requestSubmit();
+  if (event.target.matches("[data-all]")) for (const box of boxesOf(event.target)) box.checked = event.target.checked;
+  for (const all of document.querySelectorAll("[data-all]")) markAll(all);
 });
 
 // One click is one request, also on a slow line.

@@ -103,3 +103,49 @@ def test_a_name_from_right_to_left_does_not_mix_with_the_words_around_it(site: S
         )
 
         assert mark < letter
+
+
+@pytest.mark.browser
+def test_one_box_ticks_all_test_cases_of_the_list(site: Site, look: Look) -> None:
+    site.client.post(f"/api/v1/prompts/{site.prompt_id}/test-cases", {"question": "A second one", "expectedAnswer": "Yes"})
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/test-cases")
+        page, every = visit.page, visit.page.get_by_role("checkbox", name="Tick all test cases")
+        boxes = page.locator("input[name=case]")
+
+        every.check()
+        assert {box.is_checked() for box in boxes.all()} == {True}
+
+        boxes.first.uncheck()
+        expect(every).not_to_be_checked()
+        assert every.evaluate("box => box.indeterminate")
+        assert visit.accessibility_problems() == []
+
+
+@pytest.mark.browser
+def test_one_box_unticks_all_steps_of_a_turn(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/sessions/{site.session_id}/test-case")
+        turn = visit.page.locator(".turn").first
+
+        turn.get_by_label("Check all steps").uncheck()
+
+        assert {box.is_checked() for box in turn.locator("input[name$='.enabled']").all()} == {False}
+
+
+@pytest.mark.browser
+def test_a_box_for_all_is_hidden_without_scripts(site: Site, look: Look) -> None:
+    with look(java_script_enabled=False) as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/test-cases")
+
+        assert not visit.page.locator("[data-all]").is_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", ["sessions", "prompts/{prompt}/versions", "replays/{replay}/batch/accept"])
+def test_a_table_shows_all_of_its_columns_on_a_small_desktop(site: Site, look: Look, page: str) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/{page.format(prompt=site.prompt_id, **site.work)}")
+
+        wider = "[...document.querySelectorAll('.table')].filter(table => table.scrollWidth > table.clientWidth).length"
+        assert visit.page.evaluate(wider) == 0

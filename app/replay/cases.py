@@ -85,6 +85,11 @@ def require_playable(case: TestCase, path: str, steps: str) -> None:
     """Raise `Invalid` unless an included turn checks a step: a test that checks nothing can't fail."""
     if case.included_turns is not None and not 1 <= case.included_turns <= len(case.turns):
         raise Invalid(f"{join(path, 'includedTurns')}: must be a whole number from 1 to {len(case.turns)}")
+    if not any(turn.steps for turn in case.played):
+        raise Invalid(
+            f"{join(path, steps)}: no included turn has an answer or a tool call. A recording without words has none: "
+            "switch the recording of message contents on, and record another conversation."
+        )
     if not any(step.checked for turn in case.played for step in turn.steps):
         raise Invalid(f"{join(path, steps)}: at least one step of the included turns must be checked")
     require_variants(case, path)

@@ -16,7 +16,7 @@ from app.otlp.normalise.messages import Memo, Messages, first_user_text, last_us
 from app.otlp.span import span_count
 from app.prices.book import NO_PRICES, PriceBook
 from app.prices.types import total
-from app.sessions.capture import capture_advice
+from app.sessions.capture import capture_advice, front_matter_advice
 from app.sessions.copies import mark_copies
 from app.sessions.facts import version_of
 from app.sessions.fidelity import files_of, gaps_of, instruction_of, response_ids_of
@@ -67,8 +67,10 @@ def build_session(
         before = messages[: own_words_at(messages)] if opens else ()
         files = files_of(spans, opens_session=opens and not before)
         gaps = (*gaps_of(spans, response_ids, cut, opens_session=opens), *gaps_in_earlier(before))
-        warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps))
-        turn = replace(turn, files=files, gaps=gaps, instruction=instruction_of(spans), warnings=warnings)
+        instruction = instruction_of(spans)
+        settings = front_matter_advice(instruction)
+        warnings = (*turn.warnings, *lacks_of(spans, user, files, gaps), *([settings] if settings else []))
+        turn = replace(turn, files=files, gaps=gaps, instruction=instruction, warnings=warnings)
         turns_of_session.append(_under_way(turn, spans, messages, before) if before else turn)
     return tuple(turns_of_session)
 

@@ -53,6 +53,8 @@ SWITCHES: tuple[tuple[str, str], ...] = (
 # Scopes that are one word are no beginnings of others.
 _WHOLE = frozenset({"ai", "gen_ai"})
 _NAMED_MAX = 3
+_FRONT_MATTER_CHARACTERS = 64 * 1024
+_OF_PROMPT_FILES = ("prompt: ", "base: ")
 
 
 def capture_advice(scopes: Iterable[str]) -> str:
@@ -66,3 +68,15 @@ def _switch_of(scope: str) -> str:
     """Return the switch of a scope, "" for one that is not known."""
     fits = (switch for name, switch in SWITCHES if scope == name or (name not in _WHOLE and scope.startswith(name)))
     return next(fits, "")
+
+
+def front_matter_advice(instruction: str | None) -> str | None:
+    """Return a warning if an instruction begins with the settings of a prompt's file; None if it does not."""
+    opening, _, rest = (instruction or "")[:_FRONT_MATTER_CHARACTERS].replace("\r\n", "\n").partition("\n")
+    settings, closing, _ = rest.partition("\n---\n")
+    if opening != "---" or not closing or not any(line.startswith(_OF_PROMPT_FILES) for line in settings.split("\n")):
+        return None
+    return (
+        "The model got the settings at the beginning of a prompt's file: read the file with prompt_text(path) of "
+        "reprise_client, or promptText(path) in JavaScript."
+    )

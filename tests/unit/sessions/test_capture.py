@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app.otlp.decode import decode
 from app.sessions.build import build_session
+from app.sessions.capture import front_matter_advice
 from tests.support.exports import export, span
 
 
@@ -64,3 +67,29 @@ def test_an_unknown_scope_is_told_to_turn_content_capture_on(scope: str) -> None
 def test_the_switches_of_several_instrumentations_are_named_each_once() -> None:
     (warning,) = warnings_of("gcp.vertex.agent", "agent_framework", "gcp.vertex.agent", "unknown")
     assert warning.count("SPAN_ONLY") == warning.count("ENABLE_SENSITIVE_DATA") == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_settings_of_a_prompts_file_in_the_instruction_are_named(end: str) -> None:
+    file = "---\nprompt: 17\nmodel: gpt-5-mini\n---\nYou help customers.\n".replace("\n", end)
+
+    assert "prompt_text(path)" in (front_matter_advice(file) or "")
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [None, "", "You help.", "---\ntitle: Rules\n---\nYou help.", "---\nprompt: 17\n", "You\n---\nprompt: 1\n---\n"],
+)
+def test_other_instructions_are_not(instruction: str | None) -> None:
+    assert front_matter_advice(instruction) is None
+
+
+def test_a_turn_warns_of_the_settings_of_a_prompts_file() -> None:
+    file = "---\nprompt: 17\nbase: 1\n---\nYou help customers.\n"
+    messages = [{"role": "system", "content": file}, {"role": "user", "content": "Hello"}]
+    attributes = {"gen_ai.input.messages": json.dumps(messages)} | {"gen_ai.operation.name": "chat"}
+    spans = decode(export(span(attributes | {"service.prompt.id": 7, "gen_ai.request.model": "m"}))).spans
+
+    (turn,) = build_session([spans])
+
+    assert any("promptText(path)" in warning for warning in turn.warnings), turn

@@ -24,6 +24,7 @@ from reprise_client.cli.insight import insight
 from reprise_client.cli.judge import judge
 from reprise_client.cli.labels import labels
 from reprise_client.cli.mcp import mcp
+from reprise_client.cli.models import models
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
 from reprise_client.cli.sessions import sessions
@@ -65,7 +66,8 @@ test_cases.add_command(effects)
 for _command in (list_cases, delete_cases):
     test_cases.add_command(_command)
 _ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, suite, test_cases)
-for _command in (*_ABOUT_TESTS, agents, prompts, labels, sessions, traces, insight, import_, export, mcp, skills):
+_ABOUT_PROMPTS = (agents, models, prompts, labels)
+for _command in (*_ABOUT_TESTS, *_ABOUT_PROMPTS, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)
 
 

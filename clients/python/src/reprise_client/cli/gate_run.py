@@ -104,6 +104,8 @@ def run(request: GateRequest, stop: Interruption) -> Result:
     prompt_id = request.prompt_id
     try:
         file = prompt_sync.read_file(request.file)[1] if request.file else None
+        if file:
+            prompt_sync.warn_of_undefined(file)
         prompt_id = prompt_sync.named(request.prompt_id, file)
         instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
         path, body = f"/api/v1/prompts/{prompt_id}/experiments", _body(request, file, instance, prompt_id)
@@ -201,7 +203,9 @@ def _named(entry: str, instance: Remote, prompt_id: int) -> dict[str, Any]:
     if content == "draft":
         return {"name": name}
     if Path(content).is_file():
-        return {"name": name, **files.to_overlay(prompt_sync.read_file(Path(content))[1])}
+        file = prompt_sync.read_file(Path(content))[1]
+        prompt_sync.warn_of_undefined(file)
+        return {"name": name, **files.to_overlay(file)}
     return {"name": name, "commitHash": full_hash(instance, prompt_id, content)}
 
 

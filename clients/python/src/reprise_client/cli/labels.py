@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 from urllib.parse import quote
 
@@ -89,9 +90,10 @@ def move(
     try:
         moved = instance.put(_path(prompt_id, label), body)
     except CouldNotRun as refusal:
-        if refusal.status == 409:
-            raise click.ClickException(refusal.message) from refusal
-        raise
+        if refusal.status != 409:
+            raise
+        advice = "" if experiment_id else _experiment_advice(prompt_id, body["commitHash"], label)
+        raise click.ClickException(refusal.message + advice) from refusal
     terminal.table(COLUMNS, [row(moved)])
 
 
@@ -105,6 +107,12 @@ def delete(label: str, url: str, api_key: str, prompt_id: int) -> None:
     from reprise_client.cli import remote
 
     remote.connect(url, api_key).delete(_path(prompt_id, label))
+
+
+def _experiment_advice(prompt_id: int, commit_hash: str, label: str) -> str:
+    """Return how a guarded label gets its experiment at the command line."""
+    gate = shlex.join(["reprise", "gate", "--prompt", str(prompt_id), "--commit", commit_hash[:8], "--baseline", label])
+    return f"\nMake the experiment with `{gate}`, and name it with --experiment."
 
 
 def _evidence(wanted: bool, numbers: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -221,6 +222,8 @@ def connect(url: str, api_key: str, tries: int = TRIES, sleep: Callable[[float],
         raise CouldNotRun("Set REPRISE_API_KEY to a key of the prompt's project.")
     if not url.startswith(("http://", "https://")):
         raise CouldNotRun(f"--url: {url!r} does not begin with http:// or https://.")
+    if re.search("/api(/|$)", url):
+        raise CouldNotRun(f"--url: {url!r} has a path of the API: REPRISE_URL ends before /api.")
     return Remote(url, api_key, tries=tries, sleep=sleep)
 
 

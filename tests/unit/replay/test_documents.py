@@ -136,7 +136,7 @@ def altered(value: Any, *path: Any) -> Any:
     [
         ([], "body: must be an object"),
         ({}, "turns: is required"),
-        ({"turns": []}, "turns: at least one step"),
+        ({"turns": []}, "turns: no included turn has an answer or a tool call"),
         (altered(1, "id"), "id: unknown field"),
         (altered(1, "x - at `$.turns[7].user[...]"), ""),
         (altered("x", "order"), "order: must be one of effects, any, in_order"),

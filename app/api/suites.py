@@ -85,6 +85,7 @@ class SuiteCalibrations(Resource, POST="run"):
     @operation(
         "Calibrate test cases of a suite that it has not calibrated, up to 20 at once",
         body=schemas.CalibrateSuiteSchema,
+        location="/api/v1/suites/{suite_id}",
         body_optional=True,
         answers={202: schemas.SuiteSchema},
         errors=(409,),

@@ -11,6 +11,8 @@ from tests.support.documents import read_document, run_blocks, shell_blocks, sho
 from tests.support.http_client import Client
 
 PAGE = read_document("prompts-in-git.md")
+PUBLISH = 'reprise prompts push prompts/support.md --commit "Merged"'
+"""What the job `publish` does on the main branch after a merge."""
 (EXAMPLE,) = re.findall(r"^```markdown\n(.*?)^```$", PAGE, re.M | re.S)
 
 
@@ -26,7 +28,7 @@ def judged(client: Client, prompt_id: str, experiment: dict[str, object] | None 
 def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client: Client, tmp_path: Path) -> None:
     variables = shop_variables(client)
     prompt_id = variables["PROMPT_ID"]
-    pull, create, exchange, gate, merged, bisect = shell_blocks(PAGE)
+    pull, create, exchange, gate, bisect = shell_blocks(PAGE)
     exports = pull.splitlines()[0]
 
     def run(*blocks: str) -> str:
@@ -40,7 +42,7 @@ def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client
     file.write_text(file.read_text().replace("customers", "customers briefly"))
     assert run(exports, gate).startswith("PASSED  1 test passes as often as with version ")
     assert (tmp_path / "gate.xml").exists()
-    assert "It is committed as version" in run(exports, merged)
+    assert "It is committed as version" in run(exports, PUBLISH)
     (newest, _) = client.get(f"/api/v1/prompts/{prompt_id}/versions").json()["versions"]
     assert newest["message"] == "Merged"
     assert judged(client, prompt_id) == judged(client, prompt_id, {"candidate": {"commitHash": newest["commitHash"]}})

@@ -252,8 +252,9 @@ class TestCaseService:
         with self.database.write() as connection:
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
-            for table in (calibrations, case_snapshots, known_verdicts, suite_members):
+            for table in (calibrations, case_snapshots, known_verdicts):
                 delete_rows(connection, table, test_case_id=test_case_id)
+            delete_rows(connection, suite_members, project_id=project_id, test_case_id=test_case_id)
             self.store.note(connection, project_id, actor, Action.TEST_CASE_DELETED, test_case_id)
 
     def copy(self, *, project_id: int, test_case_id: int, name: str | None, actor: Actor = SYSTEM) -> TestCaseRow:

@@ -25,7 +25,7 @@ _LEFT_OUT = "adr"
 _GROUPS = {
     "First": [FIRST, "agents", "import"],
     "Prompts": ["prompts", "labels", "runs", "prompts-in-git", "mcp"],
-    "Tests": ["replays", "program", "experiments"],
+    "Tests": ["replays", "program", "experiments", "suites"],
     "Traces": ["search", "insight", "webhooks"],
     "Run Reprise": ["deploy", "configuration", "capacity", "operations", "metrics", "reliability", "performance"],
     "Data and access": ["organization", "sign-in", "data", "data-flows", "security"],

@@ -107,7 +107,9 @@ def test_a_name_from_right_to_left_does_not_mix_with_the_words_around_it(site: S
 
 @pytest.mark.browser
 def test_one_box_ticks_all_test_cases_of_the_list(site: Site, look: Look) -> None:
-    site.client.post(f"/api/v1/prompts/{site.prompt_id}/test-cases", {"question": "A second one", "expectedAnswer": "Yes"})
+    site.client.post(
+        f"/api/v1/prompts/{site.prompt_id}/test-cases", {"question": "A second one", "expectedAnswer": "Yes"}
+    )
     with look() as visit:
         visit.open(f"{site.base}/prompts/{site.prompt_id}/test-cases")
         page, every = visit.page, visit.page.get_by_role("checkbox", name="Tick all test cases")

@@ -63,7 +63,11 @@ REFUSED = {
     "POST /api/v1/calibrations/{calibration_id}/cancel",
     "POST /api/v1/experiments/{experiment_id}/cancel",
     "POST /api/v1/judge-audits/{audit_id}/cancel",
+    # The experiment's candidate is no program.
+    "POST /api/v1/experiments/{experiment_id}/program-replays",
     "POST /api/v1/replays/{replay_id}/cancel",
+    # The body has no time in which a session began.
+    "POST /api/v1/prompts/{prompt_id}/suite-proposals",
     "PATCH /api/v1/replays/{replay_id}/steps/{step}",
     "POST /api/v1/replays/{replay_id}/turns",
     "POST /api/v1/replays/{replay_id}/turns/{turn}/answer",
@@ -78,6 +82,10 @@ SHORT_STRETCHES = {
     "replay/matching:longest_common_subsequence",
     "web/presenters/diffs:_Comparison._anchors",
     "web/presenters/diffs:_Comparison._inside",
+    # Each two test cases of a suite, which has at most 200.
+    "suites/coverage:_agree",
+    "suites/coverage:covered_by",
+    "suites/coverage:removable_cases",
 }
 PLANTED = "/api/planted/"
 # Rows that fill a store with their copies. Requests are about the newest copy: it may be removed.

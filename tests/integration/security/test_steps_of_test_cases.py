@@ -279,10 +279,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     built: list[int] = []
     build = logs.build_session
 
-    def counting(turns: Iterable[Sequence[StoredSpan]], *others: Any) -> tuple[Turn, ...]:
+    def counting(turns: Iterable[Sequence[StoredSpan]], *others: Any, **options: Any) -> tuple[Turn, ...]:
         listed = [*turns]
         built.append(sum(map(len, listed)))
-        return build(listed, *others)
+        return build(listed, *others, **options)
 
     monkeypatch.setattr(logs, "build_session", counting)
     return built

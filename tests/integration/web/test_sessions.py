@@ -35,8 +35,8 @@ def test_the_page_lists_the_sessions_of_all_prompts_and_marks_only_exceptions(wo
     assert "All fine?" in admin.text
     assert "<b>Refund</b> 4711" in admin.text
     assert "pay failed" in admin.text
-    # The tool that failed; the error in its column and, for narrow screens, below the question.
-    assert admin.page.count('class="badge bad"') == 3
+    # The error in its column, and below the question.
+    assert admin.page.count('class="badge bad"') == 2
 
 
 def test_filters_stay_in_the_address_and_in_the_files(world: World, admin: Browser) -> None:

@@ -37,7 +37,7 @@ def list_samples(
     within = and_(_S.prompt_id == prompt_id, _S.start_ns >= from_ns, _S.start_ns < to_ns, _S.active == 1)
     # In a subquery, so that no server begins the join with the fingerprints.
     newest = (
-        select(_S.session_key, _S.project_id, _S.start_ns, _S.id, _S.turns, _S.counted)
+        select(_S.session_key, _S.start_ns, _S.id, _S.turns, _S.counted)
         .where(within, no_index(_S.project_id) == project_id)
         .order_by(_S.start_ns.desc(), _S.id.desc())
         .limit(limit)
@@ -46,7 +46,7 @@ def list_samples(
     n = newest.c
     statement = (
         select(n.session_key, n.start_ns, n.turns, n.counted, _F.edition, _F.fingerprint)
-        .outerjoin(session_fingerprints, and_(_F.session_key == n.session_key, no_index(_F.project_id) == n.project_id))
+        .outerjoin(session_fingerprints, and_(_F.session_key == n.session_key, no_index(_F.project_id) == project_id))
         .order_by(n.start_ns.desc(), n.id.desc())
     )
     return queries.list_rows(connection, SampleRow, statement)

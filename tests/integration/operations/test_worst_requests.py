@@ -66,7 +66,7 @@ REFUSED = {
     # The experiment's candidate is no program.
     "POST /api/v1/experiments/{experiment_id}/program-replays",
     "POST /api/v1/replays/{replay_id}/cancel",
-    # The body has no time in which a session began.
+    # Its example has the same time as since and until.
     "POST /api/v1/prompts/{prompt_id}/suite-proposals",
     "PATCH /api/v1/replays/{replay_id}/steps/{step}",
     "POST /api/v1/replays/{replay_id}/turns",

@@ -27,6 +27,8 @@ BUSY = 4
 """A key with fewer requests than this within `LEASE_S` gets no lease."""
 IDLE_S = 1.0
 """A key is forgotten when its last request was so long ago."""
+KEYS_MAX = 1_000
+"""Keys after which the idle ones are forgotten, then after twice as many as are left."""
 
 
 def monotonic() -> float:
@@ -96,6 +98,7 @@ class LeasedWindow(Window):
         self._lock = threading.Lock()
         self._keys: dict[int | str, _Key] = {}
         self._settler: threading.Thread | None = None
+        self._full_at = KEYS_MAX
 
     def hit(self, key: int | str, project_id: int | None = None, ingest: bool = False, amount: int = 1) -> Allowance:
         if project_id is None or ingest or amount != 1:
@@ -104,6 +107,9 @@ class LeasedWindow(Window):
             now = self._clock()
             known = self._keys.get(key)
             if known is None:
+                if len(self._keys) >= self._full_at:
+                    self._forget_idle(now)
+                    self._full_at = max(KEYS_MAX, 2 * len(self._keys))
                 known = self._keys[key] = _Key(project_id, now)
             known.add(now)
             lease = known.lease
@@ -155,8 +161,11 @@ class LeasedWindow(Window):
         """Drop the leases that have ended, and return the questions that settle them. Forget idle keys."""
         with self._lock:
             now = self._clock()
-            self._keys = {key: known for key, known in self._keys.items() if not known.is_idle(now)}
+            self._forget_idle(now)
             return [known.settled(key) for key, known in self._keys.items() if known.has_ended(now)]
+
+    def _forget_idle(self, now: float) -> None:
+        self._keys = {key: known for key, known in self._keys.items() if not known.is_idle(now)}
 
     def settle(self, questions: Iterable[Question]) -> None:
         for question in questions:

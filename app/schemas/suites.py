@@ -17,12 +17,11 @@ from app.services.suites.coverage import CoverageWeek, RemovableCase
 from app.services.suites.proposing import SuiteQuestion
 from app.services.suites.service import NewMember
 from app.suites.coverage import NewBehaviour, ObsoleteCase
-from app.suites.proposals import SIZE, SIZE_MAX
+from app.suites.proposals import REASON_MAX, SIZE, SIZE_MAX
 from app.suites.samples import Weights
 
 WEIGHT_MAX = 100
 _DEFAULTS = Weights()
-REASON_MAX = 1_000
 
 
 def _name(**options: Any) -> Text:

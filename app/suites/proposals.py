@@ -14,6 +14,8 @@ SIZE, SIZE_MAX = 12, 100
 """Sessions of a proposal: by default, and at most."""
 CURVE_MIN = 30
 """Sessions for which the curve shows the share, at least."""
+REASON_MAX = 1_000
+"""Characters of a reason: names of tools may be long."""
 REASONS_MAX = 3
 """Features that a reason names."""
 MILESTONES = 3
@@ -130,7 +132,8 @@ def _reason(choice: Choice[Feature], valued: Valued, sessions: int, *, is_first:
         f"{_count(valued.counts[feature], sessions, first=n == 0)} {_phrase(feature, valued)}"
         for n, feature in enumerate(named)
     ]
-    return f"{joined(parts)}{'' if is_first else ', and no test before does'}."
+    reason = f"{joined(parts)}{'' if is_first else ', and no test before does'}."
+    return reason if len(reason) <= REASON_MAX else f"{reason[: REASON_MAX - 1]}…"
 
 
 def _phrase(feature: Feature, valued: Valued) -> str:

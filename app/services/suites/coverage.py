@@ -35,6 +35,7 @@ WEEKS = 8
 SESSIONS_OF_WEEK = 1_000
 """Sessions of a week that are read, the newest ones."""
 SESSIONS_OF_ALERT = 500
+"""The newest sessions that an alert reads; a rule that needs more is content with these."""
 OBSOLETE_WEEKS = 4
 """Weeks without a session that calls a tool, after which the tests of it are obsolete."""
 RECENT_MIN = 20
@@ -126,7 +127,7 @@ class CoverageService:
             features = self.proposer.case_features(connection, project_id, ids)
             until = self.now() + _DAY
             read = read_sessions(connection, **owner, since=since, until=until, limit=SESSIONS_OF_ALERT)
-        if len(read.samples) < least:
+        if len(read.samples) < min(least, SESSIONS_OF_ALERT):
             return None
         vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
         covered = covered_by(_cases(features, vocabulary, effect_of))

@@ -80,9 +80,12 @@ def shown_turns(session: Session, start: int = 0) -> list[ShownTurn]:
     for number, turn in enumerate(session.turns, start + 1):
         entries, scores = conversation(turn), by_trace[turn.trace_id]
         others = ids.difference(span.span_id for span in turn.spans)
-        here = [score for score in scores if (score.span_id or b"").hex() not in others]
+        here: list[ScoreRow] = []
+        elsewhere: list[ScoreRow] = []
+        for score in scores:
+            (elsewhere if (score.span_id or b"").hex() in others else here).append(score)
         # A score of a whole trace is shown once, at the first of its turns.
-        by_trace[turn.trace_id] = [score for score in scores if score not in here]
+        by_trace[turn.trace_id] = elsewhere
         shown.append(ShownTurn(number, turn, entries, _by_place(entries, here), depths(turn)))
     return shown
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from reprise_formats.experiment_report import markdown
 
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -71,6 +72,18 @@ def test_earlier_results_of_a_revision_are_the_baseline(world: World, upstream: 
     assert second["verdict"] == "passed"
     assert second["baseline"]["external"] == {"name": "concierge", "revision": "r1", "dirty": False}
     assert second["testCases"][0]["baseline"]["replayIds"] == first["testCases"][0]["candidate"]["replayIds"]
+
+
+def test_a_revision_is_no_markup_in_a_comment(world: World, upstream: Upstream) -> None:
+    case = case_of(world, HOT)
+    answers(upstream)
+    revision = "@octo-org/everybody <img src=x> [free](https://evil.example)"
+    play_all(world, start(world, case, candidate={"external": {"name": "concierge", "revision": revision}}))
+
+    text = markdown(play_all(world, start(world, case, reuse=False)))
+
+    assert "octo-org" in text
+    assert [markup for markup in ("<img", "@octo", "[free]") if markup in text] == []
 
 
 def test_a_dirty_revision_is_no_baseline(world: World, upstream: Upstream) -> None:

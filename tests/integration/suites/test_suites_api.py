@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
+from app.services.suites import coverage
 from tests.integration.suites.sending import make_fingerprints, send, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
 from tests.support.world import World
@@ -177,3 +180,24 @@ def test_sessions_without_a_test_are_an_alert(world: World) -> None:
     accept(world, prompt_id, proposal(world, prompt_id)["picks"])
     alerts.evaluate()
     assert (world.get(path).json["value"], world.get(path).json["firingSince"]) == (0.0, None)
+
+
+def test_a_proposals_reason_is_accepted_however_long_the_names_of_tools_are(world: World) -> None:
+    names = [f"{'tool_with_a_long_name_' * 6}{number:02}" for number in range(12)]
+    prompt_id = traffic(world, ([turn("Please do it all now.", *names)], 3))
+
+    picks = proposal(world, prompt_id)["picks"]
+
+    assert len(picks[0]["reason"]) == 1000
+    assert len(accept(world, prompt_id, picks)["suite"]["testCases"]) == 1
+
+
+def test_an_alert_that_needs_more_sessions_than_are_read_is_content_with_these(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coverage, "SESSIONS_OF_ALERT", 3)
+    prompt_id = traffic(world, (SEARCH, 4))
+    since = datetime.now(UTC) - timedelta(days=60)
+    of_prompt = {"project_id": world.project_id, "prompt_id": prompt_id, "since": since}
+
+    assert world.container.services.coverage.uncovered_share(**of_prompt, least=4) == 1

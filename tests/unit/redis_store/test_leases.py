@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from app.redis_store.epochs import LEASE_S, Epochs
-from app.redis_store.leases import BUSY, LeasedWindow
+from app.redis_store.leases import BUSY, IDLE_S, KEYS_MAX, LeasedWindow
 from app.redis_store.own_counts import WINDOW_S
 from app.redis_store.shared_window import LOST_S, Question, SharedWindow
 from tests.support.deployment import ROOT
@@ -144,6 +144,15 @@ def test_a_lease_of_a_process_that_died_counts_as_used(
     assert used_of(process) == 20 + 25 + 1
     clock.now += abs(jump) + WINDOW_S
     assert used_of(process) == 0
+
+
+def test_keys_without_a_lease_are_forgotten(process: Callable[[], LeasedWindow], clock: Clock) -> None:
+    window = process()
+    for number in range(3 * KEYS_MAX):
+        clock.now += 2 * IDLE_S / KEYS_MAX
+        window.hit(f"replay {number}", PROJECT)
+
+    assert len(window._keys) <= KEYS_MAX + 1
 
 
 def test_permits_end_with_their_lease(

@@ -87,7 +87,7 @@ def _cases(experiment: Json) -> Iterator[str]:
     cases = ranked(experiment)
     if cases:
         against = baseline_of(experiment)
-        versus = f" {_capital(against)} |" if against else ""
+        versus = f" {inert(_capital(against), NAME_MAX)} |" if against else ""
         yield f"\n| Test | Result | {inert(_capital(candidate_of(experiment)), NAME_MAX)} |{versus} Failing replays |"
         yield "|---|---|---|---|" + "---|" * bool(against)
     for case in cases:

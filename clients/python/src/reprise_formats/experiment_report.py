@@ -74,8 +74,16 @@ def markdown(experiment: Json, replays: Replays | None = None) -> str:
 
     `replays` are some of its failing replays, which show what went wrong.
     """
-    text = comment.markdown(experiment, _sentence(experiment, comment.inert), advice(experiment))
+    named = {**experiment, **{side: _inert(experiment[side]) for side in ("candidate", "baseline")}}
+    text = comment.markdown(experiment, _sentence(named, comment.inert), advice(experiment))
     return text + "".join(f"{line}\n" for line in failures_markdown(replays or {}, experiment))
+
+
+def _inert(content: Json | None) -> Json | None:
+    """Return a candidate or baseline with a revision that is no markup: whoever starts a program names it."""
+    if not content or not (program := content.get("external")):
+        return content
+    return {**content, "external": {**program, "revision": comment.inert(program["revision"], comment.NAME_MAX)}}
 
 
 def _sentence(experiment: Json, quote: Quote) -> str:

@@ -75,6 +75,15 @@ def test_spans_come_after_their_parents(parents: list[tuple[int, int | None]], o
     assert [int(shown.span_id, 16) for shown in in_tree_order(tree(*parents))] == ordered
 
 
+def test_twice_the_scores_of_a_turn_need_twice_the_work() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        scores = tuple(score(number % 200, f"score {number}") for number in range(count))
+        turns = (Turn(TRACE.hex(), 1, 4, "Hi", (), spans=(span(1),)), Turn(TRACE.hex(), 5, 6, "Hm", (), spans=()))
+        return partial(shown_turns, Session("s", 7, None, turns, scores))
+
+    assert growth_of(prepare, 300) < 2.5
+
+
 @pytest.mark.parametrize("shape", ["chain", "siblings", "circle"])
 def test_ordering_twice_the_spans_needs_twice_the_work(shape: str) -> None:
     def prepare(count: int) -> Callable[[], object]:

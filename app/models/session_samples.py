@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Select, and_, func, or_, select
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from app.models import queries
 from app.models.base import no_index
@@ -34,6 +36,26 @@ def list_samples(
     connection: Connection, *, project_id: int, prompt_id: int, from_ns: int, to_ns: int, limit: int
 ) -> list[SampleRow]:
     """List the newest sessions that began in [from, to), the newest first; sessions such as health checks are none."""
+    n, joined = _newest(project_id, prompt_id, from_ns, to_ns, limit)
+    return queries.list_rows(
+        connection,
+        SampleRow,
+        joined.with_only_columns(n.session_key, n.start_ns, n.turns, n.counted, _F.edition, _F.fingerprint),
+    )
+
+
+def sizes_of_samples(
+    connection: Connection, *, project_id: int, prompt_id: int, from_ns: int, to_ns: int, limit: int
+) -> list[int]:
+    """List the bytes of the fingerprints of what `list_samples` lists, without reading them."""
+    _, joined = _newest(project_id, prompt_id, from_ns, to_ns, limit)
+    return list(connection.scalars(joined.with_only_columns(func.coalesce(func.length(_F.fingerprint), 0))))
+
+
+def _newest(
+    project_id: int, prompt_id: int, from_ns: int, to_ns: int, limit: int
+) -> tuple[ReadOnlyColumnCollection[str, Any], Select[Any]]:
+    """Return the columns of the newest sessions, and their join with the fingerprints, the newest first."""
     within = and_(_S.prompt_id == prompt_id, _S.start_ns >= from_ns, _S.start_ns < to_ns, _S.active == 1)
     # In a subquery, so that no server begins the join with the fingerprints.
     newest = (
@@ -44,12 +66,9 @@ def list_samples(
         .subquery("newest")
     )
     n = newest.c
-    statement = (
-        select(n.session_key, n.start_ns, n.turns, n.counted, _F.edition, _F.fingerprint)
-        .outerjoin(session_fingerprints, and_(_F.session_key == n.session_key, no_index(_F.project_id) == project_id))
-        .order_by(n.start_ns.desc(), n.id.desc())
-    )
-    return queries.list_rows(connection, SampleRow, statement)
+    of_session = and_(_F.session_key == n.session_key, no_index(_F.project_id) == project_id)
+    joined = select(n.session_key).select_from(newest.outerjoin(session_fingerprints, of_session))
+    return n, joined.order_by(n.start_ns.desc(), n.id.desc())
 
 
 def with_low_score(

@@ -92,7 +92,7 @@ class SuiteProposalSchema(AnswerSchema):
     """`summary` is the curve in a sentence. `before` is what the test cases of the suite represent already.
 
     `passedOver` sessions can't be replayed faithfully, and `unread` ones have no fingerprint yet. `cut` is true if
-    there are older sessions than the 10,000 that were read.
+    there are older sessions than the ones that were read: 10,000, or fewer with 16 MiB of fingerprints.
     """
 
     summary = text(attribute="proposal.summary")

@@ -18,9 +18,10 @@ from typing import Any, NoReturn, Protocol
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import ProviderError
+from app.errors import Invalid, ProviderError
 from app.models import budgets
 from app.models.budgets import Spending
+from app.models.replays import ReplayRow
 from app.services.replays.claims import REPLAY_WORK
 from app.timestamps import Now
 from app.work.heartbeat import Patience
@@ -49,6 +50,19 @@ class Unlimited:
 
     def call(self, most_usd: Callable[[], float]) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+def check_spent(database: Database, row: ReplayRow, max_cost: float | None) -> None:
+    """Raise `Invalid` if the experiment of a program's replay has cost its limit.
+
+    A program's calls reserve nothing, so that calls which begin at the same time may all pass the limit.
+    """
+    if max_cost is None or row.budget_id is None:
+        return
+    with database.read() as connection:
+        spending = budgets.spending_of(connection, experiment_id=row.budget_id, replay_id=row.id)
+    if spending.spent >= max_cost:
+        raise Invalid(f"The experiment's cost reached ${max_cost:g}.")
 
 
 @dataclass(slots=True, kw_only=True)

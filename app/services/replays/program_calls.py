@@ -125,12 +125,16 @@ class ExchangeOver(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PaidCalls:
-    """Calls of models in one turn, each admitted before it is paid. `turn` is that in which the request began."""
+    """Calls of models in one turn, each admitted before it is paid. `turn` is that in which the request began.
+
+    `check_budget` raises `Invalid` when the experiment's cost has reached its limit.
+    """
 
     store: ProgramStore
     row: ProgramReplay
     upstream: Upstream
     turn: int
+    check_budget: Callable[[], None]
 
     def ask(
         self,
@@ -144,6 +148,7 @@ class PaidCalls:
 
         `other_path` is that of a call that is no chat. Raises `ProviderError`, and as `ProgramStore.begin` and `end`.
         """
+        self.check_budget()
         call = BegunCall(self.turn, token_hex(8))
         self.store.begin(self.row, call)
         answer = None

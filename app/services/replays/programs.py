@@ -29,6 +29,7 @@ from app.replay.program import OtherCall, ProgramAnswer, ProgramEvent, TurnStopp
 from app.replay.types import CaseTurn, Judging, TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
+from app.services.replays.budget import check_spent
 from app.services.replays.candidates import Candidate
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation, Prepared
@@ -290,7 +291,8 @@ class ProgramService:
             prices = self.prices.book(connection, project_id=row.project_id)
         known = model_of(rows, request.wire)
         upstream = Upstream(row.organization_id, known, prices, self.providers, self.credentials, self.call_timeout_s)
-        return PaidCalls(self.store, row, upstream, played.turn)
+        check = partial(check_spent, self.database, played.prepared.row, played.prepared.max_cost)
+        return PaidCalls(self.store, row, upstream, played.turn, check)
 
     def _answered(self, row: ProgramReplay, exchange: Exchange) -> Any:
         played, store = self._open(row)

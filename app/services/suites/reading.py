@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import accumulate
 from typing import Literal
 
 import msgspec
@@ -25,6 +27,8 @@ from app.values.structs import decoder
 
 SESSIONS_MAX = 10_000
 """Sessions that are read at once, the newest ones."""
+BYTES_MAX = 16 * 1024 * 1024
+"""Bytes of their fingerprints. Ordinary ones have some hundred bytes, the widest 49 KB."""
 
 
 class _Figures(msgspec.Struct, frozen=True):
@@ -59,14 +63,15 @@ def read_sessions(
     limit: int = SESSIONS_MAX,
 ) -> ReadSessions:
     """Return the newest sessions that began in [since, until)."""
-    owner = {"project_id": project_id, "prompt_id": prompt_id}
-    rows = session_samples.list_samples(connection, **owner, from_ns=ns_of(since), to_ns=ns_of(until), limit=limit + 1)
-    kept = rows[:limit]
+    which = {"project_id": project_id, "prompt_id": prompt_id, "from_ns": ns_of(since), "to_ns": ns_of(until)}
+    sizes = session_samples.sizes_of_samples(connection, **which, limit=limit + 1)
+    many = bisect_right(list(accumulate(sizes[:limit])), BYTES_MAX)
+    kept = session_samples.list_samples(connection, **which, limit=many) if many else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]
     low = set(session_samples.with_low_score(connection, project_id=project_id, session_keys=keys, below=LOW))
     samples = [_sample(row, row.fingerprint, row.session_key in low) for row in made if row.fingerprint is not None]
-    return ReadSessions(samples, len(kept) - len(made), len(rows) > limit)
+    return ReadSessions(samples, len(kept) - len(made), len(sizes) > many)
 
 
 def _sample(row: SampleRow, fingerprint: bytes, has_low_score: bool) -> Sample:

@@ -162,3 +162,18 @@ def test_an_experiment_that_no_program_plays_is_cancelled_after_an_hour(world: W
         "cancelled",
         "Its program asked for no replay within an hour.",
     )
+
+
+def test_no_call_is_paid_after_the_experiments_cost_has_reached_its_limit(world: World, upstream: Upstream) -> None:
+    upstream.choose = lambda body: Reply(text="Hot " * 200)
+    path = start(world, case_of(world, HOT), repeats=6, maxCost=0.0000001)
+    statuses = []
+    for _ in range(2):
+        given = world.post(f"{path}/program-replays").json
+        assert world.post(f"/api/v1/replays/{given['id']}/turns").status_code == 200
+        program = Program(world, given["token"])
+        statuses += [program.fork(f"Question {number}") for number in range(3)]
+
+    assert [answer.status_code for answer in statuses] == [200, 400, 400, 400, 400, 400]
+    assert "The experiment's cost reached $1e-07." in statuses[-1].text
+    assert sum("Question" in str(request.body["messages"]) for request in upstream.requests) == 1

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.services.suites import coverage
-from tests.integration.suites.sending import make_fingerprints, send, turn
+from app.services.suites import coverage, reading
+from tests.integration.suites.sending import make_fingerprints, send, stored_fingerprints, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
 from tests.support.world import World
 
@@ -201,3 +201,15 @@ def test_an_alert_that_needs_more_sessions_than_are_read_is_content_with_these(
     of_prompt = {"project_id": world.project_id, "prompt_id": prompt_id, "since": since}
 
     assert world.container.services.coverage.uncovered_share(**of_prompt, least=4) == 1
+
+
+def test_a_proposal_reads_as_many_of_the_newest_sessions_as_it_has_room_for_fingerprints(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt_id = traffic(world, (SEARCH, 4))
+    [size] = {len(fingerprint) for fingerprint in stored_fingerprints(world).values()}
+
+    for room, (sessions, is_cut) in {4 * size: (4, False), 4 * size - 1: (3, True), size - 1: (0, True)}.items():
+        monkeypatch.setattr(reading, "BYTES_MAX", room)
+        proposed = proposal(world, prompt_id)
+        assert (proposed["sessions"], proposed["cut"]) == (sessions, is_cut)

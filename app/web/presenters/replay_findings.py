@@ -49,8 +49,11 @@ def shown_findings(step: Mapping[str, Any], *, matter: bool = False) -> list[Sho
     ]
 
 
-def first_trouble(result: Mapping[str, Any]) -> Trouble | None:
-    """Return the first step to look at in a result, the JSON of a `ReplayResult` or empty; None if all passed."""
+def first_trouble(result: Mapping[str, Any], subject: str = "draft") -> Trouble | None:
+    """Return the first step to look at in a result, the JSON of a `ReplayResult` or empty; None if all passed.
+
+    `subject` is the noun for what was tested, as of `replay_steps.subject_of`.
+    """
     wanted = result.get("status")
     if wanted not in _OUTCOMES:
         return None
@@ -60,5 +63,5 @@ def first_trouble(result: Mapping[str, Any]) -> Trouble | None:
             name = f"the call of {step['expected']['name']}" if step["kind"] == "tool_call" else "the answer"
             title = f"{_OUTCOMES[wanted]}: {name} in turn {turn}"
             findings = shown_findings(step, matter=True)
-            return Trouble(place.anchor, title, step.get("reason") or "", findings, next_step(step))
+            return Trouble(place.anchor, title, step.get("reason") or "", findings, next_step(step, subject))
     return None

@@ -45,7 +45,7 @@ class ReplayPage(PromptPage):
             result=result,
             violations=violations[:LISTED],
             more_violations=len(violations[LISTED:]),
-            trouble=None if violations else first_trouble(result),
+            trouble=None if violations else first_trouble(result, "program" if replay.row.external else "draft"),
             first_findings=FIRST,
             part=part,
             here={place.anchor for place in part.places},

@@ -69,6 +69,7 @@ def test_a_revision_is_compared_with_the_newest_one_that_passed(
 
     assert verdict(worse) == (1, "FAILED"), worse.stdout + worse.stderr
     assert "got worse than revision r2" in worse.stdout
+    assert "fix the program" in worse.stdout
     assert "A-2" in worse.stdout
 
     again = gate(client, tmp_path, prompt_id, script(tmp_path, NEWEST), *OPTIONS, "--revision", "r4")
@@ -175,6 +176,30 @@ def test_an_interrupted_experiment_is_cancelled(client: Client, prompt_id: int, 
     assert running(tmp_path) == []
     (experiment,) = client.get(f"/api/v1/prompts/{prompt_id}/experiments").json()["experiments"]
     assert experiment["status"] == "cancelled"
+
+
+def test_a_suite_names_the_test_cases_with_and_without_repeats(client: Client, prompt_id: int, tmp_path: Path) -> None:
+    recorded_case(client, prompt_id, name="And now?")
+    (case, _) = client.get(f"/api/v1/prompts/{prompt_id}/test-cases").json()["testCases"]
+    path, program = f"/api/v1/prompts/{prompt_id}/suites", script(tmp_path, LINES)
+    assert client.post(path, {"name": "release", "testCaseIds": [case["id"]]}).status == 201
+    assert client.post(path, {"name": "empty"}).status == 201
+    options = ("--stdio", "--json", "out.json", "--suite")
+
+    once = gate(client, tmp_path, prompt_id, program, *options, "release")
+    played = json.loads((tmp_path / "out.json").read_text())["replays"]
+    often = gate(client, tmp_path, prompt_id, program, *options, "release", "--repeats", "2")
+
+    assert verdict(once) == (0, "PASSED"), once.stdout + once.stderr
+    assert [replay["testCaseId"] for replay in played] == [case["id"]]
+    assert verdict(often) == (0, "PASSED"), often.stdout + often.stderr
+    compared = json.loads((tmp_path / "out.json").read_text())["experiment"]["testCases"]
+    assert [entry["testCaseId"] for entry in compared] == [case["id"]]
+    for name, problem in (("empty", "The suite 'empty' has no test cases."), ("no", "The prompt has no suite 'no'.")):
+        refused = gate(client, tmp_path, prompt_id, program, *options, name)
+        assert (refused.returncode, problem in refused.stderr) == (2, True), refused.stdout + refused.stderr
+    both = gate(client, tmp_path, prompt_id, program, "--stdio", "--suite", "release", "--test-case", "And now?")
+    assert (both.returncode, "one of --suite and --test-case" in both.stderr) == (2, True), both.stderr
 
 
 @pytest.mark.parametrize("option", [("--file", "prompt.md"), ("--commit", "4f53a0b1"), ("--model", "gpt-4o")])

@@ -10,7 +10,7 @@ from typing import Any
 
 from reprise_formats.experiment_comment import inert
 from reprise_formats.experiment_summary import failing, plain, ranked
-from reprise_formats.replay_steps import step_lines
+from reprise_formats.replay_steps import step_lines, subject_of
 
 Replays = Mapping[int, Mapping[str, Any]]
 FAILURES_MAX = 5  # replays that are shown, one of a test case
@@ -37,7 +37,7 @@ def failure_lines(replays: Replays, case: Mapping[str, Any]) -> Iterator[str]:
     for result in ("failed", "needs_review"):
         for turn, number, step in steps:
             if step["result"] == result:
-                lines = list(step_lines(turn, number, step))
+                lines = list(step_lines(turn, number, step, subject_of(replay or {})))
                 yield from (line[:LINE_MAX] for line in lines[:LINES_MAX])
                 return
 

@@ -24,6 +24,7 @@ from reprise_formats.experiment_summary import (
     plain,
     reused,
     sees_too_little,
+    subject_of,
     unread,
 )
 from reprise_formats.formats import p_value, percent, plural, usd
@@ -36,13 +37,13 @@ _ADVICE = {
     "cancelled": "Start it again for a verdict: replays that have ended are used again for a week.",
     "error": "Put right what the reason says, and start it again.",
     "passed": "The candidate may go live.",
-    "failed": "Do not let it go live: open the failing replays, fix the prompt, and start the experiment again.",
+    "failed": "Do not let it go live: open the failing replays, fix the {subject}, and start the experiment again.",
     "inconclusive": "Start it again with more replays or a higher cost: what has been replayed is used again.",
 }
 # A failed experiment does not wait for the audit of its judge.
 AUDITED = "The audit of the judge has not ended."
 _UNSURE = " Calibrate the tests that fail or pass only sometimes: they guard little."
-_BLIND = "Calibrate or mend the blind tests, and start it again: a draft that breaks them would not be noticed."
+_BLIND = "Calibrate or mend the blind tests, and start it again: a change that breaks them would not be noticed."
 _UNREAD = "Let a judge or a person decide what needs review, mend what is void, and start it again."
 
 
@@ -58,14 +59,15 @@ def advice(experiment: Json) -> str:
 
 
 def _next(experiment: Json) -> str:
-    advice = _ADVICE[experiment["verdict"] or experiment["status"]]
+    subject = subject_of(experiment)
+    advice = _ADVICE[experiment["verdict"] or experiment["status"]].format(subject=subject)
     if experiment["verdict"] == "inconclusive":
         return _UNREAD if unread(experiment) else _BLIND if sees_too_little(experiment) else advice
     if experiment["verdict"] != "passed":
         return advice
     classes = classes_of(experiment)
     if compares_nothing(experiment):
-        advice = "Change the prompt, and start it again: this says nothing about a change."
+        advice = f"Change the {subject}, and start it again: this says nothing about a change."
     return advice + (_UNSURE if classes["stable_fail"] + classes["flaky"] else "")
 
 

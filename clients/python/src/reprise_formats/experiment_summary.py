@@ -127,6 +127,11 @@ def name_of(content: Json) -> str:
     return "the draft"
 
 
+def subject_of(experiment: Json) -> str:
+    """Return the noun for what an experiment tests: "program", or "prompt" for a text."""
+    return "program" if (experiment["candidate"] or {}).get("external") else "prompt"
+
+
 def candidates_of(experiment: Json) -> Sequence[Json]:
     """Return several candidates in the order of their ranks; none for an experiment with one."""
     return experiment.get("candidates") or ()

@@ -35,29 +35,34 @@ def shown(value: object) -> str:
     return text if len(text) <= EXCERPT else text[:EXCERPT] + "…"
 
 
-def next_step(step: Mapping[str, Any]) -> str:
+def subject_of(replay: Mapping[str, Any]) -> str:
+    """Return the noun for what a replay tests: "program", or "draft" for a text."""
+    return "program" if (replay.get("candidate") or {}).get("external") else "draft"
+
+
+def next_step(step: Mapping[str, Any], subject: str) -> str:
     """Return a sentence on what to do about a step that failed or needs review; "" for any other step."""
     is_call = step["kind"] == "tool_call"
     if step["result"] == "needs_review":
-        return "Compare what was recorded with what the draft did, and decide."
+        return f"Compare what was recorded with what the {subject} did, and decide."
     if step["result"] != "failed":
         return ""
     if step.get("actual") is None:
         missing = "makes this call" if is_call else "gives an answer"
-        return f"Change the draft so that it {missing}, or turn the step off in the test case."
+        return f"Change the {subject} so that it {missing}, or turn the step off in the test case."
     if is_call:
-        return "Change the draft. If the call is right, define in the test case how its arguments may differ."
+        return f"Change the {subject}. If the call is right, define in the test case how its arguments may differ."
     if step.get("decidedBy") in ("judge", "known"):
-        return "Change the draft. If the answer is right, overrule the judge."
-    return "Change the draft. If the answer is right, change the check of this step."
+        return f"Change the {subject}. If the answer is right, overrule the judge."
+    return f"Change the {subject}. If the answer is right, change the check of this step."
 
 
 def step_lines(
-    index: int, number: int, step: Mapping[str, Any], compare: CompareLines = changed_lines
+    index: int, number: int, step: Mapping[str, Any], subject: str, compare: CompareLines = changed_lines
 ) -> Iterator[str]:
     """Yield the result of a step with its reason, what a judge found or how its values differ, and what to do next.
 
-    `compare` shows texts of several lines.
+    `subject` is that of the replay. `compare` shows texts of several lines.
     """
     reason = step.get("reason") or "it differs"
     yield f"  turn {index}, step {number} ({step['kind']}) {step['result']}: {reason}"
@@ -66,7 +71,7 @@ def step_lines(
     else:
         for difference in step.get("diff", ()):
             yield from _difference(difference, compare)
-    if advice := next_step(step):
+    if advice := next_step(step, subject):
         yield f"    {advice}"
 
 

@@ -63,6 +63,16 @@ def test_replays_that_decided_nothing_ask_for_a_decision() -> None:
     assert told.startswith("Let a judge or a person decide")
 
 
+def test_the_advice_names_what_is_to_be_changed() -> None:
+    program = {"kind": "external", "commitHash": None, "fingerprint": "d" * 64}
+    program |= {"external": {"name": "shop", "revision": "r1", "dirty": False}}
+    same = {"verdict": "passed", "baseline": program}
+
+    assert "fix the prompt" in advice(experiment(WORSE, verdict="failed"))
+    assert "fix the program" in advice(experiment(WORSE, verdict="failed", candidate=program))
+    assert advice(experiment(candidate=program, **same)).startswith("Change the program, and start it again")
+
+
 def cases(count: int, kind: str = "stable_pass", first: int = 1) -> list[dict[str, Any]]:
     rates = {"stable_pass": (4, 4), "improved": (4, 0), "stable_fail": (0, 0), "flaky": (2, 2), "undecided": (3, 4)}
     new, old = rates.get(kind, (1, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from reprise_formats.replay_steps import next_step, step_lines
+from reprise_formats.replay_steps import next_step, step_lines, subject_of
 
 CALL: dict[str, Any] = {"kind": "tool_call", "result": "failed", "actual": {"name": "pay", "arguments": {}}}
 ANSWER: dict[str, Any] = {"kind": "answer", "result": "failed", "actual": "Hello."}
@@ -25,10 +25,17 @@ ANSWER: dict[str, Any] = {"kind": "answer", "result": "failed", "actual": "Hello
     ],
 )
 def test_a_step_that_did_not_pass_shows_what_to_do_next(step: dict[str, Any], advice: str) -> None:
-    assert advice in next_step(step)
-    assert list(step_lines(1, 1, step))[-1] == f"    {next_step(step)}"
+    assert advice in next_step(step, "draft")
+    assert list(step_lines(1, 1, step, "draft"))[-1] == f"    {next_step(step, 'draft')}"
+
+
+def test_the_advice_names_the_program_where_one_was_replayed() -> None:
+    replay = {"candidate": {"external": {"name": "shop", "revision": "4f53a0b1", "dirty": False}}}
+
+    assert subject_of({"candidate": {"kind": "draft"}}) == "draft"
+    assert list(step_lines(1, 1, ANSWER, subject_of(replay)))[-1].startswith("    Change the program.")
 
 
 @pytest.mark.parametrize("result", ["passed", "ignored", "not_run"])
 def test_other_steps_show_nothing_to_do(result: str) -> None:
-    assert next_step(ANSWER | {"result": result}) == ""
+    assert next_step(ANSWER | {"result": result}, "draft") == ""

@@ -44,6 +44,13 @@ def test_a_step_without_findings_has_its_reason() -> None:
     assert (trouble.reason, trouble.findings) == ("Odd.", [])
 
 
+def test_the_advice_names_the_program_that_was_tested() -> None:
+    trouble = first_trouble(replay("failed", answer("failed")), "program")
+
+    assert trouble is not None
+    assert trouble.advice.startswith("Change the program.")
+
+
 @pytest.mark.parametrize("result", [{}, replay("passed", answer("passed")), replay("failed", answer("passed"))])
 def test_a_replay_without_such_a_step_has_no_trouble(result: dict[str, Any]) -> None:
     assert first_trouble(result) is None

@@ -56,7 +56,6 @@ _OF_TEXTS = {
     "commit": "--commit",
     "candidates": "--candidate",
     "models": "--model",
-    "suite": "--suite",
 }
 # With one of these a program's test cases are played as an experiment.
 _DESIGN = ("detect", "repeats", "alpha", "min_pass_rate", "max_cost", "max_slowdown", "min_judge_caught", "min_sighted")
@@ -136,13 +135,13 @@ def gate(
     from reprise_client.cli import gate_run, interruption
 
     files = (junit, json_file, markdown)
+    if options["suite"] and options["names"]:
+        raise click.UsageError("Name test cases with one of --suite and --test-case.")
     if program:
         options |= {"file": file, "commit": commit, "baseline": baseline}
         sys.exit(_program_code(url, api_key, prompt_id, program, timeout, options, files))
     if sum(map(bool, (file, commit, options["candidates"]))) > 1:
         raise click.UsageError("Name candidates with one of --file, --commit and --candidate.")
-    if options["suite"] and options["names"]:
-        raise click.UsageError("Name test cases with one of --suite and --test-case.")
     request = gate_run.GateRequest(url, api_key, prompt_id, file, commit, baseline, timeout, options)
     with interruption.interruptible() as stop:
         sys.exit(_reported(gate_run.run(request, stop), files))

@@ -15,6 +15,7 @@ from reprise_client.cli.program_run import ProgramRunner
 from reprise_client.cli.remote import Remote
 from reprise_client.cli.replay import played_cases
 from reprise_client.cli.replay_runner import ReplayOutcome
+from reprise_client.cli.suite import case_names
 
 COLOURS = {"passed": "green", "failed": "red", "needs_review": "yellow"}
 
@@ -50,7 +51,9 @@ def run(request: ProgramGateRequest, stop: Interruption, files: tuple[Path | Non
 def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> list[ReplayOutcome]:
     instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
     runner = runner_of(request, instance, stop)
-    cases = played_cases(instance, request.prompt_id, request.names, None)
+    suite = request.options["suite"]
+    names = case_names(instance, request.prompt_id, suite) if suite else request.names
+    cases = played_cases(instance, request.prompt_id, names, None)
     outcomes = []
     for outcome in runner.outcomes(cases, request.options["copies"]):
         outcomes.append(outcome)

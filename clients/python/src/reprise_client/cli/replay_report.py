@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from reprise_formats.controls import visible
 from reprise_formats.experiment_comment import inert
-from reprise_formats.replay_steps import shown, step_lines
+from reprise_formats.replay_steps import shown, step_lines, subject_of
 
 from reprise_client.cli.junit import JunitCase, document
 from reprise_client.cli.replay_runner import ReplayOutcome
@@ -53,7 +53,7 @@ def details(outcome: ReplayOutcome) -> Iterator[str]:
     for index, turn in enumerate(replay.get("turns", ()), 1):
         for number, step in enumerate(turn["steps"], 1):
             if step["result"] in ("failed", "needs_review"):
-                yield from step_lines(index, number, step, _unified)
+                yield from step_lines(index, number, step, subject_of(replay), _unified)
         for extra in turn["extra"]:
             yield f"  turn {index}, beyond the recording: {_extra(extra)}"
 

@@ -180,6 +180,15 @@ def _id_of(instance: Remote, prompt_id: int, name: str) -> int:
     return int(known["id"])
 
 
+def case_names(instance: Remote, prompt_id: int, name: str) -> list[str]:
+    """Return the ids of the test cases of a suite, for `--test-case`. Raises `CouldNotRun` without any."""
+    suite_id = _id_of(instance, prompt_id, name)
+    cases = instance.get(f"/api/v1/suites/{suite_id}").listed("testCases")
+    if not cases:
+        raise CouldNotRun(f"The suite {name!r} has no test cases.")
+    return [str(case["testCaseId"]) for case in cases]
+
+
 def _propose(instance: Remote, prompt_id: int, **options: Any) -> Any:
     named = {"suite" if key == "name" else key: value for key, value in options.items() if value is not None}
     return instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", named)

@@ -192,6 +192,8 @@ def pieces(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
 
 
 _RANDOM_BITS = 21
+# Ids of batches have 61 bits since 2004.
+_EARLY_BITS = 60
 
 
 def first_batch_id(when: datetime) -> int:
@@ -202,3 +204,8 @@ def first_batch_id(when: datetime) -> int:
 def new_batch_id(now: datetime) -> int:
     """Return milliseconds since 1970 and 21 random bits, which make ids of the same millisecond differ."""
     return first_batch_id(now) | secrets.randbits(_RANDOM_BITS)
+
+
+def new_early_id() -> int:
+    """Return a random id below the ids of all batches, for a change that no batch made."""
+    return 1 + secrets.randbits(_EARLY_BITS)

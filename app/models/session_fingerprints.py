@@ -14,7 +14,11 @@ from app.models.base import BigInt, MediumBlob, binary, new_table, no_index
 
 @dataclass(frozen=True, slots=True)
 class WaitingSession:
-    """A session of which the fingerprint is to be made. `waiting` changes with each change of the session."""
+    """A session of which the fingerprint is to be made.
+
+    `waiting` is a number that no change of the session gets twice. The row may be removed and noted again while a
+    fingerprint is made of what was read before.
+    """
 
     session_key: Annotated[bytes, binary(16)]
     project_id: Annotated[int, BigInt]

@@ -42,8 +42,9 @@ class SessionRow:
     """A session. `conversation_id` is None for a turn without a conversation.
 
     The fields from `turns` on are the sums of its turns: see app/sessions/sums.py. `errors` is None until all turns
-    were added; `names` are written by `with_names`. `uncounted` changes with each change of the row until the session's
-    figures are counted; then it is None. `active` is 1 if a turn has a model call, a tool call, an agent or words.
+    were added; `names` are written by `with_names`. `uncounted` is a new number with each change of the row until the
+    session's figures are counted; then it is None. `active` is 1 if a turn has a model call, a tool call, an agent or
+    words.
     """
 
     session_key: Annotated[bytes, binary(16)]
@@ -192,7 +193,7 @@ def _added_up(row: SessionRow, extent: Extent, facts: Iterable[TurnFacts]) -> Se
         duration_ns=extent.end_ns - extent.start_ns,
         user_id=totals.user_id,
         names=totals.names,
-        uncounted=(row.uncounted or 0) + 1,
+        uncounted=queries.new_early_id(),
         active=totals.active if totals.traces == extent.turns else 1,
     )
 

@@ -22,6 +22,7 @@ from app.metrics.registry import (
 )
 from app.models import insight, organizations, session_fingerprints, sessions, turns
 from app.models.insight import InsightKey
+from app.models.queries import new_batch_id
 from app.models.session_fingerprints import WaitingSession
 from app.models.sessions import SessionRow
 from app.prices.book import PriceBook
@@ -29,7 +30,7 @@ from app.services.language_models.prices import PriceService
 from app.sessions import figures
 from app.sessions.facts import TurnFacts, load
 from app.sessions.figures import Counted, Figures, total
-from app.timestamps import of_unix_ns
+from app.timestamps import Now, of_unix_ns
 from app.work.round_robin import RoundRobin
 from app.work.work_time import WorkTime
 
@@ -49,6 +50,7 @@ class InsightCounter:
     database: Database
     prices: PriceService
     metrics: Metrics
+    now: Now
     work_time: WorkTime = field(default_factory=partial(WorkTime, SWEEP_S))
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
 
@@ -72,9 +74,28 @@ class InsightCounter:
             listed = _with_facts(connection, project_id, rows)
             figures_by_key = {row.session_key: (row, _counted(row, facts, book)) for row, facts in listed}
         if figures_by_key:
-            store = partial(_store, project_id=project_id, figures_by_key=figures_by_key)
+            store = partial(self._store, project_id=project_id, figures_by_key=figures_by_key)
             self._note(project_id, self.database.background.retrying(store))
         return len(rows)
+
+    def _store(
+        self, connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
+    ) -> Figures:
+        """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
+        marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
+        counted = _with_few_names(connection, project_id, figures_by_key)
+        before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
+        waiting = new_batch_id(self.now())
+        _note_fingerprints(connection, [figures_by_key[key] for key in before], waiting=waiting)
+        changes: dict[InsightKey, list[Figures]] = defaultdict(list)
+        for key, earlier in before.items():
+            row, now = figures_by_key[key][0], counted[key]
+            changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
+            if earlier:
+                changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
+        added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}
+        insight.add(connection, added)
+        return total(added.values())
 
     def _note(self, project_id: int, change: Figures) -> None:
         """Add what is new to the metrics. Metrics never fall, so negative changes are left out."""
@@ -111,29 +132,10 @@ def _facts(connection: Connection, project_id: int, session_key: bytes) -> Itera
         yield from (load(turn.facts) for turn in piece)
 
 
-def _store(
-    connection: Connection, *, project_id: int, figures_by_key: Mapping[bytes, tuple[SessionRow, Counted]]
-) -> Figures:
-    """Store the figures of sessions that ingest did not change meanwhile; returns what they add to all sums."""
-    marks = {key: row.uncounted for key, (row, _) in figures_by_key.items()}
-    counted = _with_few_names(connection, project_id, figures_by_key)
-    before = sessions.put_counted(connection, project_id=project_id, marks=marks, counted=counted)
-    _note_fingerprints(connection, [figures_by_key[key] for key in before])
-    changes: dict[InsightKey, list[Figures]] = defaultdict(list)
-    for key, earlier in before.items():
-        row, now = figures_by_key[key][0], counted[key]
-        changes[InsightKey.of(project_id, row.prompt_id, now)].append(now.figures)
-        if earlier:
-            changes[InsightKey.of(project_id, row.prompt_id, earlier)].append(earlier.figures.negative)
-    added = {key: total(figures_of_key) for key, figures_of_key in changes.items()}
-    insight.add(connection, added)
-    return total(added.values())
-
-
-def _note_fingerprints(connection: Connection, counted: Iterable[tuple[SessionRow, Counted]]) -> None:
+def _note_fingerprints(connection: Connection, counted: Iterable[tuple[SessionRow, Counted]], *, waiting: int) -> None:
     """Note that fingerprints are to be made of these sessions, but not of sessions that count as none."""
     rows = [
-        WaitingSession(row.session_key, row.project_id, row.prompt_id, row.uncounted)
+        WaitingSession(row.session_key, row.project_id, row.prompt_id, waiting)
         for row, session_figures in counted
         if session_figures.figures.sessions
     ]

@@ -15,6 +15,7 @@ from app.errors import UNREADABLE
 from app.metrics import Metrics
 from app.metrics.registry import FINGERPRINTS
 from app.models import organizations, session_fingerprints, session_samples, sessions, turns
+from app.models.queries import new_early_id
 from app.models.session_fingerprints import WaitingSession
 from app.models.sessions import SessionRow
 from app.models.spans import StoredSpanRow
@@ -36,8 +37,6 @@ BYTES_MAX = 4 * 1024 * 1024
 """A session with more bytes of spans has a fingerprint of its facts only."""
 LOOKED_THROUGH = 500
 """Sessions of earlier releases that are looked through at once."""
-EARLIER = 1
-"""The mark of sessions that earlier releases have counted: they come after the ones that ingest has changed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,8 +81,11 @@ class FingerprintMaker:
             listed = session_samples.list_counted(
                 connection, project_id=project_id, edition=EDITION, after_id=last, limit=LOOKED_THROUGH
             )
+        # Their early ids let them come after the sessions that ingest has changed.
         lacking = [
-            WaitingSession(row.session_key, project_id, row.prompt_id, EARLIER) for row in listed if not row.is_made
+            WaitingSession(row.session_key, project_id, row.prompt_id, new_early_id())
+            for row in listed
+            if not row.is_made
         ]
         if lacking:
             self.database.background.retrying(partial(session_fingerprints.note, rows=lacking))

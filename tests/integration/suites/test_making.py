@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
 from itertools import permutations
+from typing import Any
 
-from sqlalchemy import delete, update
+import pytest
+from sqlalchemy import delete, select, update
 
+from app.models import removal
+from app.models.queries import first_batch_id
 from app.models.session_fingerprints import session_fingerprints
+from app.models.turns import turns
+from app.services.suites import making
 from app.suites.fingerprints import EDITION
+from app.timestamps import of_unix_ns
 from tests.integration.suites.sending import (
     START_NS,
     make_fingerprints,
@@ -86,3 +94,45 @@ def test_sessions_of_earlier_releases_get_fingerprints(world: World) -> None:
     while maker.make_some(world.project_id):
         pass
     assert stored_fingerprints(world) == made
+
+
+def test_words_that_retention_removed_while_the_fingerprint_was_made_are_in_no_fingerprint(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session is counted after each removal, so its row is removed and noted again while the clock has it."""
+    prompt_id = world.prompt()
+    texts = ["My passport is ferngully.", "My doctor prescribed oxycodone.", "Where is my parcel?"]
+    for number in range(len(texts)):
+        send(world, prompt_id, "c1", [turn(text, "note") for text in texts[: number + 1]])
+    services = world.container.services
+    with world.container.database.read() as connection:
+        batch_ids = select(turns.c.batch_id).where(turns.c.project_id == world.project_id)
+        received_ms = [id_ // first_batch_id(of_unix_ns(1_000_000)) for id_ in sorted(connection.scalars(batch_ids))]
+    ends = iter([of_unix_ns((ms + 1) * 1_000_000) for ms in received_ms])
+
+    def remove_first_turn() -> None:
+        with world.container.database.write() as connection:
+            scope = removal.TurnScope(world.project_id, before=next(ends))
+            assert removal.remove_turns(connection, scope, limit=1000)
+        services.insight_counter.count(world.project_id)
+
+    services.insight_counter.count(world.project_id)
+    remove_first_turn()
+    read, removals = making._fingerprint_of, list[int]()
+
+    def read_before_a_removal(*args: Any) -> Any:
+        fingerprint = read(*args)
+        if not removals:
+            removals.append(1)
+            worker = threading.Thread(target=remove_first_turn)
+            worker.start()
+            worker.join()
+        return fingerprint
+
+    monkeypatch.setattr(making, "_fingerprint_of", read_before_a_removal)
+    services.fingerprint_maker.make_some(world.project_id)
+    assert removals
+    assert not stored_fingerprints(world)
+    fingerprint = only_fingerprint(world)
+    assert "parcel" in fingerprint.words
+    assert "oxycodone" not in fingerprint.words

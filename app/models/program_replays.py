@@ -24,7 +24,16 @@ from app.models.base import BigInt, MediumBlob, Timestamp, binary, exact, new_ta
 from app.models.experiment_replays import experiment_replays
 from app.models.experiments import experiments
 from app.models.organizations import projects
-from app.models.queries import changes_row, columns_of, delete_rows, find_row, insert_row, list_rows, update_rows
+from app.models.queries import (
+    changes_row,
+    columns_of,
+    delete_rows,
+    find_row,
+    insert_row,
+    list_rows,
+    pieces,
+    update_rows,
+)
 from app.models.replays import UNFINISHED, ReplayRow, ReplaySetup, replays
 
 ToolsMode = Literal["endpoint", "program"]
@@ -87,11 +96,20 @@ def claim_awaiting(connection: Connection, *, row: ReplayRow, now: datetime) -> 
 
 def first_awaiting(connection: Connection, *, project_id: int, experiment_id: int) -> int | None:
     """Return the id of the first replay of an experiment that awaits its program."""
-    linked = select(experiment_replays.c.replay_id).where(experiment_replays.c.experiment_id == experiment_id)
-    c = replays.c
-    first = select(func.min(c.id)).where(c.project_id == project_id, c.id.in_(linked), *_awaiting())
+    first = select(func.min(replays.c.id)).where(*_awaiting_in(project_id, experiment_id))
     replay_id: int | None = connection.scalar(first)
     return replay_id
+
+
+def leave_awaiting(connection: Connection, *, project_id: int, experiment_id: int, values: Mapping[str, Any]) -> None:
+    """Change the replays of an experiment that await their program."""
+    c = replays.c
+    ids = list(connection.scalars(select(c.id).where(*_awaiting_in(project_id, experiment_id))))
+    for piece in pieces(ids):
+        awaiting = update(replays).where(c.id.in_(piece), c.project_id == project_id, *_awaiting())
+        # With the index on states it would lock replays that are given to other programs at the same time.
+        by_id = awaiting.with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")
+        connection.execute(by_id.values(**values))
 
 
 def list_abandoned(connection: Connection, *, before: datetime, limit: int) -> list[int]:
@@ -102,6 +120,11 @@ def list_abandoned(connection: Connection, *, before: datetime, limit: int) -> l
     seen = select(c.id).select_from(linked).where(experiment_replays.c.experiment_id == e.id, seen_at > before)
     unfinished = (e.status.in_(UNFINISHED), e.candidate_kind == "external", e.created_at <= before)
     return list(connection.scalars(select(e.id).where(*unfinished, ~seen.exists()).order_by(e.id).limit(limit)))
+
+
+def _awaiting_in(project_id: int, experiment_id: int) -> tuple[ColumnElement[bool], ...]:
+    linked = select(experiment_replays.c.replay_id).where(experiment_replays.c.experiment_id == experiment_id)
+    return replays.c.project_id == project_id, replays.c.id.in_(linked), *_awaiting()
 
 
 def _awaiting() -> tuple[ColumnElement[bool], ...]:

@@ -18,10 +18,9 @@ from typing import Any, NoReturn, Protocol
 from sqlalchemy import Connection
 
 from app.database.transactions import Database
-from app.errors import Invalid, ProviderError
+from app.errors import ProviderError
 from app.models import budgets
 from app.models.budgets import Spending
-from app.models.replays import ReplayRow
 from app.services.replays.claims import REPLAY_WORK
 from app.timestamps import Now
 from app.work.heartbeat import Patience
@@ -52,17 +51,17 @@ class Unlimited:
         return nullcontext()
 
 
-def check_spent(database: Database, row: ReplayRow, max_cost: float | None) -> None:
-    """Raise `Invalid` if the experiment of a program's replay has cost its limit.
+def is_spent(database: Database, *, experiment_id: int, replay_id: int, max_cost: float) -> bool:
+    """Return whether an experiment has cost its limit.
 
     A program's calls reserve nothing, so that calls which begin at the same time may all pass the limit.
     """
-    if max_cost is None or row.budget_id is None:
-        return
     with database.read() as connection:
-        spending = budgets.spending_of(connection, experiment_id=row.budget_id, replay_id=row.id)
-    if spending.spent >= max_cost:
-        raise Invalid(f"The experiment's cost reached ${max_cost:g}.")
+        return budgets.spending_of(connection, experiment_id=experiment_id, replay_id=replay_id).spent >= max_cost
+
+
+def cost_reached(max_cost: float) -> str:
+    return f"The experiment's cost reached ${max_cost:g}."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +110,7 @@ class ExperimentBudget:
         with self.database.read() as connection:
             spending = self._spending(connection)
         if self.stopped or spending.spent >= self.max_cost:
-            self._stop(f"The experiment's cost reached ${self.max_cost:g}.")
+            self._stop(cost_reached(self.max_cost))
         return self._has_room(spending)
 
     def _stop(self, reason: str) -> NoReturn:

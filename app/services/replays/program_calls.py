@@ -127,14 +127,14 @@ class ExchangeOver(Exception):
 class PaidCalls:
     """Calls of models in one turn, each admitted before it is paid. `turn` is that in which the request began.
 
-    `check_budget` raises `Invalid` when the experiment's cost has reached its limit.
+    `check_cost` raises `Invalid` when the experiment has cost its limit.
     """
 
     store: ProgramStore
     row: ProgramReplay
     upstream: Upstream
     turn: int
-    check_budget: Callable[[], None]
+    check_cost: Callable[[], None]
 
     def ask(
         self,
@@ -148,7 +148,7 @@ class PaidCalls:
 
         `other_path` is that of a call that is no chat. Raises `ProviderError`, and as `ProgramStore.begin` and `end`.
         """
-        self.check_budget()
+        self.check_cost()
         call = BegunCall(self.turn, token_hex(8))
         self.store.begin(self.row, call)
         answer = None

@@ -29,7 +29,7 @@ from app.replay.program import OtherCall, ProgramAnswer, ProgramEvent, TurnStopp
 from app.replay.types import CaseTurn, Judging, TestCase
 from app.services.language_models.credentials import CredentialService
 from app.services.language_models.prices import PriceService
-from app.services.replays.budget import check_spent
+from app.services.replays.budget import cost_reached, is_spent
 from app.services.replays.candidates import Candidate
 from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.preparation import Preparation, Prepared
@@ -263,9 +263,7 @@ class ProgramService:
 
     def _hand_over(self, row: ProgramReplay) -> None:
         """Let a worker judge the replay."""
-        self.database.retrying(
-            lambda connection: program_replays.leave_replay(connection, of=row, values={"claim": None})
-        )
+        self.database.retrying(partial(program_replays.leave_replay, of=row, values={"claim": None}))
 
     def _played(self, project_id: int, replay_id: int) -> _Played:
         with self.database.read() as connection:
@@ -291,8 +289,27 @@ class ProgramService:
             prices = self.prices.book(connection, project_id=row.project_id)
         known = model_of(rows, request.wire)
         upstream = Upstream(row.organization_id, known, prices, self.providers, self.credentials, self.call_timeout_s)
-        check = partial(check_spent, self.database, played.prepared.row, played.prepared.max_cost)
-        return PaidCalls(self.store, row, upstream, played.turn, check)
+        return PaidCalls(self.store, row, upstream, played.turn, partial(self._check_cost, played))
+
+    def _check_cost(self, played: _Played) -> None:
+        """Raise `Invalid` if the replay's experiment has cost its limit, and cancel what its program has not played.
+
+        A program can't answer without its model, so what it does then is no failure of the program.
+        """
+        row, max_cost, experiment_id = played.prepared.row, played.prepared.max_cost, played.prepared.row.budget_id
+        if max_cost is None or experiment_id is None:
+            return
+        if not is_spent(self.database, experiment_id=experiment_id, replay_id=row.id, max_cost=max_cost):
+            return
+        end = {"status": "cancelled", "error": cost_reached(max_cost), "finished_at": self.now(), "claim": None}
+
+        def work(connection: Connection) -> None:
+            program_replays.leave_replay(connection, of=played.stored.row, values=end)
+            key = {"project_id": row.project_id, "experiment_id": experiment_id}
+            program_replays.leave_awaiting(connection, **key, values=end)
+
+        self.database.retrying(work)
+        raise Invalid(cost_reached(max_cost))
 
     def _answered(self, row: ProgramReplay, exchange: Exchange) -> Any:
         played, store = self._open(row)

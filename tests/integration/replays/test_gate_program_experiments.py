@@ -130,8 +130,9 @@ def test_a_branch_names_its_commit_as_the_baseline(client: Client, prompt_id: in
     assert f"revision {main[:8]}" in second.stdout
 
 
-def test_the_cost_ends_an_experiment_undecided(client: Client, prompt_id: int, tmp_path: Path) -> None:
-    cheap = ("--max-cost", "0.0000001")
+@pytest.mark.parametrize("copies", ["1", "3"])
+def test_the_cost_ends_an_experiment_undecided(client: Client, prompt_id: int, tmp_path: Path, copies: str) -> None:
+    cheap = ("--max-cost", "0.0000001", "--copies", copies)
 
     done = gate(client, tmp_path, prompt_id, script(tmp_path, LINES), *OPTIONS, *cheap)
 

@@ -167,13 +167,20 @@ def test_an_experiment_that_no_program_plays_is_cancelled_after_an_hour(world: W
 def test_no_call_is_paid_after_the_experiments_cost_has_reached_its_limit(world: World, upstream: Upstream) -> None:
     upstream.choose = lambda body: Reply(text="Hot " * 200)
     path = start(world, case_of(world, HOT), repeats=6, maxCost=0.0000001)
+    given = [world.post(f"{path}/program-replays").json for _ in range(2)]
     statuses = []
-    for _ in range(2):
-        given = world.post(f"{path}/program-replays").json
-        assert world.post(f"/api/v1/replays/{given['id']}/turns").status_code == 200
-        program = Program(world, given["token"])
-        statuses += [program.fork(f"Question {number}") for number in range(3)]
+    for replay in given:
+        assert world.post(f"/api/v1/replays/{replay['id']}/turns").status_code == 200
+        program = Program(world, replay["token"])
+        statuses.append([program.fork(f"Question {number}") for number in range(3)])
 
-    assert [answer.status_code for answer in statuses] == [200, 400, 400, 400, 400, 400]
-    assert "The experiment's cost reached $1e-07." in statuses[-1].text
+    assert [[answer.status_code for answer in of_one] for of_one in statuses] == [[200, 400, 409], [400, 409, 409]]
+    assert "The experiment's cost reached $1e-07." in statuses[0][1].text
     assert sum("Question" in str(request.body["messages"]) for request in upstream.requests) == 1
+    assert world.post(f"{path}/program-replays").status_code == 204
+    replay = world.get(f"/api/v1/replays/{given[0]['id']}").json
+    assert (replay["status"], replay["error"]) == ("cancelled", "The experiment's cost reached $1e-07.")
+    world.container.experiment_delivery.sweep()
+    experiment = ended(world, path)
+    assert (experiment["status"], experiment["verdict"]) == ("finished", "inconclusive")
+    assert "the cost reached" in experiment["reason"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_run import ExperimentWatch, Result, design, show_forecast, watched
 from reprise_client.cli.interruption import Interruption
 from reprise_client.cli.program_gate import ProgramGateRequest, runner_of
-from reprise_client.cli.program_run import ProgramRunner
-from reprise_client.cli.remote import UNFINISHED, Remote
+from reprise_client.cli.program_run import ProgramRunner, ReplayEnded
+from reprise_client.cli.remote import Remote
 
 # Between two questions for a replay while none awaits the program.
 PAUSE_S = 0.5
@@ -67,7 +68,7 @@ class _Copies:
                 if self._next() is None:
                     self.players.sleep(PAUSE_S)
         except CouldNotRun as problem:
-            if not self.players.is_requested and self._is_unfinished():
+            if not self.players.is_requested:
                 self.problems.append(problem)
 
     def _next(self) -> Mapping[str, Any] | None:
@@ -75,15 +76,10 @@ class _Copies:
         mode = {"tools": self.runner.tools, "offline": self.runner.offline}
         started = self.instance.post_for(f"{self.path}/program-replays", mode)
         if started is not None:
-            self.runner.play(f"/api/v1/replays/{started['id']}", started)
+            # The instance has ended a replay that the experiment does not need any more, or can't pay for.
+            with suppress(ReplayEnded):
+                self.runner.play(f"/api/v1/replays/{started['id']}", started)
         return started
-
-    def _is_unfinished(self) -> bool:
-        """Return whether the experiment goes on; an ended one cancels replays that its copies still play."""
-        try:
-            return self.instance.get(self.path)["status"] in UNFINISHED
-        except CouldNotRun:
-            return True
 
 
 def _body(request: ProgramGateRequest, candidate: Mapping[str, Any], instance: Remote) -> dict[str, Any]:

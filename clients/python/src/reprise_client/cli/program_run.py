@@ -25,6 +25,10 @@ VARIABLES = {
 }
 
 
+class ReplayEnded(CouldNotRun):
+    """The instance ended the replay before its program had answered, for example because of the cost."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRunner:
     """Replays test cases on `copies` of the program at once. `candidate` is its name and revision."""
@@ -67,7 +71,10 @@ class ProgramRunner:
         return ReplayOutcome(test_case_id, name, replay)
 
     def play(self, path: str, started: Mapping[str, Any]) -> None:
-        """Let the program answer all turns; whatever happens, none of its processes is left, nor an open replay."""
+        """Let the program answer all turns; whatever happens, none of its processes is left, nor an open replay.
+
+        Raises `ReplayEnded` for a program that failed because the instance had ended the replay.
+        """
         try:
             turn = self.remote.post_for(f"{path}/turns")
             if turn is None:
@@ -84,9 +91,10 @@ class ProgramRunner:
                 program.check_quiet()
             finally:
                 program.end()
-        except CouldNotRun:
-            self.remote.cancel(path)
-            raise
+        except CouldNotRun as problem:
+            if self.remote.cancel(path):
+                raise
+            raise ReplayEnded(problem.message) from problem
 
     def _answer(self, path: str, turn: Mapping[str, Any], program: ProgramProcess) -> None:
         text = self.asking.ask(program, turn, path.rpartition("/")[2])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -93,11 +92,17 @@ class Remote:
     def put(self, path: str, body: Any) -> RemoteAnswer:
         return _content(self._request("PUT", path, json=body))
 
-    def cancel(self, path: str) -> None:
-        """Cancel what is at `path`, also when the command is to end; it may have ended, or the instance be gone."""
-        with suppress(CouldNotRun):
-            cancel = f"{path}/cancel"
+    def cancel(self, path: str) -> bool:
+        """Cancel what is at `path`, also when the command is to end; the instance may be gone.
+
+        Returns False if it had ended already.
+        """
+        cancel = f"{path}/cancel"
+        try:
             _content(self._send("POST", cancel, CANCEL_TRIES, _short_sleep, json={}, timeout=CANCEL_TIMEOUT_S))
+        except CouldNotRun as problem:
+            return problem.status != httpx.codes.CONFLICT
+        return True
 
     def delete(self, path: str) -> None:
         response = self._request("DELETE", path)

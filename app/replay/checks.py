@@ -6,23 +6,19 @@ from typing import Any
 
 from app.chat import ToolCall
 from app.replay.answers import Answers
-from app.replay.arguments import ArgumentsComparison, CallRules, OpenDifference, compare_arguments
-from app.replay.compare import MOST_DIFFERENCES, ignored_paths
+from app.replay.arguments import ArgumentsComparison, OpenDifference, compare_arguments
+from app.replay.compare import MOST_DIFFERENCES
 from app.replay.comparison import PASSED, TOO_LONG, Comparison, OpenTexts
 from app.replay.effects import Tool
 from app.replay.findings import ComparisonResult, Difference, ProducedStep
-from app.replay.matchers import parse_matchers
-from app.replay.places import RankedMatchers, ranked
 from app.replay.reader import Reader
+from app.replay.step_rules import StepRules
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, CheckedCall, Effect
 from app.values.budget import OverBudget, WorkBudget
-from app.values.json_pointer import PointerTree, parse_pointer
-from app.values.unicode import nfc
 
 MOST_KEPT = 1_000  # comparisons of a turn that are kept for the next time
 _STEPS_OF_A_CALL = 20  # to compare arguments without values
-_STEPS_OF_A_MATCHER = 5  # to parse it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +36,10 @@ class Checker:
     _compared: dict[tuple[int, int], tuple[CaseStep, ProducedStep, Comparison]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _ranked: dict[int, tuple[CheckedCall, RankedMatchers]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _rules: StepRules = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rules", StepRules(self.tools, self.budget))
 
     @property
     def budget(self) -> WorkBudget:
@@ -50,7 +47,7 @@ class Checker:
 
     def is_plain(self, step: CheckedCall) -> bool:
         """Return True if a check without a reader accepts only equal arguments."""
-        return step.check.arguments == "exact" and not step.check.ignore_paths and not self._matchers(step)
+        return step.check.arguments == "exact" and not step.check.ignore_paths and not self._rules.matchers(step)
 
     def compare_call(self, step: CheckedCall, call: ToolCall) -> ComparisonResult:
         """Return whether the check of a step accepts a call; without evidence for a reader. Raises `OverBudget`."""
@@ -60,8 +57,7 @@ class Checker:
         """Return the effect of a call; None for an answer."""
         if step.kind == "answer":
             return None
-        tool = self.tools.get(step.name)
-        return tool.called_with(step.arguments).effect if tool else "write"
+        return self._rules.effect(step.name, step.arguments)
 
     def compare(self, step: CaseStep, produced: ProducedStep) -> Comparison:
         """Compare two steps of the same kind and, for tool calls, the same name."""
@@ -84,38 +80,19 @@ class Checker:
             return Answers(self.sources, self.reader).compare(step, produced)
         raise TypeError(f"can't compare steps of the kinds {step.kind} and {produced.kind}")
 
-    def _matchers(self, step: CheckedCall) -> Mapping[str, Any]:
-        of_tool = self.tools[step.name].arguments if step.name in self.tools else {}
-        return {**of_tool, **step.check.arguments} if isinstance(step.check.arguments, dict) else of_tool
-
-    def _ranked_matchers(self, step: CheckedCall) -> RankedMatchers:
-        if id(step) not in self._ranked:
-            matchers = self._matchers(step)
-            self.budget.spend(_STEPS_OF_A_MATCHER * len(matchers))
-            self._ranked[id(step)] = step, ranked(parse_matchers(matchers))
-        return self._ranked[id(step)][1]
-
-    def _call_rules(self, step: CheckedCall, arguments: Any) -> CallRules:
-        """Return the rules of a call; if one of the two calls writes, so do both."""
-        tool = self.tools.get(step.name)
-        if tool is None:
-            return CallRules()
-        effects = {tool.called_with(called_with).effect for called_with in (step.arguments, arguments)}
-        kinds = {parse_pointer(nfc(pointer)): kind for pointer, kind in tool.kinds.items()}
-        return CallRules("write" if "write" in effects else "read", tool.schema, PointerTree(kinds))
-
     def _call(self, step: CheckedCall, arguments: Any, *, evidence: bool = True) -> Comparison:
         if step.check.arguments == "ignore":
             return PASSED
         self.budget.spend(_STEPS_OF_A_CALL)
+        matchers, ignored = self._rules.check(step)
         compared = compare_arguments(
             step.arguments,
             arguments,
-            self._ranked_matchers(step),
+            matchers,
             self.sources,
-            rules=self._call_rules(step, arguments),
+            rules=self._rules.of_call(step, arguments),
             subset=step.check.arguments == "subset",
-            ignored=ignored_paths(step.check.ignore_paths),
+            ignored=ignored,
             reader=self.reader,
             evidence=evidence,
         )

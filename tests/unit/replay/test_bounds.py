@@ -263,6 +263,26 @@ def test_a_turn_of_many_calls_costs_no_more_than_its_budget(
     assert growth_of(prepare, SIZE, calls_of) < LINEAR
 
 
+READ_ONCE = {
+    "replay/commands:command_reads": ToolRules(),
+    "values/json_pointer:PointerTree.__init__": ToolRules(kinds={f"/k{k}": "prose" for k in range(50)}),
+}
+
+
+@pytest.mark.parametrize("order", ["effects", "in_order"])
+@pytest.mark.parametrize("function", READ_ONCE)
+def test_what_is_known_of_a_call_is_read_once_however_often_it_is_compared(function: str, order: Order) -> None:
+    def work(n: int) -> int:
+        check = {"arguments": "subset", "ignore_paths": ("/x", "/y")}
+        steps = [call("run", {"command": f"cat {k}"}, **check) for k in range(n)]
+        case = TestCase(turns=(turn("?", *steps, answer("Done")),), order=order, tools={"run": READ_ONCE[function]})
+        script = [calls(*(("run", {"command": f"cat {k + 1}"}) for k in range(n))), says("Done")]
+        model = FakeModel(lambda at, messages: script[at])
+        return work_by_function(lambda: replay(case, ports(model, judge=None)))[function]
+
+    assert 0 < work(40) <= LINEAR * work(20)
+
+
 @pytest.mark.parametrize("check", ["strict", "facts", "meaning", "contains"])
 def test_an_answer_that_is_too_long_to_compare_needs_review_and_the_replay_ends(check: str) -> None:
     numbers = " ".join(map(str, range(1_000, 3_000)))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +21,16 @@ from tests.e2e.connect.sdks import DOCS
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.support.deployment import ROOT, EmbeddedServer
-from tests.support.documents import access, read_document, run_blocks, shell_blocks
+from tests.support.documents import read_document, run_blocks, shell_blocks
 from tests.support.http_client import Client
 
 PAGE = read_document("start.md")
-SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE, WORKFLOW = shell_blocks(PAGE)
-PYTHON_LINES, SPAN = (
-    re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)[1]  # type: ignore[index]
-    for language in ("python", "js")
+SERVE, SETTINGS, INSTALL_LOOP, VARIABLES, *STACKS, CHECK, REPLAY, GATE_PYTHON, GATE_NODE, WORKFLOW, WHEEL = (
+    shell_blocks(PAGE)
 )
+PYTHON_LINES, GATE_PY = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+SPAN, GATE_MJS = re.findall(r"^```js\n(.*?)^```$", PAGE, re.M | re.S)
+INSTRUCTION = "Answer in a friendly tone."
 ANSWERS = {"order": "Order 1042 has shipped from Oslo.", "weather": "It rains in Oslo."}
 CALLS = {"order": ("get_order", {"order_id": "1042"}), "weather": ("get_weather", {"city": "Oslo"})}
 
@@ -36,46 +41,73 @@ def obedient(body: dict[str, Any]) -> Reply:
     asked = next(message["content"] for message in reversed(messages) if message.get("role") == "user")
     topic = "order" if "order" in str(asked) else "weather"
     is_answered = messages[-1].get("role") == "tool" or messages[-1].get("type") == "function_call_output"
-    if is_answered or "Never look" in str(messages[0]["content"]):
+    if is_answered or "Never look" in str(body):
         return Reply(text=ANSWERS[topic])
     return Reply(tool_calls=[CALLS[topic]])
 
 
 @pytest.fixture
-def client(upstream: Upstream, tmp_path: Path) -> Iterator[Client]:
+def clone(tmp_path: Path) -> Path:
+    """The folder of a clone in which `make run` has run, without what the page does not use."""
+    clone = tmp_path / "reprise"
+    clone.mkdir()
+    for name in ("bin", "docs"):
+        (clone / name).symlink_to(ROOT / name)
+    (clone / ".venv").symlink_to(sys.prefix)
+    package = ROOT / "clients" / "python"
+    shutil.copytree(package, clone / "clients" / "python", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    return clone
+
+
+@pytest.fixture
+def client(upstream: Upstream, clone: Path) -> Iterator[Client]:
     upstream.choose = obedient
     settings = {"OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": upstream.base_url("OPENAI")}
-    with EmbeddedServer(tmp_path / "home", settings) as server:
+    with EmbeddedServer(clone / "var", settings) as server:
         yield server.client()
 
 
-def loop_in_python(folder: Path) -> None:
-    """Write the loop around OpenAI's client with the page's lines instead of the agent's span."""
-    program = (folder / "agent.py").read_text().replace("from opentelemetry import trace\n", "")
-    body, _ = program.split("tracer = ")
+def loop_in_python(program: str) -> str:
+    """Return the loop around OpenAI's client with the page's lines instead of the agent's span."""
+    body, _ = program.replace("from opentelemetry import trace\n", "").split("tracer = ")
     start, lines = PYTHON_LINES.split("\n\nwith ")
-    run = (
-        '\nmessages = [{"role": "system", "content": "Answer in a friendly tone."}]\nthread_id = "thread-1"\n\n\n'
+    return (
+        f'{start}\n{body}messages = [{{"role": "system", "content": "{INSTRUCTION}"}}]\nthread_id = "thread-1"\n\n\n'
         "def run_agent(question):\n"
         '    messages.append({"role": "user", "content": question})\n'
         "    return answer_turn(messages)\n\n\n"
-        "for question in QUESTIONS:\n"
+        'if __name__ == "__main__":\n    for question in QUESTIONS:\n' + textwrap.indent(f"with {lines}", " " * 8)
     )
-    (folder / "agent.py").write_text(f"{start}\n{body}{run}{textwrap.indent(f'with {lines}', '    ')}")
 
 
-def loop_in_javascript(folder: Path) -> None:
-    """Write the loop around OpenAI's client with the page's span instead of the span of the agent."""
-    program = (folder / "agent.mjs").read_text()
+def loop_in_javascript(program: str) -> str:
+    """Return the loop around OpenAI's client with the page's span instead of the span of the agent."""
     body, _ = program.split("const tracer = ")
     imported, span = SPAN.split("\n\nconst attributes")
-    run = (
-        "const messages = [{ role: 'system', content: 'Answer in a friendly tone.' }];\nconst threadId = 'thread-1';\n"
-        "const runAgent = (question) => {\n  messages.push({ role: 'user', content: question });\n"
-        "  return answerTurn(messages);\n};\nfor (const question of QUESTIONS) {\n"
-    )
     assert imported in body
-    (folder / "agent.mjs").write_text(f"{body}{run}const attributes{span}}}\n")
+    return (
+        f"{body}const messages = [{{ role: 'system', content: '{INSTRUCTION}' }}];\nconst threadId = 'thread-1';\n"
+        "export const runAgent = (question) => {\n  messages.push({ role: 'user', content: question });\n"
+        f"  return answerTurn(messages);\n}};\n{ASKED_JS}const attributes{span}}}\n"
+    )
+
+
+def with_function_in_python(program: str) -> str:
+    """Return an agent with its turn as a function that a second file can import."""
+    start, turn = program.split("for question in QUESTIONS:\n")
+    function = re.sub(r"^    print\((.*)\)$", r"    return \1", turn, flags=re.M)
+    asked = 'if __name__ == "__main__":\n    for question in QUESTIONS:\n        print(run_agent(question))\n'
+    return f"{start}\n\ndef run_agent(question):\n{function}\n\n{asked}"
+
+
+def with_function_in_javascript(program: str) -> str:
+    start, turn = program.split("for (const question of QUESTIONS) {\n")
+    function = turn.replace("console.log(text);", "return text;")
+    exported = f"export async function runAgent(question) {{\n{function}"
+    return f"{start}{exported}{ASKED_JS}console.log(await runAgent(question));\n}}\n"
+
+
+ASKED_JS = "for (const question of process.argv[1].endsWith('agent.mjs') ? QUESTIONS : []) {\n"
 
 
 @dataclass(frozen=True)
@@ -84,64 +116,129 @@ class Stack:
 
     page: str
     commands: list[str]
-    change: Callable[[Path], None] = lambda _: None
+    change: Callable[[str], str]
+
+    @property
+    def is_python(self) -> bool:
+        return (DOCS / self.page / "agent.py").exists()
 
 
 STACK_OF = {
     "loop in Python": Stack("openai", [INSTALL_LOOP, "python agent.py"], loop_in_python),
-    "LangGraph": Stack("langgraph", [VARIABLES, STACKS[0]]),
-    "Vercel AI SDK": Stack("vercel-ai-7", [VARIABLES, STACKS[1]]),
-    "loop in JavaScript": Stack("openai-js", [VARIABLES, STACKS[2]], loop_in_javascript),
+    "OpenAI Agents SDK": Stack("openai-agents", [VARIABLES, STACKS[0]], with_function_in_python),
+    "LangGraph": Stack("langgraph", [VARIABLES, STACKS[1]], with_function_in_python),
+    "Vercel AI SDK": Stack("vercel-ai-7", [VARIABLES, STACKS[2]], with_function_in_javascript),
+    "loop in JavaScript": Stack("openai-js", [VARIABLES, STACKS[3]], loop_in_javascript),
 }
 
 
 def without_installing(command: str) -> str:
     """Return the commands that do not install packages, which are installed."""
-    return re.sub(r"^(?:pip|npm) install .*\n", "", command, flags=re.M)
+    return re.sub(r"^(?:pip|npm) install (?:.*\\\n)*.*\n", "", command, flags=re.M)
+
+
+def make_agent(stack: Stack, home: Path, folder: Path) -> None:
+    """Write the reader's agent, a version that breaks, the page's second file, and the packages that it has."""
+    shutil.copytree(DOCS / stack.page, folder)
+    agent = folder / ("agent.py" if stack.is_python else "agent.mjs")
+    program = stack.change(agent.read_text())
+    agent.write_text(program)
+    assert program.count(INSTRUCTION) == 1
+    (folder / "broken").write_text(program.replace(INSTRUCTION, f"{INSTRUCTION} Never look anything up."))
+    (folder / f"gate{agent.suffix}").write_text(GATE_PY if stack.is_python else GATE_MJS)
+    if stack.is_python:
+        make_environment(folder / ".venv", home)
+    else:
+        (folder / "node_modules").symlink_to(home / "node_modules")
+
+
+def make_environment(environment_: Path, home: Path) -> None:
+    """Make a virtual environment of the reader with the packages of another one and their commands."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment_], check=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    (own,) = environment_.glob("lib/python*/site-packages")
+    (own / "home.pth").write_text(f"{packages}\n")
+    shutil.copy(home / "bin" / "opentelemetry-instrument", environment_ / "bin")
+    pip = environment_ / "bin" / "pip"
+    pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip --python {environment_}/bin/python "$@"\n')
+    pip.chmod(0o755)
 
 
 @pytest.mark.sdks
 @pytest.mark.parametrize("name", STACK_OF)
 def test_the_page_leads_from_a_name_to_a_gate_that_fails(
-    client: Client, upstream: Upstream, home_of: Callable[[str], Path], tmp_path: Path, name: str
+    client: Client,
+    clone: Path,
+    upstream: Upstream,
+    home_of: Callable[[str], Path],
+    require: Callable[[str | None], None],
+    tmp_path: Path,
+    name: str,
 ) -> None:
-    stack = STACK_OF[name]
-    home, folder = home_of(stack.page), tmp_path / "agent"
-    shutil.copytree(DOCS / stack.page, folder)
-    stack.change(folder)
+    stack, folder = STACK_OF[name], tmp_path / "agent"
+    make_agent(stack, home_of(stack.page), folder)
     variables = {
-        **access(client),
-        "REPRISE_URL": client.base_url,
-        "REPRISE_API_KEY": client.api_key,
-        "REPRISE_CLONE": str(ROOT),
+        # The reader's terminal knows nothing of Reprise.
+        "PATH": os.pathsep.join(path for path in os.environ["PATH"].split(os.pathsep) if path != f"{sys.prefix}/bin"),
         "OPENAI_API_KEY": "sk-fake",
         "OPENAI_BASE_URL": upstream.base_url("OPENAI"),
         "OTEL_NODE_RESOURCE_DETECTORS": "none",
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
+    enter = [f"cd {clone}", SETTINGS, f"cd {folder}"]
+    activate = ". .venv/bin/activate" if stack.is_python else ""
     commands = [without_installing(command) for command in stack.commands]
-    if (home / "node_modules").exists():
-        (folder / "node_modules").symlink_to(home / "node_modules")
-    else:
-        client_path = f"PYTHONPATH={ROOT / 'clients' / 'python' / 'src'}"
-        commands[-1] = re.sub(
-            r"^(?=python|opentelemetry-instrument)",
-            f"PATH={home / 'bin'}:$PATH {client_path} ",
-            commands[-1],
-            flags=re.M,
-        )
+    if name == "loop in Python":
+        install([*enter, activate, INSTALL_LOOP], folder, variables, require)
+    agent, gate = ("agent.py", GATE_PYTHON) if stack.is_python else ("agent.mjs", GATE_NODE)
 
-    printed = run_blocks([*commands, CHECK, REPLAY, GATE, WORKFLOW], folder, variables)
+    printed = run_blocks(
+        [*enter, activate, *commands, CHECK, REPLAY, gate, f"cp broken {agent}", gate, WORKFLOW], folder, variables
+    )
 
     assert "Words: recorded.\n" in printed
     assert "turns: 2." in printed
     assert "Tools: 2 calls (get_order, get_weather).\n" in printed
-    assert "PASSED       Order and weather · 4 passed" in printed
-    assert "FAILED  1 of 1 test got worse than version " in printed
+    replayed, passed, failed = re.findall("^(PASSED|FAILED) +Order and weather · .*$", printed, re.M)
+    assert (replayed, passed, failed) == ("PASSED", "PASSED", "FAILED"), printed
+    assert "get_order was never called" in printed
     assert printed.rstrip().endswith("exit code 1")
     assert ElementTree.parse(folder / "gate.xml").getroot()[0].get("failures") != "0"
-    assert (folder / ".github" / "workflows" / "prompts.yml").exists()
-    assert "Answer in a friendly tone." in (folder / "prompts" / "support.md").read_text()
+    assert (folder / ".github" / "workflows" / "program.yml").exists()
+
+    # Another terminal, in which the agent's environment was activated first.
+    again = run_blocks([activate, *enter, "command -v python || true", CHECK, "reprise --version"], folder, variables)
+    if stack.is_python:
+        assert again.startswith(f"{folder}/.venv/bin/python\n")
+    assert "Tools: 2 calls" in again
+
+
+def install(
+    commands: list[str], folder: Path, variables: dict[str, str], require: Callable[[str | None], None]
+) -> None:
+    """Run the page's line that installs; ends the test where no index of packages can be reached."""
+    try:
+        run_blocks(commands, folder, variables)
+    except AssertionError as error:
+        if "No matching distribution" in str(error) or "Connection" in str(error):
+            require("no index of packages can be reached")
+        raise
+    assert (folder / ".venv" / "bin" / "reprise").exists()
+
+
+def test_the_command_of_a_clone_that_was_never_served_names_what_to_run(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "bin", tmp_path / "bin")
+
+    done = subprocess.run([tmp_path / "bin" / "reprise"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, "Run `make run` in the clone first" in done.stderr) == (2, True)
+
+
+def test_the_commands_of_the_wheel_name_its_extra_and_its_command() -> None:
+    assert re.findall(r"reprise-client\[(.*)\] @", WHEEL) == ["cli", "cli"]
+    metadata = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())["project"]
+    assert "cli" in metadata["optional-dependencies"]
+    assert "reprise" in metadata["scripts"]
 
 
 def test_the_first_blocks_serve_and_read_what_serving_wrote() -> None:
@@ -154,6 +251,7 @@ def test_the_first_blocks_serve_and_read_what_serving_wrote() -> None:
 def test_each_stack_names_the_packages_that_its_agent_pins() -> None:
     for stack in STACK_OF.values():
         pinned = "".join(path.read_text() for path in (DOCS / stack.page).glob("[rp][ea][qc]*"))
-        packages = re.findall(r"^(?:pip|npm) install (.*)$", "".join(stack.commands), re.M)
+        commands = "".join(stack.commands).replace("\\\n", "")
+        packages = re.findall(r"^(?:pip|npm) install (.*)$", commands, re.M)
         for package in packages[0].split():
             assert "REPRISE_CLONE" in package or package in pinned, package

@@ -284,6 +284,22 @@ def test_the_revision_is_the_commit_of_the_working_tree(client: Client, prompt_i
     assert replay["candidate"]["external"] == {"name": tmp_path.name, "revision": commit, "dirty": True}
 
 
+def test_a_folder_without_a_commit_is_replayed_and_makes_no_experiment(
+    client: Client, prompt_id: int, tmp_path: Path
+) -> None:
+    program = script(tmp_path, LINES)
+    command = ("gate", "--prompt", str(prompt_id), "--stdio")
+
+    once = reprise(client, tmp_path, *command, "--", *program, folder=tmp_path)
+    often = reprise(client, tmp_path, *command, "--repeats", "2", "--", *program, folder=tmp_path)
+
+    assert once.returncode == 0, once.stdout + once.stderr
+    (replay,) = client.get(f"/api/v1/prompts/{prompt_id}/replays").json()["replays"]
+    external = {"name": tmp_path.name, "revision": "uncommitted", "dirty": True}
+    assert replay["candidate"]["external"] == external
+    assert (often.returncode, "with --revision: there is no commit here" in often.stdout) == (2, True), often.stdout
+
+
 def test_an_interrupted_command_leaves_no_program_and_no_replay(client: Client, prompt_id: int, tmp_path: Path) -> None:
     settings = {"REPRISE_API_KEY": client.api_key, "REPRISE_URL": client.base_url}
     program = script(tmp_path, "import sys, time\nsys.stdin.readline(); time.sleep(600)")

@@ -17,6 +17,7 @@ from reprise_client.cli.replay import played_cases
 from reprise_client.cli.replay_runner import ReplayOutcome
 from reprise_client.cli.suite import case_names
 
+UNCOMMITTED = "uncommitted"
 COLOURS = {"passed": "green", "failed": "red", "needs_review": "yellow"}
 
 
@@ -50,7 +51,7 @@ def run(request: ProgramGateRequest, stop: Interruption, files: tuple[Path | Non
 
 def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> list[ReplayOutcome]:
     instance = remote.connect(request.url, request.api_key, sleep=stop.sleep)
-    runner = runner_of(request, instance, stop)
+    runner = runner_of(request, instance, stop, uncommitted=True)
     suite = request.options["suite"]
     names = case_names(instance, request.prompt_id, suite) if suite else request.names
     cases = played_cases(instance, request.prompt_id, names, None)
@@ -64,13 +65,18 @@ def _outcomes(request: ProgramGateRequest, stop: Interruption, *, err: bool) -> 
     return sorted(outcomes, key=lambda outcome: order[outcome.test_case_id or 0, outcome.name])
 
 
-def runner_of(request: ProgramGateRequest, instance: Remote, stop: Interruption) -> ProgramRunner:
-    """Return what plays replays by the program, until `stop`. Raises `CouldNotRun` for options that contradict."""
+def runner_of(
+    request: ProgramGateRequest, instance: Remote, stop: Interruption, *, uncommitted: bool = False
+) -> ProgramRunner:
+    """Return what plays replays by the program, until `stop`. Raises `CouldNotRun` for options that contradict.
+
+    With `uncommitted`, a folder without a commit is a revision with changes: its results are never a baseline.
+    """
     options = request.options
     return ProgramRunner(
         remote=instance,
         command=request.command,
-        candidate=_candidate(options),
+        candidate=_candidate(options, uncommitted=uncommitted),
         asking=_asking(options, stop),
         stop=stop,
         timeout_s=request.timeout_s,
@@ -81,13 +87,15 @@ def runner_of(request: ProgramGateRequest, instance: Remote, stop: Interruption)
     )
 
 
-def _candidate(options: Mapping[str, Any]) -> dict[str, Any]:
+def _candidate(options: Mapping[str, Any], *, uncommitted: bool) -> dict[str, Any]:
     """Return the program's name and revision, by default those of the working tree."""
     tree = git.working_tree(Path.cwd())
     revision = options["revision"] or (tree and tree.commit)
-    if not revision:
+    if not revision and not uncommitted:
         raise CouldNotRun("Name the program's revision with --revision: there is no commit here.")
     name = options["program_name"] or (tree.name if tree else Path.cwd().name) or "program"
+    if not revision:
+        return {"name": name, "revision": UNCOMMITTED, "dirty": True}
     return {"name": name, "revision": revision, "dirty": bool(tree and tree.is_dirty and not options["revision"])}
 
 

@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import Connection, ForeignKey, Index, Select, UniqueConstraint, delete, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Index,
+    Select,
+    UniqueConstraint,
+    delete,
+    func,
+    select,
+    update,
+)
 
-from app.models import queries
+from app.models import organizations, queries
 from app.models.base import BigInt, MediumText, Timestamp, exact, new_table, no_index
 from app.models.cases import test_cases
 
@@ -66,6 +77,12 @@ _COUNT = select(func.count()).where(_M.suite_id == _C.id, no_index(_M.project_id
 _SELECT = select(*queries.columns_of(SuiteRow, suites, test_cases=_COUNT))
 
 
+def lock_suites(connection: Connection, *, project_id: int) -> None:
+    """Lock the suites of a project until the commit: their test cases stay, and none is added or calibrated."""
+    project = organizations.require_project(connection, project_id)
+    organizations.lock_organization(connection, project.organization_id)
+
+
 def find_suite(connection: Connection, *, project_id: int, suite_id: int) -> SuiteRow | None:
     statement = _SELECT.where(_C.id == suite_id, no_index(_C.project_id) == project_id)
     return queries.find_row(connection, SuiteRow, statement)
@@ -106,6 +123,20 @@ def add_members(connection: Connection, rows: Sequence[MemberRow]) -> None:
         for row in sorted(rows, key=lambda row: (row.suite_id, row.test_case_id))
     ]
     queries.put_rows(connection, suite_members, values, key=("suite_id", "test_case_id"))
+
+
+def is_uncalibrated(connection: Connection, row: MemberRow) -> bool:
+    """Return whether the test case is in the suite still, and the suite has started no calibration of it."""
+    return connection.scalar(select(_M.id).where(*_of_member(row), _M.calibration_id.is_(None))) is not None
+
+
+def note_calibration(connection: Connection, row: MemberRow, *, calibration_id: int) -> None:
+    connection.execute(update(suite_members).where(*_of_member(row)).values(calibration_id=calibration_id))
+
+
+def _of_member(row: MemberRow) -> tuple[ColumnElement[bool], ...]:
+    of_project = no_index(_M.project_id) == row.project_id
+    return of_project, _M.suite_id == row.suite_id, _M.test_case_id == row.test_case_id
 
 
 def remove_members(

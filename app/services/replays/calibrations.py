@@ -80,6 +80,14 @@ class CalibrationView:
         return next((replay.error for replay in self.replays if replay.error), None)
 
 
+@dataclass(frozen=True, slots=True)
+class StartedCalibration:
+    """The ids of a calibration and of its replays, of which messages are sent after the commit."""
+
+    id: int
+    replay_ids: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationService:
     database: Database
@@ -102,28 +110,33 @@ class CalibrationService:
 
         Raises `Conflict` for a prompt without a version.
         """
+        choice = JudgeChoice(judge_model, judging)
+        add = partial(self.add, project_id=project_id, test_case_id=test_case_id, repeats=repeats, choice=choice)
+        started = self.database.retrying(add)
+        return self.get(project_id=project_id, calibration_id=started.id)
 
-        def work(connection: Connection) -> int:
-            case = find(connection, project_id, test_case_id)
-            of = {"project_id": project_id, "prompt_id": case.prompt_id}
-            newest = self.candidates.newest(connection, **of)
-            if newest is None:
-                raise Conflict("The prompt has no version to calibrate with: commit its draft first.")
-            played = self.candidates.read(connection, **of, candidate=newest, field="")
-            calibration_id = insert_row(
-                connection,
-                calibrations.calibrations,
-                repeats=repeats,
-                document=case.document,
-                created_at=self.now(),
-                **of,
-                test_case_id=test_case_id,
-            )
-            recording = freeze_cases(connection, played.head, [test_case_id], now=self.now())[:1]
-            self.replays.add(connection, played, recording * repeats, JudgeChoice(judge_model, judging), calibration_id)
-            return calibration_id
-
-        return self.get(project_id=project_id, calibration_id=self.database.retrying(work))
+    def add(
+        self, connection: Connection, *, project_id: int, test_case_id: int, repeats: int, choice: JudgeChoice
+    ) -> StartedCalibration:
+        """Do as `start` within a transaction."""
+        case = find(connection, project_id, test_case_id)
+        of = {"project_id": project_id, "prompt_id": case.prompt_id}
+        newest = self.candidates.newest(connection, **of)
+        if newest is None:
+            raise Conflict("The prompt has no version to calibrate with: commit its draft first.")
+        played = self.candidates.read(connection, **of, candidate=newest, field="")
+        calibration_id = insert_row(
+            connection,
+            calibrations.calibrations,
+            repeats=repeats,
+            document=case.document,
+            created_at=self.now(),
+            **of,
+            test_case_id=test_case_id,
+        )
+        recording = freeze_cases(connection, played.head, [test_case_id], now=self.now())[:1]
+        replay_ids = self.replays.add(connection, played, recording * repeats, choice, calibration_id)
+        return StartedCalibration(calibration_id, replay_ids)
 
     def get(self, *, project_id: int, calibration_id: int) -> CalibrationView:
         """Return a calibration."""

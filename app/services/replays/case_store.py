@@ -16,6 +16,7 @@ from app.models import cases as test_cases
 from app.models.audit_log import Action, Actor
 from app.models.cases import TestCaseRow
 from app.models.prompts import PromptHead
+from app.models.suites import lock_suites
 from app.replay.cases import load_case
 from app.replay.types import TestCase
 from app.services.replays.stored_cases import columns
@@ -43,10 +44,15 @@ class CaseStore:
         session_id: str | None,
         actor: Actor,
         details: Details = None,
+        *,
+        once: bool = False,
     ) -> TestCaseRow:
+        """Store a test case; `once`: only if the prompt has none of the session, else return the newest of these."""
         owner = {"project_id": head.project_id, "prompt_id": head.id}
         values = owner | columns(case) | {"name": name, "session_id": session_id}
         with self.database.write() as connection:
+            if once and (known := _of_session(connection, head, session_id)):
+                return known
             return self.insert(connection, values, actor, details)
 
     def insert(
@@ -104,6 +110,13 @@ class CaseStore:
         The name could be a user's question, and audit entries are kept when data is erased.
         """
         audit_log.note(connection, self.now(), actor, action, str(test_case_id), details, project_id=project_id)
+
+
+def _of_session(connection: Connection, head: PromptHead, session_id: str | None) -> TestCaseRow | None:
+    """Return the newest test case of a session; no other transaction that asks this makes one before the commit."""
+    lock_suites(connection, project_id=head.project_id)
+    newest = session_id and test_cases.newest_of_session(connection, prompt_id=head.id, session_id=session_id)
+    return find(connection, head.project_id, newest) if newest else None
 
 
 def find(connection: Connection, project_id: int, test_case_id: int) -> TestCaseRow:

@@ -21,7 +21,7 @@ from app.models.cases import TestCaseRow
 from app.models.known_verdicts import known_verdicts
 from app.models.prompts import PromptHead
 from app.models.queries import delete_rows
-from app.models.suites import suite_members
+from app.models.suites import lock_suites, suite_members
 from app.pagination import ListPage, json_size, page_by_size
 from app.rendering.render import render
 from app.replay import calibration
@@ -138,12 +138,22 @@ class TestCaseService:
         return self.from_proposal(proposal, session_id=session_id, change=change, actor=actor)
 
     def from_proposal(
-        self, proposal: CaseProposal, *, session_id: str, change: CaseChange, actor: Actor = SYSTEM
+        self,
+        proposal: CaseProposal,
+        *,
+        session_id: str,
+        change: CaseChange,
+        actor: Actor = SYSTEM,
+        once: bool = False,
     ) -> TestCaseRow:
-        """Make a test case of what a session proposes, with the default checks changed as `change` has it."""
+        """Make a test case of what a session proposes, with the default checks changed as `change` has it.
+
+        `once`: returns the newest test case of the session if the prompt has one.
+        """
         case = change_case(proposal.case, change.changes)
         require_usable(tools_of(case, proposal.tools))
-        return self.store.add(proposal.head, change.name or proposal.name, case, session_id, actor, change.details)
+        name = change.name or proposal.name
+        return self.store.add(proposal.head, name, case, session_id, actor, change.details, once=once)
 
     def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
         head = self._head(project_id, prompt_id)
@@ -250,6 +260,8 @@ class TestCaseService:
     def delete(self, *, project_id: int, test_case_id: int, actor: Actor = SYSTEM) -> None:
         """Delete a test case, also from its suites; the results of its replays stay."""
         with self.database.write() as connection:
+            # A suite that is getting the test case has it before the deletion, or does not get it.
+            lock_suites(connection, project_id=project_id)
             if not test_cases.delete_test_case(connection, project_id=project_id, test_case_id=test_case_id):
                 raise NotFound("There is no such test case.")
             for table in (calibrations, case_snapshots, known_verdicts):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
+
+from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.errors import Invalid, NotFound
 from app.models import cases as test_cases
-from app.models import prompts
+from app.models import prompts, suites
 from app.models.audit_log import SYSTEM, Actor
+from app.models.suites import MemberRow
 from app.services.replays.calibrations import CalibrationService
 from app.services.replays.case_commands import CaseChange
 from app.services.replays.cases import TestCaseService
+from app.services.replays.judge_choice import JudgeChoice
 from app.services.replays.proposals import CaseProposal
 from app.services.suites.service import NewMember, SuiteService, SuiteView
 
@@ -102,10 +107,22 @@ class SuiteAcceptance:
         waiting = [member for member in self.suites.get(**which).members if member.row.calibration_id is None]
         replay_ids: list[int] = []
         for member in waiting[:PICKS_MAX]:
-            calibration = self.calibrations.start(project_id=project_id, test_case_id=member.case.id, repeats=repeats)
-            self.suites.note_calibrations(**which, calibrations={member.case.id: calibration.row.id})
-            replay_ids += [replay.id for replay in calibration.replays]
+            start = partial(self._calibrate, member=member.row, repeats=repeats)
+            replay_ids += self.database.retrying(start)
         return CalibratedSuite(self.suites.get(**which), replay_ids)
+
+    def _calibrate(self, connection: Connection, *, member: MemberRow, repeats: int) -> Sequence[int]:
+        """Start the calibration of a test case, unless it left the suite or another request started one meanwhile.
+
+        Returns the ids of its replays.
+        """
+        suites.lock_suites(connection, project_id=member.project_id)
+        if not suites.is_uncalibrated(connection, member):
+            return ()
+        which = {"project_id": member.project_id, "test_case_id": member.test_case_id}
+        started = self.calibrations.add(connection, **which, repeats=repeats, choice=JudgeChoice())
+        suites.note_calibration(connection, member, calibration_id=started.id)
+        return started.replay_ids
 
     def _case_of(self, project_id: int, prompt_id: int, pick: Pick, actor: Actor) -> int | LeftOut:
         with self.database.read() as connection:
@@ -119,7 +136,7 @@ class SuiteAcceptance:
             if problem := _problem(pick.session_id, proposal):
                 return problem
             row = self.test_cases.from_proposal(
-                proposal, session_id=pick.session_id, change=CaseChange.of(), actor=actor
+                proposal, session_id=pick.session_id, change=CaseChange.of(), actor=actor, once=True
             )
         except NotFound as gone:
             return LeftOut(pick.session_id, "gone", str(gone))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
 from app.errors import Conflict, Invalid, NotFound, require
-from app.models import audit_log, organizations, suites
+from app.models import audit_log, suites
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompts import require_head
 from app.models.queries import delete_rows, insert_row, update_rows
@@ -142,14 +142,6 @@ class SuiteService:
             delete_rows(connection, suites.suites, id=suite_id, project_id=project_id)
             self._note(connection, row, Action.SUITE_DELETED, actor)
 
-    @retried
-    def note_calibrations(self, *, project_id: int, suite_id: int, calibrations: Mapping[int, int]) -> None:
-        """Store the ids of the calibrations of test cases: {test case: calibration}."""
-        with self.database.write() as connection:
-            for test_case_id, calibration_id in sorted(calibrations.items()):
-                which = {"suite_id": suite_id, "test_case_id": test_case_id, "project_id": project_id}
-                update_rows(connection, suites.suite_members, which, calibration_id=calibration_id)
-
     def _insert(self, connection: Connection, project_id: int, prompt_id: int, name: str, actor: Actor) -> SuiteRow:
         if len(suites.list_suites(connection, project_id=project_id, prompt_id=prompt_id)) >= SUITES_MAX:
             raise Invalid(f"name: A prompt has at most {SUITES_MAX} suites; delete one first.")
@@ -161,7 +153,7 @@ class SuiteService:
 
     def _locked(self, connection: Connection, project_id: int, suite_id: int) -> SuiteRow:
         """Return a suite while no other transaction changes the suites of its project."""
-        _lock(connection, project_id)
+        suites.lock_suites(connection, project_id=project_id)
         return _suite(connection, project_id, suite_id)
 
     def _add(self, connection: Connection, row: SuiteRow, members: Sequence[NewMember]) -> None:
@@ -224,11 +216,6 @@ def _suite(connection: Connection, project_id: int, suite_id: int) -> SuiteRow:
 
 def _find_locked(connection: Connection, project_id: int, prompt_id: int, name: str) -> SuiteRow | None:
     """Return the suite with a name, None without any; no other transaction changes the project's suites meanwhile."""
-    _lock(connection, project_id)
+    suites.lock_suites(connection, project_id=project_id)
     require_head(connection, project_id=project_id, prompt_id=prompt_id)
     return suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
-
-
-def _lock(connection: Connection, project_id: int) -> None:
-    project = organizations.require_project(connection, project_id)
-    organizations.lock_organization(connection, project.organization_id)

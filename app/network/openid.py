@@ -12,7 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlencode
@@ -20,9 +20,11 @@ from urllib.parse import urlencode
 import httpx
 
 from app.errors import Unauthorized, Unavailable
+from app.network.limited_exchange import LimitedBackend
 from app.values.json import parse_json
 
 TIMEOUT_S = 10.0
+"""The limit of all requests of one step of a sign-in, from the lookup of a name to the end of the last answer."""
 METADATA_S = 3600.0
 KEYS_S = 60.0
 """How long metadata is kept; how long keys are, before an unknown key has them read again."""
@@ -34,6 +36,8 @@ PLACES = 16
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA")
 """Signatures with public keys only: one with the client's secret, or none, is never accepted."""
 Json = dict[str, Any]
+Ask = Callable[..., Json]
+"""Sends a request with a method and an address, and returns the JSON of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class OpenIdProvider:
 
     def authorization_url(self, attempt: OpenIdAttempt) -> str:
         """Return the address at the provider where the person signs in."""
-        address: str = self._described()["authorization_endpoint"]
+        address: str = self._described(self._begun())["authorization_endpoint"]
         query = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -95,11 +99,12 @@ class OpenIdProvider:
 
     def identity(self, code: str, attempt: OpenIdAttempt) -> Identity:
         """Return who signed in, given the code that the provider sent; `Unauthorized` if the code or token is bad."""
-        described = self._described()
-        tokens = self._exchanged(described, code, attempt)
-        claims = self._checked(described, str(tokens.get("id_token", "")), attempt.nonce)
+        ask = self._begun()
+        described = self._described(ask)
+        tokens = self._exchanged(ask, described, code, attempt)
+        claims = self._checked(ask, described, str(tokens.get("id_token", "")), attempt.nonce)
         if not isinstance(claims.get("email"), str) or self.groups_claim not in claims:
-            claims = self._user_info(described, str(tokens.get("access_token", "")), claims) | claims
+            claims = self._user_info(ask, described, str(tokens.get("access_token", "")), claims) | claims
         groups = claims.get(self.groups_claim)
         listed = groups if isinstance(groups, list) else [groups]
         email = claims.get("email")
@@ -112,12 +117,16 @@ class OpenIdProvider:
             groups=frozenset(group for group in listed if isinstance(group, str)),
         )
 
-    def _described(self) -> Json:
+    def _begun(self) -> Ask:
+        """Return a function that asks the provider for up to `TIMEOUT_S` from now."""
+        return partial(self._json, self.monotonic() + TIMEOUT_S)
+
+    def _described(self, ask: Ask) -> Json:
         """Return the provider's metadata (Discovery 1.0, section 4)."""
         read_at, metadata = self._metadata
         if metadata and self.monotonic() - read_at < METADATA_S:
             return metadata
-        metadata = self._json("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        metadata = ask("GET", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != self.issuer:
             raise Unavailable(f"The provider calls itself {metadata.get('issuer')!r}, not {self.issuer!r}.")
         needed = {"authorization_endpoint", "token_endpoint", "jwks_uri", *({"userinfo_endpoint"} & metadata.keys())}
@@ -127,7 +136,7 @@ class OpenIdProvider:
         self._metadata = self.monotonic(), metadata
         return metadata
 
-    def _exchanged(self, described: Json, code: str, attempt: OpenIdAttempt) -> Json:
+    def _exchanged(self, ask: Ask, described: Json, code: str, attempt: OpenIdAttempt) -> Json:
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -143,14 +152,14 @@ class OpenIdProvider:
         # RFC 6749, section 2.3.1: both are encoded like values of forms.
         encoded = [urlencode({"": text})[1:] for text in (self.client_id, self.client_secret)]
         auth = httpx.BasicAuth(*encoded) if by_header else None
-        return self._json("POST", described["token_endpoint"], data=form, auth=auth)
+        return ask("POST", described["token_endpoint"], data=form, auth=auth)
 
-    def _checked(self, described: Json, token: str, nonce: str) -> Json:
+    def _checked(self, ask: Ask, described: Json, token: str, nonce: str) -> Json:
         """Return the claims of an ID token (Core 1.0, section 3.1.3.7)."""
         from joserfc import errors, jwt
 
         try:
-            claims = self._decoded(described, token)
+            claims = self._decoded(ask, described, token)
             jwt.JWTClaimsRegistry(
                 leeway=LEEWAY_S,
                 iss={"essential": True, "value": self.issuer},
@@ -165,7 +174,7 @@ class OpenIdProvider:
             raise Unauthorized(f"The provider's token can't be accepted: {error}") from error
         return claims
 
-    def _decoded(self, described: Json, token: str) -> Json:
+    def _decoded(self, ask: Ask, described: Json, token: str) -> Json:
         """Return the claims of a token that is signed by one of the provider's keys."""
         from joserfc import errors, jwk, jwt
 
@@ -176,40 +185,40 @@ class OpenIdProvider:
             if keys and self.monotonic() - read_at < KEYS_S:
                 raise
         # The provider may have new keys.
-        keys = self._json("GET", described["jwks_uri"])
+        keys = ask("GET", described["jwks_uri"])
         listed = keys.get("keys")
         if not isinstance(listed, list) or not all(isinstance(key, dict) for key in listed):
             raise Unavailable("The provider lists no keys.")
         self._keys = self.monotonic(), keys
         return dict(jwt.decode(token, jwk.KeySet.import_key_set(keys), ALGORITHMS).claims)  # type: ignore[arg-type]
 
-    def _user_info(self, described: Json, access_token: str, claims: Json) -> Json:
+    def _user_info(self, ask: Ask, described: Json, access_token: str, claims: Json) -> Json:
         """Return the claims of the user info endpoint, if there is one, for the person of the ID token."""
         if "userinfo_endpoint" not in described:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}
-        user_info = self._json("GET", described["userinfo_endpoint"], headers=headers)
+        user_info = ask("GET", described["userinfo_endpoint"], headers=headers)
         if user_info.get("sub") != claims["sub"]:
             raise Unauthorized("The provider describes another person than its token.")
         return user_info
 
-    def _json(self, method: str, url: str, **options: Any) -> Json:
+    def _json(self, until: float, method: str, url: str, **options: Any) -> Json:
         if not self._places.acquire(blocking=False):
             raise Unavailable("Too many people sign in at this moment. Try again.")
         try:
-            return self._asked(method, url, **options)
+            return self._asked(until, method, url, **options)
         finally:
             self._places.release()
 
-    def _asked(self, method: str, url: str, **options: Any) -> Json:
+    def _asked(self, until: float, method: str, url: str, **options: Any) -> Json:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"} | options.pop("headers", {})
         try:
-            transport = self.transport or httpx.HTTPTransport(verify=_tls_context())
+            transport = self.transport or _transport(lambda: until - self.monotonic())
             with (
                 httpx.Client(timeout=TIMEOUT_S, transport=transport, follow_redirects=False) as client,
                 client.stream(method, url, headers=headers, **options) as answer,
             ):
-                content = parse_json(self._read(answer))
+                content = parse_json(self._read(answer, until))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise Unavailable(f"The provider does not answer as it should: {error or type(error).__name__}") from error
         if answer.status_code in (400, 401, 403):
@@ -218,18 +227,25 @@ class OpenIdProvider:
             raise Unavailable(f"The provider answered {url} with status {answer.status_code}.")
         return content
 
-    def _read(self, answer: httpx.Response) -> bytes:
+    def _read(self, answer: httpx.Response, until: float) -> bytes:
         """Return the body of an answer. Raises `ValueError` for one that is compressed, too long or too slow."""
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             raise ValueError("the answer is compressed, which was not asked for")
-        body, started = bytearray(), self.monotonic()
+        body = bytearray()
         for piece in answer.iter_bytes():
             body += piece
             if len(body) > ANSWER_MAX:
                 raise ValueError(f"the answer has more than {ANSWER_MAX} bytes")
-            if self.monotonic() - started > TIMEOUT_S:
-                raise ValueError(f"the answer needs more than {TIMEOUT_S:g} s")
+            if self.monotonic() > until:
+                raise ValueError(f"its answers need more than {TIMEOUT_S:g} s")
         return bytes(body)
+
+
+def _transport(left_s: Callable[[], float]) -> httpx.HTTPTransport:
+    transport = httpx.HTTPTransport(verify=_tls_context())
+    # httpx has no argument for the network backend.
+    transport._pool._network_backend = LimitedBackend(left_s)
+    return transport
 
 
 @cache

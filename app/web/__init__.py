@@ -17,6 +17,7 @@ the pages of prompts, test cases and replays are in `templates/work_macros.html`
 
 HTML declares the behaviour in the browser, and `static/app.js` implements it: `data-dialog` on a link opens the
 `[data-dialog-body]` of the linked page in a dialog; `data-live="3000"` on an element with an id fetches the element
-again until it comes without the attribute; `data-copy="id"` copies; `data-raw="id"` shows the source of Markdown;
-`data-auto` on a form sends it when a choice changes; `data-slash` gets the focus when "/" is pressed.
+again until it comes without the attribute, from the page of `data-live-from` if it has that; `data-copy="id"` copies;
+`data-raw="id"` shows the source of Markdown; `data-auto` on a form sends it when a choice changes; `data-slash` gets
+the focus when "/" is pressed.
 """

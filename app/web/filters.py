@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -107,6 +108,11 @@ def host(url: str) -> str:
     return urlsplit(url).hostname or url
 
 
+def shell_word(text: str) -> str:
+    """Quote a text, so that a shell reads it as one word."""
+    return shlex.quote(text)
+
+
 def detail(value: Any) -> str:
     """Format a detail of an entry in the audit log."""
     if isinstance(value, bool):
@@ -118,6 +124,6 @@ def detail(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-_NUMBERS = (duration, number, percent, plural, size, usd)
-_ALL = (*_NUMBERS, cost, detail, exact, failing, from_ns, host, iso, model, pretty, short, tool_name, zone_name)
+_NUMBERS = (cost, duration, number, percent, plural, size, usd)
+_ALL = (*_NUMBERS, detail, exact, failing, from_ns, host, iso, model, pretty, shell_word, short, tool_name, zone_name)
 FILTERS: dict[str, Callable[..., Any]] = {function.__name__: function for function in _ALL}

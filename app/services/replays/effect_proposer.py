@@ -9,12 +9,13 @@ from secrets import token_hex
 
 import structlog
 from msgspec import to_builtins
+from sqlalchemy import Connection
 
 from app.chat import TOKEN_COUNTS, Tokens
 from app.database.transactions import Database
 from app.errors import NotFound, ProviderError
 from app.models import cases as test_cases
-from app.models import usage
+from app.models import organizations, usage
 from app.models.cases import TestCaseRow
 from app.models.language_models import LanguageModel
 from app.models.usage import Spent, UsageKey
@@ -90,7 +91,7 @@ class EffectProposer:
             return
         proposals = self._known(row, tools)
         unknown = [tool for tool in tools if tool.name not in proposals]
-        if unknown and self._may_ask(project_id):
+        if unknown and self._may_ask(row, head.organization_id, draft.model):
             proposals |= self._asked(row, head.organization_id, draft.model, unknown)
         put = partial(test_cases.put_proposals, row=row, proposed=to_builtins(proposals))
         self.database.retrying(put)
@@ -108,10 +109,18 @@ class EffectProposer:
             known |= {n: proposal for n, proposal in proposals.items() if definitions.get(n) == proposal.definition}
         return known
 
-    def _may_ask(self, project_id: int) -> bool:
-        with self.database.read() as connection:
-            asked = usage.runs_of_day(connection, project_id=project_id, day=self.now().date(), source=SOURCE)
-        return asked < QUESTIONS_PER_DAY
+    def _may_ask(self, row: TestCaseRow, organization_id: int, model: LanguageModel) -> bool:
+        """Count a question and return True, unless the project has asked all questions of its day."""
+
+        def count(connection: Connection) -> bool:
+            organizations.lock_organization(connection, organization_id)  # other workers count at the same moment
+            day = self.now().date()
+            asked = usage.runs_of_day(connection, project_id=row.project_id, day=day, source=SOURCE)
+            if asked < QUESTIONS_PER_DAY:
+                self._count(connection, row, model, Spent(runs=1))
+            return asked < QUESTIONS_PER_DAY
+
+        return self.database.retrying(count)
 
     def _asked(
         self, row: TestCaseRow, organization_id: int, model: LanguageModel, tools: Sequence[UnknownTool]
@@ -120,7 +129,6 @@ class EffectProposer:
         used, failed, seconds = _Usage(), False, self.call_timeout_s
         ports = self.providers, self.credentials, used, Unlimited()
         metered = MeteredModel(model, {"temperature": 0}, *ports, seconds, organization_id)
-        self._count(row, model, Spent(runs=1))
         try:
             return propose_effects(metered, model.name, lambda: token_hex(16), tools)
         except ProviderError as problem:
@@ -128,8 +136,9 @@ class EffectProposer:
             log.warning("effects_not_proposed", test_case_id=row.id, error=str(problem))
             return {}
         finally:
-            self._count(row, model, used.spent(failed=failed))
+            count = partial(self._count, row=row, model=model, spent=used.spent(failed=failed))
+            self.database.retrying(count)
 
-    def _count(self, row: TestCaseRow, model: LanguageModel, spent: Spent) -> None:
+    def _count(self, connection: Connection, row: TestCaseRow, model: LanguageModel, spent: Spent) -> None:
         key = UsageKey(row.project_id, self.now().date().isoformat(), row.prompt_id, "", model.id, 0, SOURCE)
-        self.database.retrying(partial(usage.count_runs, ended=[(key, spent)], slot=row.id % usage.SLOTS))
+        usage.count_runs(connection, [(key, spent)], slot=row.id % usage.SLOTS)

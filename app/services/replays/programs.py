@@ -18,7 +18,7 @@ from app.encryption import digest, new_token
 from app.errors import Conflict, Invalid, Unauthorized, require
 from app.models import audit_log, language_models, program_replays, replays
 from app.models.audit_log import SYSTEM, Action, Actor
-from app.models.program_replays import PLAYED_BY_PROGRAM, ProgramReplay, ToolsMode
+from app.models.program_replays import AWAITS_PROGRAM, PLAYED_BY_PROGRAM, ProgramReplay, ToolsMode
 from app.models.replays import ReplayRow, ReplaySetup
 from app.providers.types import ProviderPort
 from app.replay.engine import converse
@@ -259,7 +259,8 @@ class ProgramService:
         with self.database.read() as connection:
             row = replays.find_replay(connection, project_id=project_id, replay_id=replay_id)
         snapshot = require(row, "There is no such replay.")
-        return snapshot.external is not None and snapshot.claim != PLAYED_BY_PROGRAM and snapshot.status != "cancelled"
+        of_program = snapshot.claim in (AWAITS_PROGRAM, PLAYED_BY_PROGRAM)
+        return snapshot.external is not None and not of_program and snapshot.status != "cancelled"
 
     def _hand_over(self, row: ProgramReplay) -> None:
         """Let a worker judge the replay."""

@@ -216,9 +216,10 @@ class SessionPartService:
 
         def read(connection: Connection, stored: _Stored) -> Turn | None:
             index = require(stored.index_of(turn) if stored.turns else None, NO_TURN)
-            if stored.is_large(index):
-                return stored.piece(connection, index, stored.read(connection, index), piece).turns[0]
             within = turn - stored.numbers[index]
+            if stored.is_large(index):
+                require(within == 0 or None, NO_TURN)
+                return stored.piece(connection, index, stored.read(connection, index), piece).turns[0]
             return next(iter(stored.built(connection, index, index + 1).turns[within : within + 1]), None)
 
         return require(self._read(project_id, session_id, read), NO_TURN)

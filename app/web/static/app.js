@@ -37,13 +37,14 @@ async function openDialog(link) {
   dialog.showModal();
 }
 
-// <… id="x" data-live="3000">: fetched again from this page every so many milliseconds, until it comes without data-live.
+// <… id="x" data-live="3000">: fetched again from this page every so many milliseconds, until it comes without data-live;
+// with data-live-from, from that page.
 function live(element) {
   const every = Number(element.dataset.live);
   const again = () => setTimeout(async () => {
     if (document.hidden) return again();
     try {
-      const fresh = (await fetched(location.href)).getElementById(element.id);
+      const fresh = (await fetched(element.dataset.liveFrom ?? location.href)).getElementById(element.id);
       if (!fresh) return location.reload();
       const held = element.contains(document.activeElement);
       if (!held && fresh.innerHTML !== element.innerHTML) {

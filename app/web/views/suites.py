@@ -116,16 +116,18 @@ class SuitePage(PromptPage):
 
     def get(self, visit: Visit, suite_id: int) -> Reply:
         view = self.services.suites.get(project_id=visit.project_id, suite_id=suite_id)
-        coverage = self.services.coverage.read(project_id=visit.project_id, suite_id=suite_id)
         members = self._members(visit, view)
+        # The page asks for the state of running calibrations again and again; the rest costs up to a second.
+        is_polled = "calibrations" in visit.query
+        coverage = None if is_polled else self.services.coverage.read(project_id=visit.project_id, suite_id=suite_id)
         return show(
             "suite.html",
             head=self.head(visit, view.row.prompt_id),
             suite=view.row,
             members=members,
             coverage=coverage,
-            weeks=[(day_label(week.begins), week.share or 0.0) for week in coverage.weeks],
-            forecast=self._forecast(visit, view),
+            weeks=[(day_label(week.begins), week.share or 0.0) for week in coverage.weeks] if coverage else [],
+            forecast=None if is_polled else self._forecast(visit, view),
             running=any(shown.state[0] == "calibrating" for shown in members),
             waiting=sum(shown.member.row.calibration_id is None for shown in members),
         )

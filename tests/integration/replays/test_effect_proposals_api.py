@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -206,6 +207,20 @@ def test_a_project_asks_a_bounded_number_of_questions_a_day(
 
     assert len(upstream.classified) == 1
     assert shown(world, other)["proposedEffect"] is None
+
+
+def test_questions_that_are_asked_at_once_pass_no_limit(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effect_proposer, "QUESTIONS_PER_DAY", 2)
+    monkeypatch.setattr(world.container.effects_delivery.__class__, "send", lambda *_: None)
+    proposing(upstream, stock_peek="read")
+    cases = [case_of(world, stock_prompt(world)) for _ in range(6)]
+
+    with ThreadPoolExecutor(len(cases)) as pool:
+        list(pool.map(lambda case: work_is_done(world, case), cases))
+
+    assert (len(upstream.classified), usage_of(world)["effects"]["runs"]) == (2, 2)
 
 
 def test_a_key_that_may_not_run_prompts_causes_no_question(world: World, upstream: Upstream) -> None:

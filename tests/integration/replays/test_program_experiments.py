@@ -61,6 +61,19 @@ def test_each_replay_is_given_to_one_copy_of_the_program(world: World, upstream:
     assert sorted(answer.status_code for answer in given) == [200] * 6 + [204] * 3
 
 
+def test_the_next_turn_of_a_replay_that_awaits_its_program_is_refused(world: World, upstream: Upstream) -> None:
+    case = case_of(world, HOT)
+    start(world, case)
+    waiting = world.get(f"/api/v1/prompts/{case['promptId']}/replays").json["replays"][0]["id"]
+
+    refused = world.post(f"/api/v1/replays/{waiting}/turns")
+
+    assert (refused.status_code, refused.json["error"]) == (
+        409,
+        "The replay is not one that a program plays now: queued.",
+    )
+
+
 def test_earlier_results_of_a_revision_are_the_baseline(world: World, upstream: Upstream) -> None:
     case = case_of(world, HOT)
     answers(upstream)

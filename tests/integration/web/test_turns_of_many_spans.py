@@ -44,6 +44,17 @@ def test_a_turn_of_many_spans_comes_in_parts_with_links_to_those_on_both_sides(
     assert admin.open(f"{admin.base}{path}?turn=1&piece=4").status_code == 404
 
 
+def test_a_turn_after_the_last_one_of_many_spans_is_not_there(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "SPANS", 3)
+    path = stored(world, many_calls(world.prompt(), 8))
+
+    statuses = [admin.open(f"{admin.base}{path}/turns/{n}/texts/0-arguments").status_code for n in (1, 2, 999)]
+
+    assert statuses == [200, 404, 404]
+
+
 def test_each_span_of_a_turn_in_parts_has_its_page(
     world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

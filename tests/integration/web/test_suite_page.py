@@ -1,0 +1,52 @@
+"""The page of a suite."""
+
+from __future__ import annotations
+
+import html
+import shlex
+from typing import Any
+
+import pytest
+
+from app.services.suites.coverage import CoverageService
+from app.services.suites.service import NewMember
+from tests.integration.suites.test_suites import case_of
+from tests.integration.web.conftest import Browser
+from tests.support.world import World
+
+
+def suite_of(world: World, name: str = "release") -> int:
+    """Make a suite with a test case of a prompt that has a version; returns its id."""
+    prompt_id = world.prompt()
+    assert world.post(f"/api/v1/prompts/{prompt_id}/commit", json={"message": "v1"}).status_code == 201
+    members = [NewMember(case_of(world, prompt_id))]
+    services = world.container.services
+    return services.suites.create(project_id=world.project_id, prompt_id=prompt_id, name=name, members=members).row.id
+
+
+def test_running_calibrations_are_asked_for_without_the_coverage(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite_id = suite_of(world)
+    path = f"{admin.base}/suites/{suite_id}"
+    acceptance = world.container.services.suite_acceptance
+    acceptance.calibrate(project_id=world.project_id, suite_id=suite_id)
+    admin.open(path)
+    assert 'id="members" data-live="1500" data-live-from="?calibrations=true"' in admin.page
+    assert "What it represents" in admin.page
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("The coverage was read.")
+
+    monkeypatch.setattr(CoverageService, "read", refuse)
+    assert admin.open(f"{path}?calibrations=true").status_code == 200
+    assert 'id="members" data-live="1500"' in admin.page
+    assert "calibrating" in admin.page
+    assert "What it represents" not in admin.page
+
+
+def test_the_command_of_a_gate_is_read_by_a_shell_as_it_was_meant(world: World, admin: Browser) -> None:
+    name = "it's $(whoami); `id` <b> 🚀"
+    admin.open(f"{admin.base}/suites/{suite_of(world, name)}")
+    command = html.unescape(admin.page.partition("<code>reprise gate")[2].partition("</code>")[0])
+    assert shlex.split(command)[-1] == f"--suite={name}"

@@ -26,7 +26,7 @@ class ToolDefinition:
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     strict: bool | None = None
-    effect: Literal["read", "write"] | None = None
+    effect: Literal["read", "write", "by_call"] | None = None
     annotations: dict[str, Any] | None = None
     idempotent: bool | None = None
 

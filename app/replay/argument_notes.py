@@ -80,9 +80,20 @@ class ArgumentNotes:
         key = key_of(path)
         if self._effect == "read" and key in _SIZE_KEYS and isinstance(value, int | str):
             return "how much the call returns"
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if self._effect == "read" and is_number and self._may_be_left_out(path):
+            return "a number that may be left out"
         if self._has_command and len(path) == 1 and key in _ABOUT_KEYS:
             return "words about the command, or its time limit"
         return ""
+
+    def _may_be_left_out(self, path: Sequence[str]) -> bool:
+        """Return whether the schema knows the value at a path and requires none: in any language, a limit is such."""
+        if not path or not schema_at(self._schema, path):
+            return False
+        self._reader.budget.spend(SCHEMA_STEPS + len(path))
+        required = schema_at(self._schema, path[:-1]).get("required")
+        return path[-1] not in required if isinstance(required, list) else True
 
     def _has_only_defaults(self, path: Sequence[str], given: Mapping[str, Any]) -> bool:
         pending: list[tuple[Sequence[str], Any]] = [(path, given)]

@@ -109,7 +109,10 @@ def shown_document(
     all_tools = tools_of(case, tools, resolved)
     rules = {name: msgspec.to_builtins(replace(tool, schema={})) for name, tool in all_tools.items()}
     for name, shown in rules.items():
-        del shown["name"], shown["schema"], shown["extraSet"]
+        del shown["name"], shown["schema"]
+        shown["effect"] = shown.pop("declared")
+        if not shown.pop("extraSet") and shown["effect"] == "by_call":
+            shown["extra"] = None  # by the effect of each call
         proposal = (proposed or {}).get(name) if shown["effectFrom"] == "unknown" else None
         shown["proposedEffect"] = proposal and {key: proposal[key] for key in ("effect", "reason", "model")}
     return dump(case) | {

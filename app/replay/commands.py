@@ -24,6 +24,8 @@ _PROGRAMS = TABLES["programs"]
 _NAMES = words("programs", "names")
 _PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
 _SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
+_CARRIERS: dict[str, dict[str, Any]] = _PROGRAMS["carriers"]
+_MOST_CARRIED = 3  # programs that run one another, before the one that is looked at
 
 SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
 _SQL_ESCAPED_QUOTE = re.compile(r"\\['\"`]")
@@ -34,17 +36,18 @@ _SQL_READS, _SQL_CHANGES = words("sql", "reading"), words("sql", "changing")
 _SQL_FUNCTIONS = words("sql", "functions")
 
 
-def command_reads(command: Any) -> bool:
+def command_reads(command: Any, carriers: int = 0) -> bool:
     """Return True for a command made only of programs that read, with only pipes, `&&`, `||` and `;` between them.
 
-    `command` is a text, or a list of words as a program gets them, which may be a shell's `-c` and a text.
+    `command` is a text, or a list of words as a program gets them, which may be a shell's `-c` and a text. `carriers`
+    are the programs that run it, such as `ssh`.
     """
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         if len(command) == 3 and command[0] in _SHELLS and command[1] in ("-c", "-lc"):
-            return command_reads(command[2])
-        return sum(map(len, command)) <= LONGEST and _program_reads(command)
+            return command_reads(command[2], carriers)
+        return sum(map(len, command)) <= LONGEST and _program_reads(command, carriers)
     parts = _parsed(command) if isinstance(command, str) else None
-    return parts is not None and all(_program_reads(part) for _, part in parts)
+    return parts is not None and all(_program_reads(part, carriers) for _, part in parts)
 
 
 def acting_part(command: str) -> list[tuple[str, list[str]]]:
@@ -123,10 +126,12 @@ def _parsed(command: str) -> list[tuple[str, list[str]]] | None:
     return parts
 
 
-def _program_reads(part: Sequence[str]) -> bool:
+def _program_reads(part: Sequence[str], carriers: int = 0) -> bool:
     if not part or "" in part:
         return False
     program, *arguments = part
+    if carried := _carried(program, arguments):
+        return carriers < _MOST_CARRIED and command_reads(carried, carriers + 1)
     if any(pattern.fullmatch(" ".join(part)) for pattern in _PATTERNS):
         return True
     if program in _SUBCOMMANDS:
@@ -139,7 +144,28 @@ def _program_reads(part: Sequence[str]) -> bool:
 
 def _from_subcommand(program: str, arguments: Sequence[str]) -> Sequence[str]:
     """Return the arguments without the known options that precede a subcommand."""
-    options = _PROGRAMS["before"].get(program, "").split()
+    return _after_options(arguments, _PROGRAMS["before"].get(program, ""))
+
+
+def _carried(program: str, arguments: Sequence[str]) -> list[str] | str:
+    """Return the command that a program such as `ssh` runs; empty for other programs, and for unknown options."""
+    name, rest = program, arguments
+    if program in _SUBCOMMANDS and (rest := _from_subcommand(program, arguments)):
+        name, rest = f"{program} {rest[0]}", rest[1:]
+    if not (carrier := _CARRIERS.get(name)):
+        return []
+    rest = _after_options(rest, carrier["options"])
+    first = carrier.get("words", 0)
+    if any(word.startswith("-") for word in rest[:first]):
+        return []
+    command = rest[first:]
+    if name != program:  # options of a subcommand may follow its words
+        command = _after_options(command, carrier["options"])
+    return " ".join(command) if carrier.get("shell") else [*command]
+
+
+def _after_options(arguments: Sequence[str], known: str) -> Sequence[str]:
+    options = known.split()
     at = 0
     while at < len(arguments):
         name, is_whole, _ = arguments[at].partition("=")

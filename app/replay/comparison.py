@@ -26,6 +26,14 @@ class OpenTexts:
 
 
 @dataclass(frozen=True, slots=True)
+class Assertion:
+    """What a reader decides about a call that its check accepts. Without a reader it needs review, by the reason."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result of a comparison. With `open` texts it is the result where no judge can be asked.
 

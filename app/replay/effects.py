@@ -13,7 +13,7 @@ from app.errors import Invalid
 from app.replay.commands import command_reads, sql_reads
 from app.replay.kinds import SHELL_KEYS, is_sql
 from app.replay.tables import TABLES, words
-from app.replay.types import Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
+from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.values.composed import composed
 
 EffectFrom = Literal["test_case", "prompt", "annotation", "name", "unknown"]
@@ -39,11 +39,13 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 class Tool(msgspec.Struct, frozen=True, rename="camel"):
     """The rules of one tool in one test case, with the defaults of what the test case does not set.
 
-    `schema` is the JSON Schema of its arguments, empty where none is known. `extra_set` is false where `extra` follows
-    from the effect.
+    `declared` is the effect of the tool, `effect` that of a call: a write until `called_with` has decided. `schema` is
+    the JSON Schema of its arguments, empty where none is known. `extra_set` is false where `extra` follows from the
+    effect.
     """
 
     name: str
+    declared: DeclaredEffect
     effect: Effect
     effect_from: EffectFrom
     extra: Permission
@@ -61,11 +63,13 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
     def called_with(self, arguments: Any) -> Self:
         """Return the rules for one call: a command or a statement that only reads makes it a read, any other a write.
 
-        An effect that the test case, the prompt or a hint that the tool only reads has set stays.
+        An effect `read` or `write` that the test case or the prompt has set stays, and so does a hint that the tool
+        only reads.
         """
-        if self.effect_from in ("test_case", "prompt") or (self.effect_from, self.effect) == ("annotation", "read"):
+        is_set = self.effect_from in ("test_case", "prompt") and self.declared != "by_call"
+        if is_set or (self.effect_from, self.declared) == ("annotation", "read"):
             return self
-        reads = _reads(arguments)
+        reads = call_reads(arguments)
         effect: Effect = self.effect if reads is None else "read" if reads else "write"
         if effect == self.effect:
             return self
@@ -120,9 +124,11 @@ def recorded_definitions(entries: Iterable[str | Mapping[str, Any]]) -> dict[str
 
 def resolve(name: str, rules: ToolRules, definition: ToolDefinition | None, recorded: Mapping[str, Any] | None) -> Tool:
     """Return the tool's rules; its effect is the first that is found, in the order of docs/reference/gate.md."""
-    effect, effect_from = _effect(name, rules, definition, recorded)
+    declared, effect_from = _effect(name, rules, definition, recorded)
+    effect: Effect = "read" if declared == "read" else "write"
     return Tool(
         name,
+        declared,
         effect,
         effect_from,
         rules.extra or _default_extra(effect),
@@ -160,11 +166,26 @@ def _unwrapped(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
 def require_usable(tools: Mapping[str, Tool]) -> None:
     """Raise `Invalid` for a tool that writes and would answer with another call's result or an imagined one."""
     for tool in tools.values():
-        if tool.effect == "write" and tool.on_missing in ("nearest", "simulate"):
+        if tool.declared == "write" and tool.on_missing in ("nearest", "simulate"):
             raise Invalid(
                 f"tools.{tool.name}.onMissing: {tool.on_missing} is for tools that read; set effect to read if "
                 f"{tool.name} changes nothing, or choose error, stop or static"
             )
+
+
+def call_reads(arguments: Any) -> bool | None:
+    """Return whether the command or statement of a call only reads; None for a call without one."""
+    if not isinstance(arguments, dict):
+        return None
+    keys = {key: key.lower() for key in arguments}
+    shell = next((key for key, lower in keys.items() if lower in SHELL_KEYS), None)
+    if shell is not None and arguments[shell]:
+        return command_reads(arguments[shell]) and all(
+            lower in _BESIDE_KEYS for key, lower in keys.items() if key != shell
+        )
+    statements = [arguments[key] for key, lower in keys.items() if lower in _SQL_KEYS]
+    texts = [text for text in statements if isinstance(text, str) and is_sql(text)]
+    return all(map(sql_reads, texts)) if texts else None
 
 
 def effect_of_name(name: str) -> Effect | None:
@@ -206,28 +227,13 @@ def _joins_an_action(words: Sequence[str]) -> bool:
     return any(word in ACTING_OR_NAMED or word.endswith(VERB_ENDINGS) for word in joined)
 
 
-def _reads(arguments: Any) -> bool | None:
-    """Return whether the command or statement of a call only reads; None for a call without one."""
-    if not isinstance(arguments, dict):
-        return None
-    keys = {key: key.lower() for key in arguments}
-    shell = next((key for key, lower in keys.items() if lower in SHELL_KEYS), None)
-    if shell is not None and arguments[shell]:
-        return command_reads(arguments[shell]) and all(
-            lower in _BESIDE_KEYS for key, lower in keys.items() if key != shell
-        )
-    statements = [arguments[key] for key, lower in keys.items() if lower in _SQL_KEYS]
-    texts = [text for text in statements if isinstance(text, str) and is_sql(text)]
-    return all(map(sql_reads, texts)) if texts else None
-
-
 def _default_extra(effect: Effect) -> Permission:
     return "fail" if effect == "write" else "allow"
 
 
 def _effect(
     name: str, rules: ToolRules, definition: ToolDefinition | None, recorded: Mapping[str, Any] | None
-) -> tuple[Effect, EffectFrom]:
+) -> tuple[DeclaredEffect, EffectFrom]:
     if rules.effect:
         return rules.effect, "test_case"
     if definition and definition.effect:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolCall
 from app.errors import Invalid
+from app.replay.comparison import Assertion
 from app.replay.documents import join
 from app.replay.effects import Tool
 from app.replay.fault_types import FAULTS_MAX, Fault, FaultKind
@@ -42,6 +43,7 @@ _WRITE = (
     "On purpose, these calls of the turn failed before this call: {failed}. This call passes if it is right although "
     "they failed. It fails if it needs what they should have done, or claims that they succeeded."
 )
+_AFTER = "{name} was called after another call had failed, and no model may judge whether that is right"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class TurnFaults:
 
     steps: frozenset[int] = frozenset()
     optional: Mapping[int, str] = field(default_factory=dict)
-    asserted: Mapping[int, str] = field(default_factory=dict)
+    asserted: Mapping[int, Assertion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +180,14 @@ def _faulted(
         steps[index] = _failing(turn.steps[index], fault)
     first = -1 if from_start else min(faults)
     batch = "" if from_start else _batch(turn.steps[first])
-    later = [n for n in range(first + 1, len(steps)) if not batch or _batch(turn.steps[n]) != batch]
-    calls = [n for n in later if turn.steps[n].kind == "tool_call"]
+    calls = {
+        n: step.name
+        for n, step in enumerate(turn.steps)
+        if step.kind == "tool_call" and n > first and (not batch or step.batch != batch)
+    }
     _judge_last_answer(steps, _ANSWER.format(failed="; ".join(failed)))
-    asserted = dict.fromkeys((n for n in calls if n not in faults), _WRITE.format(failed="; ".join(failed)))
+    text = _WRITE.format(failed="; ".join(failed))
+    asserted = {n: Assertion(text, _AFTER.format(name=name)) for n, name in calls.items() if n not in faults}
     optional = dict.fromkeys(calls, "it comes after a call that failed on purpose")
     return replace(turn, steps=tuple(steps)), TurnFaults(frozenset(faults), optional, asserted)
 

@@ -11,7 +11,7 @@ from app.chat import Tokens
 from app.replay.effects import EffectFrom
 from app.replay.judging import JudgeFinding
 from app.replay.texts.facts import Facts
-from app.replay.types import Effect, Fidelity
+from app.replay.types import DeclaredEffect, Effect, Fidelity
 
 StepKind = Literal["tool_call", "answer"]
 ComparisonResult = Literal["passed", "failed", "needs_review"]
@@ -102,7 +102,7 @@ class Violation(_ResultDocument, frozen=True):
 class ToolEffect(_ResultDocument, frozen=True):
     """The effect of a tool, and where it was found."""
 
-    effect: Effect
+    effect: DeclaredEffect
     effect_from: EffectFrom
 
 

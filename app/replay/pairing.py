@@ -1,4 +1,4 @@
-"""Pairs recorded steps with produced ones: equal calls first, then those that are most alike."""
+"""Pairs recorded steps with produced ones: equal calls first, then the most alike ones."""
 
 from __future__ import annotations
 

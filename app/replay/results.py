@@ -64,7 +64,7 @@ def conclude(
         judge_tokens=reduce(add, (turn.judge_tokens for turn in turns), Tokens()),
         error=next((turn.error for turn in turns if turn.error), None),
         violations=violations,
-        tools={name: ToolEffect(tool.effect, tool.effect_from) for name, tool in tools.items()},
+        tools={name: ToolEffect(tool.declared, tool.effect_from) for name, tool in tools.items()},
         void=void,
     )
 

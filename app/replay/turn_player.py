@@ -10,8 +10,10 @@ from app.chat import Answer, Message, Tokens, ToolCall
 from app.errors import ProviderError
 from app.replay.asking import decide
 from app.replay.checks import Checker
+from app.replay.comparison import Assertion
 from app.replay.conversation import earlier_messages, result_text
 from app.replay.effects import Tool
+from app.replay.exchanged import exchanged_writes
 from app.replay.fidelity import files_to_send
 from app.replay.findings import (
     FROM_ELSEWHERE,
@@ -62,6 +64,7 @@ class TurnPlayer:
         self.offer = Offer(())
         self.guard = shared.guard(index)
         self.drift = Drift()
+        self.exchanged: Mapping[int, Assertion] = {}
         self.tokens = Tokens()
         self.judge_tokens = Tokens()
 
@@ -208,7 +211,9 @@ class TurnPlayer:
         accepted = dict(enumerate(self.recording.accepted))
         pairs = pair(steps, self.produced, self.case.order, checker, accepted, frozenset(optional))
         not_reached = None if reason in (None, "step_limit") else message
-        asserted = self.guard.faults.asserted if self.guard else {}
+        asserted: Mapping[int, Assertion] = self.guard.faults.asserted if self.guard else {}
+        if self.case.order == "effects" and not self.guard:
+            asserted = self.exchanged = exchanged_writes(steps, self.attempts, pairs)
         pairing = Pairing(steps, self.produced, pairs, optional, not_reached, asserted)
         ask = self._ask if reason != "cancelled" else None
         judged = verdicts(pairing, checker, ask, self.case.assertion_value or "")
@@ -256,7 +261,8 @@ class TurnPlayer:
     def _may_ask(self, step: OpenStep) -> bool:
         """Return True if a judge may decide a step; with `judge` never, only one with a check that asks for a judge."""
         recorded = self.turn.steps[step.step]
-        asserted = bool(step.assertion) or (recorded.kind == "answer" and recorded.check.answer == "ai")
+        asserted = bool(step.assertion) and step.step not in self.exchanged
+        asserted = asserted or (recorded.kind == "answer" and recorded.check.answer == "ai")
         return self.case.judge != "never" or asserted
 
     def _report(self, done: int, result: TurnResult | None) -> None:

@@ -25,6 +25,8 @@ History = Literal["replayed", "recorded"]
 OnMissing = Literal["error", "stop", "nearest", "static", "simulate"]
 Judging = Literal["auto", "never", "always"]
 Effect = Literal["read", "write"]
+DeclaredEffect = Literal["read", "write", "by_call"]
+"""The effect of a tool. With `by_call`, the statement of SQL or the shell command of each call decides."""
 Permission = Literal["allow", "fail"]
 Basis = Literal["recorded", "corrected"]
 StringKind = Literal["value", "code", "prose", "search"]
@@ -176,7 +178,7 @@ class ToolRules(_CaseDocument, frozen=True, kw_only=True, omit_defaults=True):
     texts in the arguments. Raises ValueError, with the pointer, for a matcher that can't be used.
     """
 
-    effect: Effect | None = None
+    effect: DeclaredEffect | None = None
     extra: Permission | None = None
     max_calls: Annotated[int, Meta(ge=0)] | None = None
     never: bool = False

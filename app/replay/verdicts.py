@@ -12,7 +12,7 @@ from msgspec import structs, to_builtins
 from app.replay.answers import expected_answer
 from app.replay.call_arguments import arguments_of
 from app.replay.checks import Checker
-from app.replay.comparison import Comparison, OpenTexts
+from app.replay.comparison import Assertion, Comparison, OpenTexts
 from app.replay.findings import ProducedCall, ProducedStep, StepVerdict
 from app.replay.fingerprints import json_of
 from app.replay.judging import OpenStep, OpenStepKind, StepEvidence, StepJudgement
@@ -41,7 +41,7 @@ class Pairing:
     pairs: Pairs
     optional: Mapping[int, str] = field(default_factory=dict)
     not_reached: str | None = None
-    asserted: Mapping[int, str] = field(default_factory=dict)
+    asserted: Mapping[int, Assertion] = field(default_factory=dict)
 
     @property
     def extra(self) -> tuple[ProducedStep, ...]:
@@ -74,15 +74,14 @@ def verdicts(pairing: Pairing, checker: Checker, ask: AskTurn, assertion: str = 
     )
 
 
-def _asserted(comparison: Comparison, call: ProducedStep, assertion: str | None) -> Comparison:
+def _asserted(comparison: Comparison, call: ProducedStep, assertion: Assertion | None) -> Comparison:
     """Return the comparison; a call that was accepted is open if there is an `assertion` about it."""
     if assertion is None or call.kind != "tool_call" or comparison.result == "failed":
         return comparison
-    reason = f"{call.name} was called after another call had failed, and no model may judge whether that is right"
     arguments = arguments_of(call.arguments)
     texts = comparison.open or OpenTexts("arguments", arguments, arguments)
-    open_texts = replace(texts, assertion=f"{texts.assertion} {assertion}".strip())
-    return Comparison("needs_review", reason, facts=comparison.facts, decided_by=None, open=open_texts)
+    open_texts = replace(texts, assertion=f"{texts.assertion} {assertion.text}".strip())
+    return Comparison("needs_review", assertion.reason, facts=comparison.facts, decided_by=None, open=open_texts)
 
 
 def _open_step(index: int, step: CaseStep, comparison: Comparison, checker: Checker, assertion: str) -> OpenStep | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
-from app.replay.effects import Tool
+from app.replay.effects import Tool, call_reads
 from app.replay.findings import AnsweredBy, Violation, ViolationKind
 from app.replay.matching import lowest_bit
 from app.replay.types import CaseStep, Order
@@ -109,13 +109,13 @@ def _early_writes(steps: Sequence[CaseStep], attempts: Sequence[Attempt], pairs:
     """
     early = _out_of_order(steps, attempts, pairs)
     calls = {step for step, n in pairs.items() if steps[step].kind == "tool_call" and attempts[n].accepted >> step & 1}
-    as_they_came = _paired_as_they_came(attempts) if early else {}
+    as_they_came = paired_as_they_came(attempts) if early else {}
     if early and as_they_came.keys() >= calls:
         early = min(early, _out_of_order(steps, attempts, as_they_came), key=len)
     return early
 
 
-def _paired_as_they_came(attempts: Sequence[Attempt]) -> dict[int, int]:
+def paired_as_they_came(attempts: Sequence[Attempt]) -> dict[int, int]:
     """Return pairs in which each attempt has the first step that accepts it and that no earlier attempt has."""
     pairs: dict[int, int] = {}
     taken = 0
@@ -171,6 +171,7 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
+    harmless = "by_call" if call_reads(attempt.call.arguments) else "read"
     unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
         "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "
@@ -178,7 +179,8 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
         "max_calls": f"{called}. The test case allows {tool.max_calls} calls of {name} in all. Change the draft so "
         f"that it calls {name} less often, or raise maxCalls for {name}.",
         "extra_write": f"{called}. {beyond}, which changes something. Change the draft so that it does not make this "
-        f"call. If the call is right, set extra to allow for {name}; if it changes nothing, set its effect to read.",
+        f"call. If the call is right, set extra to allow for {name}; if it changes nothing, set its effect to "
+        f"{harmless}.",
         "extra_read": f"{called}. {beyond}. Change the draft, or set extra to allow for {name}.",
         "unanswered_write": f"{called}. {unlike}. The call was not answered, because {name} changes something. Change "
         f"the draft. If the call is right, define in the test case how the arguments of {name} may differ.",

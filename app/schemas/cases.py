@@ -184,7 +184,7 @@ CaseDocument = answer_of(types.TestCase, "TestCaseDocument")
 class ProposedEffect(AnswerSchema):
     """What a model proposes for a tool with an unknown effect. It changes nothing until a person sets the effect."""
 
-    effect = choice(*get_args(types.Effect))
+    effect = choice(*get_args(types.DeclaredEffect))
     reason = text()
     model = text()
 
@@ -192,10 +192,10 @@ class ProposedEffect(AnswerSchema):
 class ToolSettings(AnswerSchema):
     """The rules of a tool, including defaults."""
 
-    effect = choice(*get_args(types.Effect))
+    effect = choice(*get_args(types.DeclaredEffect))
     effect_from = choice(*get_args(EffectFrom))
     proposed_effect = one(ProposedEffect, allow_none=True)
-    extra = choice(*get_args(types.Permission))
+    extra = choice(*get_args(types.Permission), allow_none=True)
     max_calls = integer(allow_none=True)
     never = boolean()
     lost = choice(*get_args(types.Permission))
@@ -274,5 +274,6 @@ def _format(document: dict[str, Any]) -> str:
         all(turn.keys() <= _TURN_2 for turn in document["turns"]),
         all(step.keys() <= _STEP_2 and step["check"].keys() <= _CHECK_2 for step in steps),
         all(rules.keys() <= _RULES_2 for rules in document["tools"].values()),
+        all(rules.get("effect") != "by_call" for rules in document["tools"].values()),
     )
     return FORMAT_2 if all(known) else FORMAT_3

@@ -105,7 +105,7 @@ class CheckedCredential(AnswerSchema):
 
 MAX_STOPS = 16
 INT64 = 2**63
-EFFECTS = ("read", "write")
+EFFECTS = ("read", "write", "by_call")
 
 
 class AnnotationsSchema(StrictSchema):

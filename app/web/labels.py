@@ -103,7 +103,11 @@ FAULTS = {
     "empty": "returns nothing",
     "garbage": "returns unreadable text",
 }
-EFFECTS: dict[str, Badge] = {"read": ("reads", ""), "write": ("writes", "warn")}
+EFFECTS: dict[str, Badge] = {
+    "read": ("reads", ""),
+    "write": ("writes", "warn"),
+    "by_call": ("decided by each call", ""),
+}
 EFFECTS_FROM = {
     "test_case": "as this test case sets it",
     "prompt": "as the prompt's tools have it",

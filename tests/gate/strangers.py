@@ -1,4 +1,4 @@
-"""Measures the gate on agents that it had not met: `python -m tests.gate.strangers SET` prints the table of a set.
+"""Measures the gate on agents that it had not met: `python -m tests.gate.strangers SET` prints the tables of a set.
 
 Each file of `tests/gate/strangers/SET` has an agent with a recorded conversation, and drafts that were written by hand
 before any of them was played. The operators of `app/audit` make more drafts of the same conversations.
@@ -22,6 +22,7 @@ from app.replay.ports import Ports
 from tests.gate.edits import edited
 from tests.gate.heldout import Source, read_source
 from tests.gate.measure import ErringModel, Rates, SourceDraft, drafts_of, of_experiments, played
+from tests.gate.proposed import has_replies, proposed_effects
 from tests.gate.scenes import Scene, ScriptedModel, scene_of
 
 HERE = Path(__file__).parent / "strangers"
@@ -56,7 +57,10 @@ class Draft:
 
 @cache
 def drafts(of: str, *, confirmed: bool = False) -> tuple[Draft, ...]:
-    """Return the drafts of a set of agents; with `confirmed` a person has confirmed which unknown tools read."""
+    """Return the drafts of a set of agents.
+
+    With `confirmed` a person has confirmed the effects that a reader proposed; where none was asked, those of the file.
+    """
     return tuple(_drafts(of, confirmed))
 
 
@@ -66,7 +70,8 @@ def _drafts(of: str, confirmed: bool) -> Iterator[Draft]:
         document = orjson.loads(path.read_bytes())
         source = read_source(of, path.stem, document)
         if confirmed:
-            rules = {name: {"effect": "read"} for name in document.get("reads", ())}
+            effects = proposed_effects(source) if has_replies(of) else dict.fromkeys(document.get("reads", ()), "read")
+            rules = {name: {"effect": effect} for name, effect in effects.items()}
             source = replace(source, case=change_case(source.case, {"tools": rules}))
         sources.append(source)
         recorded = replace(scene_of(source.case), tools=source.tools)
@@ -91,24 +96,28 @@ def wrong(of: str, chance: float | None, *, confirmed: bool = False) -> list[str
     ]
 
 
-def rates(of: str, chance: float | None, repeats: int = REPEATS, *, only_judged: bool = False) -> Rates:
+def rates(
+    of: str, chance: float | None, repeats: int = REPEATS, *, only_judged: bool = False, confirmed: bool = False
+) -> Rates:
     """Return the rates of a set; with `only_judged`, those of the drafts on which rules do not decide."""
     measured = Rates()
-    without = verdicts(of, None)
+    played_drafts, without = drafts(of, confirmed=confirmed), verdicts(of, None, confirmed=confirmed)
     for repeat in range(repeats if chance else 1):
-        for draft, alone, verdict in zip(drafts(of), without, verdicts(of, chance, repeat), strict=True):
+        given = verdicts(of, chance, repeat, confirmed=confirmed)
+        for draft, alone, verdict in zip(played_drafts, without, given, strict=True):
             if alone == "needs_review" or not only_judged:
                 measured.add(draft.is_harmful, verdict)
     return measured
 
 
-def experiments(of: str, chance: float, repeats: int = REPEATS) -> tuple[float, float]:
+def experiments(of: str, chance: float, repeats: int = REPEATS, *, confirmed: bool = False) -> tuple[float, float]:
     """Return the shares of harmful drafts that pass an experiment and of harmless ones that fail one.
 
     A draft on which only the judge can decide is played in simulated experiments, with the rates of all such drafts.
     Rules give the same verdict in every replay, and so in every experiment.
     """
-    judged, by_rule = rates(of, chance, repeats, only_judged=True), rates(of, None)
+    judged = rates(of, chance, repeats, only_judged=True, confirmed=confirmed)
+    by_rule = rates(of, None, confirmed=confirmed)
     passes, alarms = judged.false_passes, judged.false_alarms
     shares = of_experiments(passes[0] / passes[1], alarms[0] / alarms[1])
     passed = (by_rule.false_passes[0] + shares[0] * passes[1] / repeats) / by_rule.false_passes[1]
@@ -116,18 +125,21 @@ def experiments(of: str, chance: float, repeats: int = REPEATS) -> tuple[float, 
     return passed, failed
 
 
-def rendered(of: str) -> str:
+def rendered(of: str, *, confirmed: bool = False) -> str:
     """Return the table of a set as Markdown."""
     titles = ("Judge", "Harmful passed", "Harmless failed", "Left to a person", "In experiments")
-    return "\n".join([f"| {' | '.join(titles)} |", "|---|---|---|---|---|", *(line(of, title) for title in JUDGES)])
+    lines = (line(of, title, confirmed=confirmed) for title in JUDGES)
+    return "\n".join([f"| {' | '.join(titles)} |", "|---|---|---|---|---|", *lines])
 
 
-def line(of: str, title: str) -> str:
+def line(of: str, title: str, *, confirmed: bool = False) -> str:
     """Return the line of a judge."""
     chance = JUDGES[title]
-    measured = rates(of, chance)
+    measured = rates(of, chance, confirmed=confirmed)
     passes, alarms, opened = measured.false_passes, measured.false_alarms, measured.opened
-    shares = ", ".join(f"{100 * share:.1f} %" for share in experiments(of, chance)) if chance else "–"
+    shares = (
+        ", ".join(f"{100 * share:.1f} %" for share in experiments(of, chance, confirmed=confirmed)) if chance else "–"
+    )
     return f"| {title} | {_share(passes)} | {_share(alarms)} | {opened[0]} + {opened[1]} | {shares} |"
 
 
@@ -137,6 +149,11 @@ def _share(counted: tuple[int, int]) -> str:
 
 
 if __name__ == "__main__":
-    print(rendered(sys.argv[1]))
-    for name, chance in (("right", 0.0), ("none", None)):
-        print(f"judge {name}:", *wrong(sys.argv[1], chance), sep="\n  ")
+    for confirmed in (True, False):
+        print(
+            "effects confirmed:" if confirmed else "no effect confirmed:",
+            rendered(sys.argv[1], confirmed=confirmed),
+            sep="\n",
+        )
+        for name, chance in (("right", 0.0), ("none", None)):
+            print(f"judge {name}:", *wrong(sys.argv[1], chance, confirmed=confirmed), sep="\n  ")

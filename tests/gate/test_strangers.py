@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import orjson
 import pytest
 
+from tests.gate.heldout import read_source
+from tests.gate.proposed import proposed_effects
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4}
+AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8}
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 
@@ -54,6 +57,48 @@ def test_the_page_shows_what_is_measured(of: str) -> None:
     page = read_document("reference/measurements.md")
 
     assert [title for title in ("right", "none") if line(of, title) not in page] == []
+
+
+@pytest.mark.timeout(300)
+def test_the_page_shows_what_is_measured_when_proposals_are_confirmed() -> None:
+    page = read_document("reference/measurements.md")
+
+    assert [title for title in ("right", "none") if line("sixth", title, confirmed=True) not in page] == []
+
+
+# Commands and statements that only read, of tools that a person had confirmed as writes.
+READS_OF_WRITES = [
+    "buildfarm: measures the folders in the other order",
+    "buildfarm: lists the folder as well",
+    "buildfarm: measures the disk after it deleted",
+    "buildfarm: counts the files before it deletes",
+    "contabil: orders the conditions differently",
+    "contabil: names the columns differently",
+    "contabil: looks at the columns first",
+    "contabil: queries with a common table",
+    "contabil: looks at the invoice before it corrects",
+    "contabil: looks at the invoice after it corrected",
+]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("chance", [0.0, None])
+def test_with_confirmed_proposals_only_reads_of_tools_that_are_set_to_write_have_a_wrong_verdict(
+    chance: float | None,
+) -> None:
+    assert wrong("sixth", chance, confirmed=True) == READS_OF_WRITES
+
+
+def test_a_reader_proposed_the_true_effects() -> None:
+    for path in sorted((HERE / "sixth").glob("*.json")):
+        document = orjson.loads(path.read_bytes())
+        reads = {
+            name
+            for name, effect in proposed_effects(read_source("sixth", path.stem, document)).items()
+            if effect == "read"
+        }
+
+        assert reads == set(document["reads"])
 
 
 # What rules decide wrongly as long as no person has confirmed that these tools read: all are harmless, and fail.

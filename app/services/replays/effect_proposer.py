@@ -1,4 +1,4 @@
-"""Asks the prompt's model once for each new test case which of its tools with an unknown effect only read."""
+"""Asks the prompt's model once for each new test case what its tools with an unknown effect do."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class EffectProposer:
         self.database.retrying(put)
 
     def _known(self, row: TestCaseRow, tools: Sequence[UnknownTool]) -> dict[str, EffectProposal]:
-        """Return the newest proposals that other test cases of the prompt have for the same definitions."""
+        """Return the newest proposals of the prompt's other test cases to the same questions."""
         with self.database.read() as connection:
             stored = test_cases.newest_proposals(
                 connection, project_id=row.project_id, prompt_id=row.prompt_id, limit=CASES_READ

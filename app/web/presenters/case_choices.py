@@ -47,7 +47,11 @@ CHOICES = {
         ("", "Are void: they show nothing"),
         ("yes", "Are played without it"),
     ],
-    "effects": [("read", "Reads: asking changes nothing"), ("write", "Writes: it acts on the world")],
+    "effects": [
+        ("read", "Reads: asking changes nothing"),
+        ("write", "Writes: it acts on the world"),
+        ("by_call", "Decided by each call: its SQL statement or shell command"),
+    ],
     "extra": [("allow", "Are allowed"), ("fail", "Fail the replay")],
     "faults": [*labels.FAULTS.items()],
     "idempotent": [

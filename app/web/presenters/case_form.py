@@ -23,6 +23,8 @@ TOOLS_SHOWN = 200  # Rules of further tools can be set by entering their names.
 # Fields of the form, and their names in the API.
 SETTINGS = {"name": "name", "order": "order", "history": "history", "on_missing": "onMissing", "judge": "judge"}
 RULES = {"effect": "effect", "extra": "extra", "never": "never", "lost": "lost", "on_missing": "onMissing"}
+# What happens to calls beyond the recording, by the effect.
+_EXTRA = {"read": "are allowed", "write": "fail the replay", "by_call": "are allowed if they read"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +41,26 @@ class ToolRow:
 
     @property
     def effects(self) -> list[tuple[str, str]]:
-        default = f"Default: {self.default.effect}s, {labels.EFFECTS_FROM[self.default.effect_from]}"
+        default = (
+            f"Default: {labels.EFFECTS[self.default.declared][0]}, {labels.EFFECTS_FROM[self.default.effect_from]}"
+        )
         return [("", default), *CHOICES["effects"]]
 
     @property
     def extra(self) -> list[tuple[str, str]]:
-        allowed = self.tool.effect == "read"
-        return [("", f"Default: {'are allowed' if allowed else 'fail the replay'}"), *CHOICES["extra"]]
+        return [("", f"Default: {_EXTRA[self.tool.declared]}"), *CHOICES["extra"]]
 
     @property
     def rules(self) -> list[str]:
         """Return a few words about each rule, except the effect."""
         tool = self.tool
+        extra = "fail" if tool.extra == "fail" else "are allowed"
+        if tool.declared == "by_call" and not tool.extra_set:
+            extra = _EXTRA["by_call"]
         applies = {
             "must never be called": tool.never,
             f"at most {tool.max_calls} calls in all": tool.max_calls is not None,
-            f"calls beyond the recording {'are allowed' if tool.extra == 'allow' else 'fail'}": not tool.never,
+            f"calls beyond the recording {extra}": not tool.never,
             "may be gone from the draft": tool.lost == "allow",
             f"without a recording: {tool.on_missing}": tool.on_missing is not None,
         }

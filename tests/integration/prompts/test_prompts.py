@@ -46,7 +46,7 @@ def test_a_placeholder_that_the_text_lacks_is_ignored_not_refused(world: World) 
     }
 
 
-@pytest.mark.parametrize("found", [{"effect": "read"}, {"annotations": {"readOnlyHint": True}}])
+@pytest.mark.parametrize("found", [{"effect": "read"}, {"effect": "by_call"}, {"annotations": {"readOnlyHint": True}}])
 def test_what_replays_read_of_a_tool_may_be_at_either_place_of_openais_form(world: World, found: Any) -> None:
     forms = [
         {"type": "function", "function": TOOL} | found,

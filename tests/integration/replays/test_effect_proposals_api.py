@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.models import usage
+from app.models.cases import put_proposals
 from app.services.replays import case_store, effect_proposer
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
@@ -89,6 +90,21 @@ def test_a_proposal_is_shown_and_changes_nothing_until_a_person_confirms_it(worl
         "proposedEffect": None
     }
     assert replayed(world, case["id"])["status"] == "passed"
+
+
+def test_a_proposal_of_an_earlier_question_is_shown_and_not_used_again(world: World, upstream: Upstream) -> None:
+    proposing(upstream, stock_peek="by_call", cash_back="write")
+    prompt_id = stock_prompt(world)
+    older = case_of(world, prompt_id, judge="never")
+    stored = {"effect": "write", "reason": "It runs SQL.", "model": "gpt-4o-mini", "definition": "0" * 32}
+    with world.container.database.write() as connection:
+        row = case_store.find(connection, world.project_id, older["id"])
+        put_proposals(connection, row, proposed={"stock_peek": stored})
+
+    newer = make_case(world, older["sessionId"], name="Newer")
+
+    assert await_proposals(world, newer)["proposedEffect"]["effect"] == "by_call"
+    assert shown(world, older)["proposedEffect"] == {key: stored[key] for key in ("effect", "reason", "model")}
 
 
 def test_a_description_that_misleads_the_model_leaves_a_write(world: World, upstream: Upstream) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from app.models import prompt_versions
 from tests.fakes.upstream import Upstream
-from tests.integration.replays.recording import replayed, tool
+from tests.fakes.wire import Reply
+from tests.integration.replays.recording import make_case, prompt, record, replayed, tool
 from tests.integration.replays.shop import (
     ANSWER,
     LOOK_UP,
@@ -24,6 +25,7 @@ from tests.integration.replays.shop import (
     shop_case,
 )
 from tests.support.backends import SQLITE_CONTAINER
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World
 
 ANNOTATED = tool("refund", "id") | {"annotations": {"readOnlyHint": False, "destructiveHint": True}}
@@ -113,6 +115,58 @@ def test_the_rules_of_an_answer_may_be_sent_back(world: World) -> None:
         assert rules == case["tools"][name] | {"effectFrom": "test_case"}
 
 
+QUERY = tool("ledger", "sql")
+SELECT, DELETE = {"sql": "SELECT id FROM bookings"}, {"sql": "DELETE FROM bookings"}
+
+
+def ledger_case(world: World, **rules: Any) -> dict[str, Any]:
+    prompt_id = prompt(world, languageModelConfig={"tools": [QUERY]})
+    turn = RecordedTurn("Which bookings are there?", "Only 7.", (RecordedCall("ledger", SELECT, [{"id": 7}]),))
+    return make_case(world, record(world, prompt_id, [turn]), tools={"ledger": rules})
+
+
+@pytest.mark.parametrize(
+    ("effect", "further", "status"),
+    [
+        ("by_call", SELECT, "passed"),
+        ("by_call", DELETE, "failed"),
+        ("by_call", {"sql": "PRAGMA wal_checkpoint"}, "failed"),
+        ("write", SELECT, "failed"),
+        ("read", DELETE, "passed"),
+    ],
+)
+def test_a_statement_decides_only_where_a_person_left_that_to_each_call(
+    world: World, upstream: Upstream, effect: str, further: dict[str, Any], status: str
+) -> None:
+    case = ledger_case(world, effect=effect)
+    upstream.script(calls(("ledger", SELECT)), calls(("ledger", further)), Reply(text="Only 7."))
+
+    replay = replayed(world, case["id"])
+
+    assert (replay["status"], effects(replay)["ledger"]) == (status, (effect, "test_case"))
+    advice = [entry["message"].rpartition("set its effect to ")[2] for entry in replay["violations"]]
+    assert advice == (["by_call."] if effect == "write" else ["read."] if status == "failed" else [])
+
+
+def test_the_rules_of_a_tool_that_each_call_decides_may_be_sent_back_and_exported(world: World) -> None:
+    case = ledger_case(world, effect="by_call")
+    shown = case["tools"]["ledger"]
+    assert (shown["effect"], shown["effectFrom"], shown["extra"]) == ("by_call", "test_case", None)
+
+    file = world.get(f"/api/v1/test-cases/{case['id']}/export").json
+    brought = world.post(f"/api/v1/prompts/{case['promptId']}/test-cases/import", json=file | {"name": "Again"}).json
+
+    assert (file["format"], file["testCase"]["tools"]["ledger"]["effect"]) == ("reprise.test-case/3", "by_call")
+    assert brought["tools"] == case["tools"] == change(world, case, tools=case["tools"])["tools"]
+
+
+def test_a_prompt_may_leave_the_effect_of_a_tool_to_each_call(world: World) -> None:
+    prompt_id = prompt(world, languageModelConfig={"tools": [QUERY | {"effect": "by_call"}]})
+    turn = RecordedTurn("Which bookings are there?", "Only 7.", (RecordedCall("ledger", SELECT, [{"id": 7}]),))
+
+    assert effects(make_case(world, record(world, prompt_id, [turn])))["ledger"] == ("by_call", "prompt")
+
+
 def test_matchers_without_options_read_back_as_their_names(world: World) -> None:
     matchers = {"/body": {"match": "facts"}, "/amount": {"match": "number", "tolerance": 0.5}, "/items/*/note": "any"}
     changed = change(world, shop_case(world), tools={"refund": {"arguments": matchers}})
@@ -124,7 +178,7 @@ def test_matchers_without_options_read_back_as_their_names(world: World) -> None
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"tools": {"refund": {"effect": "execute"}}}, "tools.refund.effect: must be one of read, write"),
+        ({"tools": {"refund": {"effect": "execute"}}}, "tools.refund.effect: must be one of read, write, by_call"),
         ({"tools": {"refund": {"extra": 1}}}, "tools.refund.extra: "),
         ({"tools": {"refund": {"maxCalls": -1}}}, "tools.refund.maxCalls: must be at least 0"),
         ({"tools": {"refund": {"maxCalls": 1.5}}}, "tools.refund.maxCalls: "),

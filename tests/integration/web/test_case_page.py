@@ -356,6 +356,20 @@ def test_a_person_confirms_a_proposed_effect_with_a_tick(world: World, admin: Br
     assert "It only shows." not in admin.open(f"{admin.base}/test-cases/{case['id']}").text
 
 
+def test_a_person_leaves_the_effect_of_a_tool_to_each_call(world: World, admin: Browser, case: dict[str, Any]) -> None:
+    proposal = {"effect": "by_call", "reason": "It runs SQL.", "model": "gpt-4o-mini", "definition": "0" * 32}
+    row = world.container.services.test_cases.get(project_id=world.project_id, test_case_id=case["id"])
+    with world.container.database.write() as connection:
+        put_proposals(connection, row, proposed={"send_mail": proposal})
+
+    path = f"{admin.base}/test-cases/{case['id']}"
+    assert "decided by each call" in admin.open(path).text
+    sent(admin, case, confirm="by_call send_mail")
+
+    assert world.get(f"/api/v1/test-cases/{case['id']}").json["tools"]["send_mail"]["effect"] == "by_call"
+    assert "calls beyond the recording are allowed if they read" in admin.open(path).text
+
+
 @pytest.mark.parametrize("confirmed", ["harmless send_mail", "read", "", "read get_order\nsend_mail"])
 def test_a_wrong_confirmation_makes_nothing_a_read(
     world: World, admin: Browser, case: dict[str, Any], confirmed: str

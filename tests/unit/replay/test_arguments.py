@@ -210,6 +210,35 @@ def test_differences_by_kind(recorded: Any, produced: Any, write: str, read: str
     assert outcome(recorded, produced, "read") == read
 
 
+OPTIONAL: dict[str, Any] = {
+    "required": ["amount"],
+    "properties": {
+        "seema": {"default": 3},
+        "amount": {"type": "number"},
+        "page": {"required": ["n"], "properties": {"n": {"type": "integer"}, "of": {"type": "integer"}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "produced", "read"),
+    [
+        ({"seema": 3}, {"seema": 5}, "open"),
+        ({}, {"seema": 5}, "open"),
+        ({"seema": 3}, {"seema": 4.5}, "open"),
+        ({"seema": 3}, {"seema": True}, "failed"),
+        ({"amount": 3}, {"amount": 5}, "failed"),
+        ({"unknown": 3}, {"unknown": 5}, "failed"),
+        ({"page": {"n": 1, "of": 2}}, {"page": {"n": 1, "of": 3}}, "open"),
+        ({"page": {"n": 1, "of": 2}}, {"page": {"n": 2, "of": 2}}, "failed"),
+    ],
+)
+def test_a_number_that_may_be_left_out_of_a_read_is_for_a_judge(recorded: Any, produced: Any, read: str) -> None:
+    assert outcome(recorded, produced, "read", schema=OPTIONAL) == read
+    assert outcome(produced, recorded, "read", schema=OPTIONAL) == read
+    assert outcome(recorded, produced, schema=OPTIONAL) == "failed"
+
+
 def test_a_kind_that_the_test_case_sets_wins() -> None:
     recorded, produced = {"note": "It came too late."}, {"note": "The parcel was late."}
 

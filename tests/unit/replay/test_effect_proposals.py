@@ -59,10 +59,11 @@ def case_of(*names: str, offered: Sequence[Any] | None = None, **rules: ToolRule
     return TestCase(turns=(turn,), tools=rules)
 
 
-def test_a_reply_proposes_reads_and_writes() -> None:
-    assert proposed([entry("stock_peek", "read"), entry("cash_back", "write")]) == {
+@pytest.mark.parametrize("effect", ["write", "by_call"])
+def test_a_reply_proposes_effects(effect: str) -> None:
+    assert proposed([entry("stock_peek", "read"), entry("cash_back", effect)]) == {
         "stock_peek": "read",
-        "cash_back": "write",
+        "cash_back": effect,
     }
 
 

@@ -132,6 +132,53 @@ def test_the_first_source_that_knows_the_effect_counts(rules: Any, defined: Any,
     assert (tool.effect, tool.effect_from) == expected
 
 
+READING, CHANGING, OTHER = {"sql": "select a from b"}, {"sql": "delete from b"}, {"text": "select a from b"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "defined", "by_call"),
+    [
+        (ToolRules(effect="by_call"), None, "read write write"),
+        (ToolRules(), definition("by_call"), "read write write"),
+        (ToolRules(), None, "read write write"),
+        (ToolRules(), definition(None, {"destructiveHint": True}), "read write write"),
+        (ToolRules(effect="write"), definition("by_call"), "write write write"),
+        (ToolRules(), definition("write"), "write write write"),
+        (ToolRules(effect="read"), definition("by_call"), "read read read"),
+        (ToolRules(), definition("read"), "read read read"),
+        (ToolRules(), definition(None, {"readOnlyHint": True}), "read read read"),
+    ],
+)
+def test_a_statement_decides_unless_a_person_has_set_read_or_write(rules: Any, defined: Any, by_call: str) -> None:
+    tool = resolve("run", rules, defined, None)
+
+    assert [tool.called_with(arguments).effect for arguments in (READING, CHANGING, OTHER)] == by_call.split()
+
+
+def test_a_tool_that_is_decided_by_each_call_keeps_that_from_the_words_of_its_name() -> None:
+    tool = resolve("get_rows", ToolRules(effect="by_call"), None, None)
+
+    assert (tool.declared, tool.effect, tool.effect_from) == ("by_call", "write", "test_case")
+    assert tool.called_with({"command": "ls"}).effect == "read"
+    assert tool.called_with({"id": 1}).effect == "write"
+
+
+@pytest.mark.parametrize(("extra", "expected"), [(None, ("allow", "fail")), ("fail", ("fail", "fail"))])
+def test_further_calls_are_allowed_by_the_effect_of_each(extra: Any, expected: tuple[str, str]) -> None:
+    tool = resolve("run", ToolRules(effect="by_call", extra=extra), None, None)
+
+    assert (tool.called_with(READING).extra, tool.called_with(CHANGING).extra) == expected
+
+
+def test_a_call_that_reads_may_be_simulated_and_one_that_writes_is_not() -> None:
+    tool = resolve("run", ToolRules(effect="by_call", on_missing="simulate"), None, None)
+
+    require_usable({"run": tool})
+
+    assert tool.called_with(READING).missing("error") == "simulate"
+    assert tool.called_with(CHANGING).missing("error") == "error"
+
+
 def test_writes_may_not_be_called_more_often_and_reads_may() -> None:
     assert resolve("pay", ToolRules(), None, None).extra == "fail"
     assert resolve("get", ToolRules(), None, None).extra == "allow"

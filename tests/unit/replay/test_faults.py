@@ -294,7 +294,7 @@ def test_twice_the_calls_after_a_fault_need_at_most_about_twice_the_steps() -> N
     def rules_of(size: int) -> Callable[[], None]:
         steps = [CheckedCall(name="refund", arguments={"id": number}) for number in range(size)]
         guard = FaultGuard(TurnFaults(frozenset({0})), steps, set())
-        tool = Tool("refund", "write", "rules", "fail", None, False, "fail", None, None, {}, {}, {}, True)
+        tool = Tool("refund", "write", "write", "test_case", "fail", None, False, "fail", None, None, {}, {}, {}, True)
         guard.note(ToolCall("c", "refund", {"id": 0}))
 
         def work() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 from reprise_client.cli import main
 
@@ -50,3 +51,25 @@ def test_only_the_named_tool_is_confirmed() -> None:
 
     assert ended.stdout.splitlines()[0].split("\t")[:4] == ["7", "stock_peek", "read", "confirmed"]
     assert changes == [("PATCH", "/api/v1/test-cases/7", {"tools": {"stock_peek": {"effect": "read"}}})]
+
+
+def test_an_effect_that_a_person_chose_is_set_whatever_is_proposed() -> None:
+    ended, changes = run("--set", "cash_back=by_call", "--set", "get_order=write", "--confirm", "cash_back")
+
+    assert [line.split("\t")[1:4] for line in ended.stdout.splitlines()] == [
+        ["stock_peek", "read", "proposed"],
+        ["cash_back", "by_call", "set"],
+        ["get_order", "write", "set"],
+    ]
+    assert [body for _, _, body in changes] == [
+        {"tools": {"cash_back": {"effect": "by_call"}}},
+        {"tools": {"get_order": {"effect": "write"}}},
+    ]
+
+
+@pytest.mark.parametrize("text", ["cash_back", "cash_back=", "=read", "cash_back=both"])
+def test_an_effect_that_there_is_not_is_refused(text: str) -> None:
+    ended, changes = run("--set", text)
+
+    assert (ended.exit_code, changes) == (2, [])
+    assert "EFFECT one of read, write, by_call" in ended.output

@@ -43,7 +43,7 @@ TOOLS = st.builds(
     files.FileTool,
     name=NAMES,
     description=optional(TEXTS),
-    effect=optional(st.sampled_from(["read", "write"])),
+    effect=optional(st.sampled_from(["read", "write", "by_call"])),
     annotations=optional(st.builds(files.Annotations, read_only_hint=optional(st.booleans()))),
     strict=optional(st.booleans()),
     parameters=optional(SCHEMAS),

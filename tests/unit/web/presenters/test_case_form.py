@@ -125,6 +125,18 @@ def test_a_row_of_a_tool_shows_its_default_next_to_the_effect_that_was_set() -> 
     assert row.rules == ["at most 2 calls in all", "calls beyond the recording fail"]
 
 
+@pytest.mark.parametrize(
+    ("extra", "words"), [(None, "are allowed if they read"), ("fail", "fail"), ("allow", "are allowed")]
+)
+def test_a_tool_that_each_call_decides_shows_which_further_calls_are_allowed(extra: Any, words: str) -> None:
+    case = replace(CASE, tools={"get_order": ToolRules(effect="by_call", extra=extra)})
+    row, _ = tool_rows(shown(case), case, [ToolDefinition("get_order", effect="by_call")])
+
+    assert row.effects[0] == ("", "Default: decided by each call, as the prompt's tools have it")
+    assert row.extra[0] == ("", "Default: are allowed if they read")
+    assert row.rules == [f"calls beyond the recording {words}"]
+
+
 def test_of_a_thousand_tools_those_with_rules_are_shown_and_the_others_stay() -> None:
     defined = [ToolDefinition(f"tool_{n}") for n in range(1000)]
     case = replace(CASE, tools={"tool_999": ToolRules(never=True)})

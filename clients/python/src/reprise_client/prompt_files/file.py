@@ -68,7 +68,7 @@ class Annotations(_Part, frozen=True):
 class FileTool(_Part, frozen=True):
     name: Name
     description: str | UnsetType = UNSET
-    effect: Literal["read", "write"] | UnsetType = UNSET
+    effect: Literal["read", "write", "by_call"] | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
     strict: bool | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET

@@ -163,6 +163,21 @@ def test_tests_of_promptfoo_become_test_cases_with_values_of_placeholders(client
     assert second["assertionValue"] == "Confirms the refund of A-2\nThe answer does not contain: sorry"
 
 
+def test_tests_of_promptfoo_in_csv_become_test_cases(client: Client, tmp_path: Path) -> None:
+    body = {"name": "Shop", "value": "Be kind.", "languageModelName": "demo-agent"}
+    prompt_id = str(client.post("/api/v1/prompts", body).json()["prompt"]["id"])
+    file = tmp_path / "tests.CSV"
+    file.write_bytes("\ufeffquestion;__expected\r\nWo ist A-1? 🚚;contains: unterwegs\r\nUnd?;python: f()\r\n".encode())
+
+    done = reprise(client, tmp_path, "import", "promptfoo", str(file), "--prompt", prompt_id)
+
+    assert (done.returncode, done.stdout) == (1, "Imported 1 test case, 1 record not imported.\n")
+    assert "tests.CSV: line 3: has no assertion that a test case can check" in done.stderr
+    (case,) = cases_of(client, prompt_id)
+    assert case["turns"][0]["user"] == "Wo ist A-1? 🚚"
+    assert case["turns"][0]["steps"][0]["check"]["value"] == "unterwegs"
+
+
 def test_prompts_of_langfuse_come_with_versions_and_labels_once(client: Client, tmp_path: Path) -> None:
     # Prompts of one name are imported once, and other tests of this server import the same file.
     names = {name: f"{name} {secrets.token_hex(4)}" for name in ("movie-critic", "support")}

@@ -16,7 +16,7 @@ from reprise_formats.formats import plural
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun, RefusedRequest
 from reprise_client.cli.replay import key_option, url_option
-from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, promptfoo
+from reprise_client.importers import CASE_CONVERTERS, CONVERTERS, PROMPTS, promptfoo, promptfoo_csv
 from reprise_client.importers.records import ImportedRecord, read
 from reprise_client.importers.sending import Import
 from reprise_client.text_files import decoded
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # The message for a file in which nothing is right.
 _REPORTED = 100
-YAML_BYTES = 16 * 1024 * 1024
+TEXT_BYTES = 16 * 1024 * 1024
 
 
 @click.command("import")
@@ -122,14 +122,18 @@ def _import_prompts(instance: Remote, files: Sequence[io.BufferedReader], strict
 
 
 def _records(tool: str, file: io.BufferedReader) -> Iterator[ImportedRecord]:
-    return promptfoo.records(_yaml(file), file.name) if tool == "promptfoo" else read(file)
+    if tool != "promptfoo":
+        return read(file)
+    if file.name.lower().endswith(".csv"):
+        return promptfoo_csv.records(_text(file), file.name)
+    return promptfoo.records(_text(file), file.name)
 
 
-def _yaml(file: io.BufferedReader) -> str:
-    """Return the text of a YAML file. Raises `CouldNotRun` if it is too large or no text."""
-    content = file.read(YAML_BYTES + 1)
-    if len(content) > YAML_BYTES:
-        raise CouldNotRun(f"{file.name} is larger than {YAML_BYTES // 1024 // 1024} MiB.")
+def _text(file: io.BufferedReader) -> str:
+    """Return the text of a YAML or CSV file. Raises `CouldNotRun` if it is too large or no text."""
+    content = file.read(TEXT_BYTES + 1)
+    if len(content) > TEXT_BYTES:
+        raise CouldNotRun(f"{file.name} is larger than {TEXT_BYTES // 1024 // 1024} MiB.")
     try:
         return decoded(content).text
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""promptfoo: the tests of a configuration in YAML, or of a file that has only tests."""
+"""promptfoo: the tests of a configuration in YAML, or of a file that has only tests, in YAML or CSV."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def convert(test: Mapping[str, Any]) -> ImportedCase:
         name=str(test.get("description") or ""),
         assertion=assertion,
         variables=variables,
-        left_out=left_out,
+        left_out=[*left_out, *map(str, _list(test.get("left_out")))],
     )
 
 

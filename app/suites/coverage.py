@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from app.suites.features import Effects, Feature, Kind, Vocabulary
-from app.suites.phrases import percent, phrase
+from app.suites.phrases import named_tools, percent, phrase
 from app.suites.samples import Sample, Valued, Weights
 
 NEW_MAX = 10
@@ -92,7 +92,7 @@ def _includes(feature: Feature, tools: set[str]) -> bool:
     """Return whether a feature is no news where these tools are named."""
     if feature.kind == "failed_tool":
         return feature.value in tools
-    return feature.kind == "order" and any(f"`{tool}`" in phrase(feature) for tool in tools)
+    return feature.kind == "order" and not tools.isdisjoint(named_tools(feature))
 
 
 def _behaviour(feature: Feature, count: int, samples: Sequence[Sample], when: str, session_id: str) -> NewBehaviour:

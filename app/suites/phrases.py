@@ -58,6 +58,12 @@ def phrase(feature: Feature, *, one: bool = False) -> str:
     return f"{singular if one else plural} {rest.format(_in_words(feature))}"
 
 
+def named_tools(feature: Feature) -> set[str]:
+    """Return the tools that the phrase of an order names."""
+    groups = feature.value.split(PAIR_MARK)[:SHOWN_TOOLS]
+    return {name for group in groups for name in group.split(", ")}
+
+
 def _in_words(feature: Feature) -> str:
     value = feature.value
     match feature.kind:

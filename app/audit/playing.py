@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -41,16 +41,22 @@ def played_turn(steps: Iterable[CaseStep]) -> PlayedTurn:
     return PlayedTurn(rounds, answers[-1] if answers else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScriptedModel:
-    """A `ModelPort` that plays its turns whatever the tools answer; turns count by the user's messages."""
+    """A `ModelPort` that plays its turns whatever the tools answer; turns count by the user's messages.
+
+    It plays one turn after another: only the first call of a turn looks at all messages.
+    """
 
     turns: Sequence[PlayedTurn]
+    _turn: int = field(default=-1, init=False)
+    _done: int = field(default=0, init=False)
 
     def answer(self, instruction: str, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Answer:
-        users = [place for place, message in enumerate(messages) if message.role == "user"]
-        turn = self.turns[len(users) - 1]
-        done = sum(message.role == "assistant" for message in messages[users[-1] :])
+        if messages[-1].role == "user":
+            self._turn, self._done = sum(message.role == "user" for message in messages) - 1, 0
+        turn, done = self.turns[self._turn], self._done
+        self._done += 1
         return Answer("", turn.rounds[done]) if done < len(turn.rounds) else Answer(turn.answer)
 
     def structured(self, instruction: str, question: str, schema: dict[str, Any]) -> Answer:

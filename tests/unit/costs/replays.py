@@ -105,7 +105,7 @@ def _played(case: TestCase, draft: FakeDraft, answers: Iterable[Answer], limit: 
 
 
 def played(case: TestCase, draft: FakeDraft) -> Work:
-    """Play a test case with a draft that says and asks something else."""
+    """Play a test case with a draft that answers and calls something else."""
 
     def work() -> None:
         calibrate(case, draft, [_played(case, draft, repeated(case, stray=True))])

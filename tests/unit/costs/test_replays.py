@@ -1,0 +1,354 @@
+"""What is done with test cases, replays and audits is linear in each function, or ends with the budget of a replay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.audit.figures import ProbeOutcome, figures_of
+from app.audit.playing import play_probe
+from app.audit.probes import Probe, ProbedCase, draw_probes
+from app.audit.staleness import changed_cases
+from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.replay.cases import case_from_turns, load_case
+from app.replay.changes import change_case
+from app.replay.commands import acting_part, command_reads, sql_reads
+from app.replay.documents import dump
+from app.replay.effect_proposals import UnknownTool, propose_effects
+from app.replay.fault_types import Fault, Variant
+from app.replay.faults import require_variants, with_faults
+from app.replay.judge import ModelJudge
+from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
+from app.replay.known import TurnDigests
+from app.replay.ports import Ports
+from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript
+from app.replay.session_pieces import is_piece
+from app.replay.types import TestCase, ToolRules
+from app.sessions.build import build_session
+from app.values.budget import WorkBudget
+from tests.support.cores import Core, Make, looping_functions
+from tests.support.growth import Work
+from tests.unit.costs import replays
+from tests.unit.costs.test_audits import SHAPES
+from tests.unit.costs.test_traces import spans_of
+from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, says, turn
+
+pytestmark = pytest.mark.slow
+
+# The budgets of drawing probes, which both sizes use up.
+DRAWN = 4_000
+
+
+def judge(size: int) -> Work:
+    """Ask a judge about as many steps, with as many values, calls and messages, and read its reply."""
+    values = tuple(f"{n}.5" for n in range(size))
+    evidence, little = StepEvidence(kept=values, lost=values, differences=values), StepEvidence(kept=("1",))
+    steps = tuple(
+        OpenStep(n, "answer", None, f"It is {n}.", f"It was {n}.", little if n else evidence) for n in range(size)
+    )
+    messages = tuple(Message("assistant", "a", tool_calls=(ToolCall("1", "t", {"n": n}),)) for n in range(size))
+    calls = tuple(JudgedCall("t", {"n": n}, "ok") for n in range(size))
+    asked = JudgedTurn("Be kind.", messages, "?", calls, steps)
+    finding = {"kind": "other", "recorded": "It", "produced": "It", "matters": True, "why": "w"}
+    reply = [{"step": n, "verdict": "failed", "findings": [finding] * 9, "reason": "r"} for n in range(size)]
+
+    def work() -> None:
+        model = FakeModel(lambda n, messages: says(json.dumps({"steps": reply})))
+        ModelJudge(model, lambda: "n" * 20, "j").judge_turn(asked)
+        digests = TurnDigests(0, asked)
+        for step in asked.steps:
+            digests.of_person(step)
+
+    return work
+
+
+def effects(size: int) -> Work:
+    tools = [UnknownTool(f"t{n}", "d", "{}") for n in range(size)]
+    reply = {"tools": [{"name": f"t{n}", "reason": "r", "effect": "read"} for n in range(size)]}
+    model = FakeModel(lambda n, messages: says(json.dumps(reply)))
+    return lambda: propose_effects(model, "m", lambda: "n" * 20, tools)
+
+
+def program(size: int) -> Work:
+    asked = Answer("", (ToolCall("1", "t", {}),))
+    events: list[Any] = []
+    for number in range(size):
+        tools = (ToolDefinition(f"t{number}", "d", {}),)
+        events += [ModelCall(number, asked, "", tools), ModelCall(number, says("a")), ProgramAnswer(number, "b")]
+
+    def work() -> None:
+        transcript = Transcript(tuple(events))
+        assert transcript.turn == size
+        assert not transcript.instruction
+        assert len(transcript.tools) == size
+        assert not transcript.is_stopped
+        transcript.calls_in(0)
+        recorded = RecordedProgram(transcript)
+        for _ in range(2 * size):
+            recorded.answer("", (), ())
+
+    return work
+
+
+def changed(size: int) -> Work:
+    """Change each step, each tool and the corrections of a test case."""
+    case = replays.of_turns("replayed")(size)
+    bare = load_case({"turns": dump(case)["turns"]})
+    steps = [
+        {"turn": n, "step": 0, "check": {"enabled": True, "arguments": {"/n": "number", "/note": "text"}}}
+        for n in range(size)
+    ]
+    tools = {
+        f"put_{n}": {"effect": "read", "arguments": {"/n": "number"}, "kinds": {"/k": "prose"}} for n in range(size)
+    }
+    corrections = [
+        *({"turn": n, "step": 1, "remove": True} for n in range(size)),
+        *({"turn": n, "step": 0, "arguments": {"n": 1}} for n in range(size)),
+        *({"turn": n, "after": 0, "add": {"text": "a"}} for n in range(size)),
+    ]
+
+    def work() -> None:
+        change_case(bare, {"steps": steps, "tools": tools, "assertionType": "AI"})
+        change_case(bare, {"corrections": corrections, "steps": steps})
+
+    return work
+
+
+def faults(size: int) -> Work:
+    """Let calls of a turn with as many calls fail, in as many variants as there may be."""
+    steps = [call("get", {"n": n}) for n in range(size)]
+    turns = [turn("?", *steps, *[answer("a")] * size), *[turn("?", *steps[:2], answer("a"))] * size]
+    case = TestCase(turns=tuple(turns))
+    failing = [Fault(tool="get", call=place, kind="error") for place in (0, 1, 3 * size - 1)]
+    variants = tuple(Variant(name=f"v{n}", faults=tuple(failing)) for n in range(3))
+    varied = TestCase(turns=tuple(turns), variants=variants)
+
+    def work() -> None:
+        with_faults(case, failing)
+        require_variants(varied, "")
+        model = replays.Scripted(replays.repeated(case))
+        replays.replay(case, replays.ports(model, judge=FakeJudge()), budget=WorkBudget(2_000), faults=failing)
+
+    return work
+
+
+def recorded_session(size: int) -> Work:
+    turns = build_session([[span] for span in spans_of(size)])
+
+    def work() -> None:
+        case_from_turns(turns, "STRICT")
+        is_piece(turns, turns[-1])
+
+    return work
+
+
+def commands(size: int) -> Work:
+    command = "ls -la 'a b' | " * size + "wc"
+    listed = ["ls", *["-la"] * size]
+    return lambda: (
+        command_reads(command),
+        command_reads(listed),
+        acting_part(f"{command} | rm x"),
+        sql_reads("select lower(a) from b where c = 'd'; " * size),
+    )
+
+
+def drawn(make: Any) -> Make:
+    def prepare(size: int) -> Work:
+        case = load_case({"turns": [{"user": "What is it about?", "steps": make(size)}]})
+        return lambda: draw_probes([ProbedCase(1, case, "Be kind.")] * 2, "1", budget=WorkBudget(DRAWN))
+
+    return prepare
+
+
+def figures(size: int) -> Work:
+    verdicts = ("passed", "failed", "needs_review")
+    outcomes = [
+        ProbeOutcome(Probe(1, 0, 0, "number_changed", n % 2 == 0, "a", "b"), verdicts[n % 3])  # type: ignore[arg-type]
+        for n in range(size)
+    ]
+    hashes = {f"{n}": "a" for n in range(size)}
+    return lambda: (figures_of(outcomes), changed_cases(hashes, {**hashes, "x": "b"}))
+
+
+def probe(size: int) -> Work:
+    """Play a probe in a turn of as many steps."""
+    steps = [*(call("get_note", {"n": n}) for n in range(size)), answer("It costs 5 EUR.", answer="meaning")]
+    case = TestCase(turns=(turn("?", *steps),), tools={"get_note": ToolRules(effect="read")})
+    probed = Probe(1, 0, size, "number_changed", True, "", "It costs 6 EUR.")
+    return lambda: play_probe(case, probed, lambda model: Ports(model, FakeDraft(), FakeJudge()))
+
+
+WORKS: dict[str, Make] = {
+    **replays.lives(),
+    "a judge": judge,
+    "effects of tools": effects,
+    "a program": program,
+    "changes": changed,
+    "faults": faults,
+    "a recorded session": recorded_session,
+    "commands": commands,
+    **{f"probes of {name}": drawn(make) for name, make in SHAPES.items()},
+    "figures": figures,
+    "a probe": probe,
+}
+# Each turn of a recorded history is sent all messages before it.
+JUMPS = {"replay/engine:_played"}
+CORE = Core(("replay", "audit"), WORKS, size=12, jumps=JUMPS)
+NOT_GROWING: dict[str, set[str]] = {
+    "loop over a table of the module, or over two or three things": {
+        "audit/languages:LanguageWords.form_by_negation",
+        "audit/languages:LanguageWords.forms",
+        "audit/languages:LanguageWords.negative_words",
+        "audit/languages:LanguageWords.unit_forms",
+        "audit/probes:in_words",
+        "replay/documents:_choices",
+        "replay/judge_question:_doubt",
+        "replay/texts/words:_table",
+        "replay/texts/words:_words",
+    },
+    "loop over the probes of an audit, the gaps that are shown, or the tries of a calibration": {
+        "audit/figures:noticed",
+        "audit/playing:play_probe",
+        "audit/probes:_balanced",
+        "audit/probes:_labelled",
+        "audit/probes:_round_robin",
+        "audit/probes:draw_probes",
+        "replay/fidelity:void_reason",
+        "replay/judge:ModelJudge.simulate",
+        "replay/loosening:Loosening._accepts",
+        "replay/loosening:Loosening._matcher",
+        "replay/loosening:Loosening._may_accept",
+        "replay/loosening:Loosening._of_answer",
+        "replay/loosening:Loosening._of_arguments",
+    },
+    # Drawing probes spends from a budget, which `test_audits` compares with its work.
+    "spend from the budget of drawing probes, which ends before the input is all read": {
+        "audit/arguments:_at",
+        "audit/arguments:_in_prose",
+        "audit/arguments:_lists_of_objects",
+        "audit/arguments:code_turned",
+        "audit/arguments:default_sent",
+        "audit/arguments:entries_exchanged",
+        "audit/arguments:field_dropped",
+        "audit/arguments:flag_turned",
+        "audit/arguments:instant_rewritten",
+        "audit/arguments:name_exchanged",
+        "audit/arguments:number_as_float",
+        "audit/arguments:number_changed",
+        "audit/arguments:unit_changed",
+        "audit/arguments:value_exchanged",
+        "audit/changes:_placed",
+        "audit/changes:capitalized",
+        "audit/changes:exchangeable",
+        "audit/changes:other_name",
+        "audit/harmless:_as_iso",
+        "audit/harmless:date_rewritten",
+        "audit/harmless:list_joined",
+        "audit/harmless:marks_added",
+        "audit/harmless:number_rewritten",
+        "audit/passage:Conversation.instruction_lines",
+        "audit/planted:instruction_leaked",
+        "audit/planted:name_exchanged",
+        "audit/planted:negation_turned",
+        "audit/tokens:_digits",
+    },
+    # A work that drives one of them removes it from this list.
+    "no work makes the input of them larger yet": {
+        "replay/answers:Answers._facts",
+        "replay/answers:Answers._json_subset",
+        "replay/answers:Answers._meaning",
+        "replay/answers:_has_other_structure",
+        "replay/argument_notes:ArgumentNotes._has_only_defaults",
+        "replay/argument_notes:ArgumentNotes._of_plain_texts",
+        "replay/argument_notes:ArgumentNotes._only_values",
+        "replay/arguments:_Weighing._filled",
+        "replay/arguments:_Weighing._kind",
+        "replay/asking:_asked",
+        "replay/asking:decide",
+        "replay/calibration:_Attempt._known",
+        "replay/calibration:_Attempt._sources",
+        "replay/calibration:_Attempt._together",
+        "replay/calibration:_answers",
+        "replay/calibration:_given",
+        "replay/calibration:accept_proposals",
+        "replay/calibration:can_fail",
+        "replay/cases:_copy",
+        "replay/cases:_with_kinds",
+        "replay/cases:case_from_turns",
+        "replay/cases:require_playable",
+        "replay/changes:change_case",
+        "replay/checks:Checker._open_call",
+        "replay/code_forms:_address",
+        "replay/code_forms:_statement",
+        "replay/commands:_from_subcommand",
+        "replay/compare:ignored_paths",
+        "replay/documents:_explain",
+        "replay/documents:_resolve",
+        "replay/effects:defined_tools",
+        "replay/engine:converse",
+        "replay/faults:require_variants",
+        "replay/fidelity:_without_definitions",
+        "replay/fidelity:recorded_files",
+        "replay/fingerprints:Fingerprints._of",
+        "replay/forms:joined_form",
+        "replay/judge:ModelJudge._judged",
+        "replay/judge:ModelJudge._second_look",
+        "replay/kinds:_texts",
+        "replay/kinds:kind_of",
+        "replay/kinds:kinds_of",
+        "replay/loosening:_enclosing_list",
+        "replay/loosening:_tolerance",
+        "replay/places:matches",
+        "replay/program:is_void",
+        "replay/recording:Recording.nearest",
+        "replay/results:unplayed",
+        "replay/results:void",
+        "replay/session_pieces:is_piece",
+        "replay/texts/facts:_Others.__init__",
+        "replay/texts/facts:compare_facts",
+        "replay/texts/moments:_dates",
+        "replay/texts/moments:_short_date",
+        "replay/texts/scalars:_minus",
+        "replay/texts/scalars:distance",
+        "replay/texts/sources:Forms.__contains__",
+        "replay/texts/sources:Forms.spell_out",
+        "replay/texts/sources:Sources._binds",
+        "replay/texts/sources:Sources.bound",
+        "replay/texts/sources:Sources.contradict_zone",
+        "replay/texts/sources:Sources.resolved",
+        "replay/texts/sources:Sources.support",
+        "replay/turn_player:TurnPlayer._sources",
+        "replay/value_notes:_has_address",
+        "replay/value_notes:_letter",
+        "replay/value_notes:_note_of_text",
+        "replay/value_notes:_note_of_words",
+        "replay/value_notes:_without_accents",
+        "replay/value_notes:text_note",
+        "replay/verdicts:_open_step",
+        "replay/wording:_first_difference",
+        "replay/wording:_place",
+        "replay/wording:differing",
+    },
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_twice_the_input_is_at_most_about_twice_the_work_of_each_function(name: str) -> None:
+    assert CORE.grown(name) == {}
+
+
+def test_each_function_that_loops_is_counted_or_has_a_reason() -> None:
+    """A new function that loops fails here: add a work that makes its input larger, or its reason."""
+    assert CORE.unseen() <= set().union(*NOT_GROWING.values())
+
+
+def test_each_reason_is_about_a_function_that_loops() -> None:
+    assert set().union(*NOT_GROWING.values()) <= looping_functions("replay") | looping_functions("audit")
+
+
+def test_a_function_that_no_work_makes_loop_is_seen() -> None:
+    assert "replay/engine:replay" not in CORE.unseen()
+    assert "replay/recording:_bits" in Core(("replay",), {}, size=12).unseen()

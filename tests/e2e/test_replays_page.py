@@ -1,4 +1,4 @@
-"""Every command of docs/replays.md is executed here, in its order, against an agent's session."""
+"""Every command of docs/replays.md and docs/reference/gate.md is executed here, in their order, against an agent's session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.documents import access, read_document, record_session, run_blocks, shell_blocks
 from tests.support.http_client import Client
 
-BLOCKS = shell_blocks(read_document("replays.md"))
+BLOCKS = [block for name in ("replays.md", "reference/gate.md") for block in shell_blocks(read_document(name))]
 
 CALL = RecordedCall("get_order", {"order_id": "4711"}, {"arrives": "Thursday"})
 TURN = RecordedTurn("Where is order 4711?", "It arrives on Thursday.", (CALL,))

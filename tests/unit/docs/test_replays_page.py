@@ -17,7 +17,8 @@ from app.replay.types import AnswerCheck, ArgumentsCheck, History, OnMissing, Or
 from tests.support.world import settings_for
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("replays.md", "reference/replays.md"))
+PAGES = ("replays.md", "reference/gate.md", "reference/replays.md")
+PAGE = "".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
 WORKFLOWS = ("github-actions.yml", "gitlab-ci.yml")
 PROGRAMS = ("github-actions-program.yml", "gitlab-ci-program.yml")
 
@@ -39,7 +40,7 @@ def parsed(words: list[str]) -> click.Context:
     return command.make_context(command.name, words, resilient_parsing=False)
 
 
-@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in (*WORKFLOWS, *PROGRAMS)), "replays.md"])
+@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in (*WORKFLOWS, *PROGRAMS)), "replays.md", "reference/gate.md"])
 def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRISE_URL", "http://reprise")
     text = re.sub(r'"\$\w*PROMPT\w*"', "7", (DOCS / file).read_text(encoding="utf-8"))

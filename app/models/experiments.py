@@ -143,6 +143,12 @@ def newest_finished(connection: Connection, *, prompt_id: int) -> ExperimentRow 
     return find_row(connection, ExperimentRow, finished)
 
 
+def prompts_with_verdict(connection: Connection, *, project_id: int, prompt_ids: Collection[int]) -> set[int]:
+    """Return which of these prompts have an experiment with a verdict."""
+    finished = (_E.project_id == project_id, _E.prompt_id.in_(sorted(prompt_ids)), _E.status == "finished")
+    return set(connection.scalars(select(_E.prompt_id).where(*finished).distinct()))
+
+
 def newest_of_prompts(
     connection: Connection, *, project_id: int, prompt_ids: Collection[int], limit: int
 ) -> list[ExperimentRow]:

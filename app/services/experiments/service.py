@@ -56,11 +56,12 @@ class ExperimentView:
 
 
 @dataclass(frozen=True, slots=True)
-class BlindCases:
-    """The names of the test cases that an experiment found to be blind, by id."""
+class CaseResults:
+    """What an experiment found on test cases, by id: (passed, played) replays of its candidate, and names if blind."""
 
     experiment_id: int
-    names: dict[int, str]
+    passed: dict[int, tuple[int, int]]
+    blind: dict[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,15 +167,23 @@ class ExperimentService:
             rows = experiments.newest_of_prompts(connection, project_id=project_id, prompt_ids=prompt_ids, limit=limit)
             return with_sentences(connection, project_id, rows)
 
-    def blind_cases(self, *, project_id: int, prompt_id: int) -> BlindCases | None:
-        """Return the test cases that were blind in the newest experiment with a verdict; None if there are none."""
+    def newest_case_results(self, *, project_id: int, prompt_id: int) -> CaseResults | None:
+        """Return the results of the test cases in the newest experiment with a verdict; None without one."""
         with self.database.read() as connection:
             self.reader.head(connection, project_id=project_id, prompt_id=prompt_id)
             row = experiments.newest_finished(connection, prompt_id=prompt_id)
-            if row is None or not row.summary.get("blind"):
+            if row is None:
                 return None
             result = present(experiments.result_of(connection, experiment_id=row.id), Findings)
-        return BlindCases(row.id, {case["testCaseId"]: case["name"] for case in result["testCases"] if case["blind"]})
+        results = CaseResults(row.id, {}, {})
+        for case in result["testCases"]:
+            test_case_id, side = case["testCaseId"], case["candidate"]
+            # A test case and its variants have the same id.
+            passed, played = results.passed.get(test_case_id, (0, 0))
+            results.passed[test_case_id] = (passed + side["passed"], played + side["runs"])
+            if case["blind"]:
+                results.blind[test_case_id] = case["name"]
+        return results
 
     def count(self, *, project_id: int, prompt_id: int, verdict: Verdict | None) -> int:
         """Count the experiments on all pages of `list`."""

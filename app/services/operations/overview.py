@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import TypeVar
 
 from app.database.transactions import Database
-from app.models import api_keys, cases, insight, prompts, usage
+from app.models import api_keys, cases, experiments, insight, prompts, usage
 from app.models.insight import InsightKey
 from app.models.usage import VersionActivity
 from app.services.operations.demo import CONVERSATION
@@ -27,7 +27,8 @@ Group = TypeVar("Group", bound=Hashable)
 class Activity:
     """A prompt's last seven days (UTC), oldest first, and the newest results of its test cases.
 
-    `run_cost_usd` is the cost of the runs; that of the sessions is in `sessions`.
+    `run_cost_usd` is the cost of the runs; that of the sessions is in `sessions`. Replays of experiments don't count as
+    `replayed`; `has_verdict` is true if an experiment has ended.
     """
 
     runs_by_day: tuple[int, ...] = (0,) * DAYS
@@ -35,6 +36,7 @@ class Activity:
     sessions: Sums = Sums()
     replayed: int = 0
     passed: int = 0
+    has_verdict: bool = False
 
     @property
     def cost_usd(self) -> float:
@@ -85,13 +87,15 @@ class OverviewService:
                 runs[row.prompt_id][row.day] = row.runs
                 costs[row.prompt_id] += row.cost_usd
             replayed = usage.count_replayed_cases(connection, prompt_ids=prompt_ids)
+            decided = experiments.prompts_with_verdict(connection, project_id=project_id, prompt_ids=prompt_ids)
         sums = self._sums(project_id, prompt_ids, listed[0], lambda key: (key.prompt_id, key.day))
         last = listed[-DAYS:]
 
         def of(prompt_id: int) -> Activity:
             sessions = sum_up(sums[prompt_id, day] for day in last if (prompt_id, day) in sums)
             by_day = tuple(runs[prompt_id].get(day, 0) for day in last)
-            return Activity(by_day, costs[prompt_id], sessions, *replayed.get(prompt_id, (0, 0)))
+            cases = replayed.get(prompt_id, (0, 0))
+            return Activity(by_day, costs[prompt_id], sessions, *cases, has_verdict=prompt_id in decided)
 
         by_day: dict[date, list[Sums]] = {day: [] for day in listed}
         for (_, day), sums_of_day in sums.items():

@@ -34,6 +34,9 @@ _GROUPS = {
 _FOLDERS = {"Connect": "connect", "The contract": "reference"}
 _NO_WORD = re.compile(r"[^\w\- ]")
 _ELSEWHERE = ("https://", "http://")
+# Where the lines of a long word of code may end, so that its table fits the page.
+_LONG_WORD = re.compile(r"\S{40,}")
+_LINE_ENDS = re.compile(r"(?<=[/,=.:?_])(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,21 @@ def document(name: str) -> ManualDocument:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("code_inline", _code)
     parser.add_render_rule("table_open", _table)
     return parser
 
 
 def _fence(_: object, tokens: Sequence[Token], index: int, *__: Any) -> str:
     return f'<pre tabindex="0"><code>{escape(tokens[index].content)}</code></pre>\n'
+
+
+def _code(_: object, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    return f"<code>{_LONG_WORD.sub(_breakable, str(escape(tokens[index].content)))}</code>"
+
+
+def _breakable(word: re.Match[str]) -> str:
+    return _LINE_ENDS.sub("<wbr>", word[0])
 
 
 def _table(*_: Any) -> str:

@@ -37,6 +37,27 @@ async function openDialog(link) {
   dialog.showModal();
 }
 
+// Puts what somebody has ticked, written, chosen or opened in a part of the page into the part that replaces it.
+function carry(old, made) {
+  const field = (input) => `${input.name} ${["checkbox", "radio"].includes(input.type) ? input.value : ""}`;
+  const fields = (part) => part.querySelectorAll("select, textarea, input:not([type=hidden], [type=file])");
+  const changed = (input) => input.checked !== input.defaultChecked || (input.options
+    ? [...input.options].some((option) => option.selected !== option.defaultSelected)
+    : input.value !== input.defaultValue);
+  const touched = new Map([...fields(old)].filter(changed).map((input) => [field(input), input]));
+  for (const input of fields(made)) {
+    const before = touched.get(field(input));
+    if (before) Object.assign(input, { checked: before.checked, value: before.value });
+  }
+  // A part that folds has the words of its summary, in which numbers change.
+  const folds = (part) => Map.groupBy(part.querySelectorAll("details"), (fold) =>
+    fold.querySelector("summary").textContent.replace(/\d/g, ""));
+  const before = folds(old);
+  for (const [words, alike] of folds(made)) {
+    alike.forEach((fold, at) => { fold.open = before.get(words)?.[at]?.open ?? fold.open; });
+  }
+}
+
 // <… id="x" data-live="3000">: fetched again from this page every so many milliseconds, until it comes without data-live;
 // with data-live-from, from that page.
 function live(element) {
@@ -48,6 +69,7 @@ function live(element) {
       if (!fresh) return location.reload();
       const held = element.contains(document.activeElement);
       if (!held && fresh.innerHTML !== element.innerHTML) {
+        carry(element, fresh);
         const reached = element.querySelector("progress")?.position;
         element.replaceChildren(...document.adoptNode(fresh).childNodes);
         for (const bar of element.querySelectorAll("progress")) bar.value = Math.max(bar.value, reached * bar.max || 0);

@@ -61,7 +61,7 @@ class TestCasesPage(PromptPage):
             violations=self.services.replay_history.violations(
                 replay_ids=[outcome.id for outcome in newest if outcome.status == "failed"]
             ),
-            blind=self.services.experiments.blind_cases(project_id=visit.project_id, prompt_id=prompt_id),
+            newest=self.services.experiments.newest_case_results(project_id=visit.project_id, prompt_id=prompt_id),
             agreement=self.services.replays.judge_agreement(project_id=visit.project_id, prompt_id=prompt_id),
             pages=visit.pages(page.next_cursor),
         )

@@ -59,13 +59,15 @@ def site(chromium: support.Browser, tmp_path_factory: pytest.TempPathFactory) ->
         known = read_assignments(server.home / "dev.env")
         with support.visit(chromium, server.url) as visit:
             base = sign_in(visit, known)
-            add_model(visit, base)
+            model_id = add_model(visit, base)
+            add_price(visit, base)
+            add_invitation(visit, base)
             add_webhook(visit, base)
             add_alert(visit, base)
             signed_in = visit.page.context.storage_state()
         client = server.client()
         prompt_id, session_id = seed(client)
-        work = seed_work(client, prompt_id, session_id, HOSTILE)
+        work = seed_work(client, prompt_id, session_id, HOSTILE) | {"model": model_id}
         yield Site(server, client, known, signed_in, base, prompt_id, session_id, work)
 
 
@@ -96,14 +98,35 @@ def sign_in(visit: Visit, known: dict[str, str]) -> str:
     return "/".join(visit.page.url.removeprefix(visit.url).split("/")[:3])
 
 
-def add_model(visit: Visit, base: str) -> None:
-    """A custom model that repeats what it should not."""
+def add_model(visit: Visit, base: str) -> int:
+    """Return the id of a custom model that repeats what it should not."""
     visit.open(f"{base}/settings/models")
     visit.page.fill("#name", HOSTILE)
     visit.page.fill("#baseUrl", "http://localhost:1/v1")
     visit.page.fill("#description", HOSTILE)
     visit.page.click("text=Add the model")
     visit.page.wait_for_selector("text=can be used in prompts")
+    removal = visit.page.locator("a[href*='/models/'][href$='/remove']").get_attribute("href")
+    assert removal
+    return int(removal.split("/")[-2])
+
+
+def add_price(visit: Visit, base: str) -> None:
+    """The price of a model that no trace names."""
+    visit.open(f"{base}/settings/models/prices")
+    visit.page.fill("[name=model]", HOSTILE[:60])
+    visit.page.get_by_label("Input", exact=True).fill("1")
+    visit.page.get_by_label("Output", exact=True).fill("2")
+    visit.page.get_by_role("button", name="Set the price").click()
+    visit.page.wait_for_selector("a[href$='/remove']")
+
+
+def add_invitation(visit: Visit, base: str) -> None:
+    """An invitation that waits."""
+    visit.open(f"{base}/settings/members")
+    visit.page.fill("[name=email]", "invited@example.org")
+    visit.page.get_by_role("button", name="Create an invitation link").click()
+    visit.page.wait_for_selector("a[href$='/withdraw']")
 
 
 def add_webhook(visit: Visit, base: str) -> None:

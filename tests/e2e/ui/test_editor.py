@@ -320,3 +320,18 @@ def test_the_preview_is_folded_for_a_wider_text(site: Site, look: Look, width: i
         assert after["width"] > before["width"] * 1.2
         assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
         assert visit.accessibility_problems() == []
+
+
+@pytest.mark.parametrize("height", [800, 600])
+def test_the_text_next_to_two_conversations_ends_above_its_hint(site: Site, look: Look, height: int) -> None:
+    with look() as visit:
+        visit.page.set_viewport_size({"width": 1280, "height": height})
+        page = opened(site, visit, f"Two columns at {height}")
+        page.get_by_label("Also ask").select_option(index=1)
+
+        draft, hint = page.locator(".draft").bounding_box(), page.locator("#value-hint").bounding_box()
+        assert draft
+        assert hint
+        assert hint["y"] + hint["height"] <= draft["y"] + draft["height"]
+        in_sight(page.get_by_label("Text"))
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
 
+from app.web.presenters import manual
+from app.web.routes import ROUTES
+from app.web.views import home, session, sign_in
 from tests.e2e.ui.conftest import HOSTILE, Look, Site
 from tests.support.browser import RULES_OF_COLORS, Visit
 
@@ -39,11 +44,13 @@ PAGES = {
     "replay": "{base}/replays/{replay}",
     "replays started together": "{base}/replays/{replay}/batch",
     "accepting what a batch did": "{base}/replays/{replay}/batch/accept",
+    "replay of a program": "{base}/replays/{program}",
     "replay with violations": "{base}/replays/{failing}",
     "test case with rules of tools": "{base}/test-cases/{failing_case}",
     "calibration": "{base}/calibrations/{calibration}",
     "online checks": "{base}/prompts/{prompt}/online-checks",
     "online check": "{base}/online-checks/1",
+    "removing an online check": "{base}/online-checks/1/remove",
     "experiments": "{base}/prompts/{prompt}/experiments",
     "experiments, none of the verdict": "{base}/prompts/{prompt}/experiments?verdict=inconclusive",
     "new experiment": "{base}/prompts/{prompt}/experiments/new",
@@ -66,17 +73,24 @@ PAGES = {
     "attribute of a span": "{base}/sessions/{session}/spans/bbbbbbbbbbbbbbbb/attributes/0",
     "rejected spans": "{base}/rejected-spans",
     "rejected spans of a cause": "{base}/rejected-spans?code=bad_prompt_id",
+    "accepting a step": "{base}/replays/{failing}/steps/1/accept",
     "API keys": "{base}/settings/keys",
+    "revoking an API key": "{base}/settings/keys/1/revoke",
+    "withdrawing an invitation": "{base}/settings/invitations/1/withdraw",
     "members": "{base}/settings/members",
     "removing a member": "{base}/settings/members/1/remove",
     "models": "{base}/settings/models",
+    "removing a model": "{base}/settings/models/{model}/remove",
+    "removing a price": "{base}/settings/models/prices/1/remove",
     "prices of models": "{base}/settings/models/prices",
     "credentials": "{base}/settings/credentials",
     "removing a credential": "{base}/settings/credentials/OPENAI/clear",
     "alerts": "{base}/settings/alerts",
     "alert": "{base}/settings/alerts/1",
+    "removing an alert": "{base}/settings/alerts/1/remove",
     "webhooks": "{base}/settings/webhooks",
     "webhook": "{base}/settings/webhooks/1",
+    "a new secret of a webhook": "{base}/settings/webhooks/1/secret",
     "removing a webhook": "{base}/settings/webhooks/1/remove",
     "data policy": "{base}/settings/data",
     "project": "{base}/settings/project",
@@ -86,6 +100,8 @@ PAGES = {
     "documents": "/docs",
     "document": "/docs/connect",
 }
+# Where only the width of a page matters: 320 is a small phone, and 640 half a screen, as at a zoom of 200 %.
+WIDTHS = (320, 640)
 # All rules hold each width in light colors. Dark ones change only colors, so that only rules about these look at them
 # again: tests/unit/web/test_colors.py holds the style sheets to it.
 SCREENS: list[tuple[str, int, tuple[str, ...]]] = [
@@ -130,6 +146,22 @@ SAY_IT = frozenset(
         "audit log",
     }
 )
+
+
+# Controls that do nothing without scripts: each form needs a button that sends it.
+LOST_WITHOUT_SCRIPTS = """() => {
+  const shown = (element) => element.checkVisibility();
+  const forms = [...document.forms].filter((form) => form.method !== "dialog" && shown(form) &&
+    ![...form.elements].some((control) => control.type === "submit"));
+  const buttons = [...document.querySelectorAll("main button")].filter((button) =>
+    shown(button) && (button.type === "button" || !button.form));
+  return [...forms, ...buttons].map((element) => element.outerHTML.slice(0, 200));
+}"""
+WIDE_TABLES = """() => [...document.querySelectorAll(".manual table")].filter((table) =>
+  table.scrollWidth > table.clientWidth).map((table) => table.textContent.slice(0, 60))"""
+# Answers that are no pages of somebody who is signed in: redirects, downloads, and the pages of the sign-in.
+NO_PAGES = (home.Home, home.PromptLink, home.ProjectHome, session.TurnFile, sign_in.Join)
+NO_PAGES += (sign_in.SignIn, sign_in.SignInLink, sign_in.OpenIdSignIn, sign_in.OpenIdReturn)
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +211,9 @@ def problems(visit: Visit) -> dict[tuple[str, int], list[str]]:
     for scheme, width, rules in SCREENS:
         visit.screen(scheme, width)
         found[scheme, width] = visit.accessibility_problems(rules) + ["too wide"] * visit.wider_than_the_screen()
+    for width in WIDTHS:
+        visit.screen("light", width)
+        found["light", width] = ["too wide"] * visit.wider_than_the_screen()
     return {screen: messages for screen, messages in found.items() if messages}
 
 
@@ -189,3 +224,27 @@ def test_pages_work_without_scripts(site: Site, window_without_scripts: Visit, p
         window_without_scripts.open(address(site, page))
 
         assert window_without_scripts.page.locator("h1").count() == 1
+        # The page of components shows them without what they are for.
+        assert page == "design" or window_without_scripts.page.evaluate(LOST_WITHOUT_SCRIPTS) == []
+
+
+@pytest.mark.browser
+def test_no_table_of_the_documentation_scrolls_sideways(window: Visit) -> None:
+    wide = {}
+    for name in manual.names():
+        with window.alone():
+            window.open(f"/docs/{name}")
+            wide[name] = window.page.evaluate(WIDE_TABLES)
+
+    assert {name: tables for name, tables in wide.items() if tables} == {}
+
+
+def test_every_page_is_walked() -> None:
+    patterns = {
+        re.compile(re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))): path
+        for path, page in ROUTES
+        if "get" in vars(page) and page not in NO_PAGES
+    }
+    shown = [address.format_map(defaultdict(lambda: "1", base="/projects/1")) for address in PAGES.values()]
+    paths = [path.partition("?")[0] for path in shown]
+    assert {path for pattern, path in patterns.items() if not any(map(pattern.fullmatch, paths))} == set()

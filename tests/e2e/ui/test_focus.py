@@ -1,4 +1,4 @@
-"""The Tab key leads through a page from its skip link on, and the focused element is always in view."""
+"""The Tab key leads through a page from its skip link on; the focused element is always in view, and has a frame."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ WATCH = """() => {
   const seen = new Set(), lost = [];
   const look = (one) => {
     const name = one.outerHTML.slice(0, 120);
+    // The frame of the link of a row is around the row.
+    const outlined = [null, "::after"].map((part) => getComputedStyle(one, part)).filter((style) =>
+      style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && parseFloat(style.outlineOffset) >= -2);
+    if (!outlined.length) return `no frame: ${name}`;
     const { left, top, right, bottom } = one.getBoundingClientRect();
     const [x0, x1] = [Math.max(left, 0), Math.min(right, innerWidth)];
     const [y0, y1] = [Math.max(top, 0), Math.min(bottom, innerHeight)];
@@ -56,7 +60,7 @@ def window(shared_look: Look) -> Iterator[Visit]:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("page", PAGES)
-def test_each_focused_element_is_in_view_and_uncovered(site: Site, window: Visit, page: str, width: int) -> None:
+def test_each_focused_element_is_in_view_uncovered_and_framed(site: Site, window: Visit, page: str, width: int) -> None:
     with window.alone():
         window.screen("light", width)
         window.open(address(site, page))

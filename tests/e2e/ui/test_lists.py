@@ -151,3 +151,27 @@ def test_a_table_shows_all_of_its_columns_on_a_small_desktop(site: Site, look: L
 
         wider = "[...document.querySelectorAll('.table')].filter(table => table.scrollWidth > table.clientWidth).length"
         assert visit.page.evaluate(wider) == 0
+
+
+@pytest.mark.browser
+def test_what_was_ticked_and_opened_stays_when_a_list_shows_its_progress(site: Site, look: Look) -> None:
+    with look() as visit:
+        visit.open(f"{site.base}/prompts/{site.prompt_id}/test-cases")
+        page = visit.page
+        page.evaluate("""() => {
+          const old = document.getElementById("cases"), fold = "<details><summary>3 more</summary>Text</details>";
+          const made = old.cloneNode(true);
+          old.insertAdjacentHTML("beforeend", fold.repeat(2));
+          made.insertAdjacentHTML("beforeend", fold.replace("3", "4").repeat(2) + "<p>Fresh</p>");
+          window.bring = () => { carry(old, made); old.replaceWith(made); };
+        }""")
+        page.get_by_role("checkbox", name="Run ").first.check()
+        page.locator("#cases details").nth(1).locator("summary").click()
+
+        page.evaluate("bring()")
+
+        expect(page.get_by_text("Fresh")).to_be_visible()
+        expect(page.get_by_role("checkbox", name="Run ").first).to_be_checked()
+        assert page.locator("#cases details").evaluate_all("folds => folds.map((fold) => fold.open)") == [False, True]
+        page.get_by_role("button", name="Run ticked").click()
+        expect(page).to_have_url(re.compile(r"/replays/\d+/batch$"))

@@ -39,6 +39,7 @@ def seed_work(client: Client, prompt_id: int, session_id: str, text: str) -> dic
         "calibration": client.post(f"/api/v1/test-cases/{case['id']}/calibrations").json()["id"],
         "experiment": experimented(client, prompt_id),
         "version": committed.json()["commitHash"],
+        "program": seed_program(client, case["id"], text),
         **seed_violations(client, text),
     }
 
@@ -84,6 +85,16 @@ def seed_violations(client: Client, text: str) -> dict[str, Any]:
     assert {each["kind"] for each in found} == {"extra_write", "lost_tool", "never"}
     failing = experimented(client, prompt_id, languageModelNames=["echo"])
     return {"failing": replay["id"], "failing_case": case["id"], "failing_experiment": failing}
+
+
+def seed_program(client: Client, test_case_id: int, text: str) -> int:
+    """Return the id of the replay of a program, which was asked once and then cancelled."""
+    candidate = {"external": {"name": text[:100], "revision": text[:40], "dirty": True}}
+    started = client.post(f"/api/v1/test-cases/{test_case_id}/replays", {"candidate": candidate}).json()
+    path = f"/api/v1/replays/{started['id']}"
+    assert client.post(f"{path}/turns").status == 200
+    assert client.post(f"{path}/cancel").status == 200
+    return int(started["id"])
 
 
 def experimented(client: Client, prompt_id: int, **body: Any) -> int:

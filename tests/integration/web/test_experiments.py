@@ -174,7 +174,9 @@ def test_ticked_versions_are_compared_and_ranked(world: World, admin: Browser, p
     assert "Candidates on the same tests" in page
 
 
-def test_what_an_experiment_finds_is_no_result_of_the_test_case(world: World, admin: Browser, prompt_id: int) -> None:
+def test_what_an_experiment_finds_is_named_as_such_and_is_no_result_of_the_test_case(
+    world: World, admin: Browser, prompt_id: int
+) -> None:
     case_id = world.get(f"/api/v1/prompts/{prompt_id}/test-cases").json["testCases"][0]["id"]
     pages = [f"prompts/{prompt_id}/test-cases", f"test-cases/{case_id}"]
     lose_the_tool(world, prompt_id)
@@ -182,8 +184,10 @@ def test_what_an_experiment_finds_is_no_result_of_the_test_case(world: World, ad
     assert found["verdict"] == "failed"
 
     shown = [read(admin, f"{admin.base}/{page}") for page in pages]
-    assert "not replayed" in shown[0]
+    assert "in an experiment" in shown[0]
+    assert re.search(r"\b0 of \d+ passed", shown[0])
     assert "The last run" not in shown[0]
+    assert "in experiments" in read(admin, f"{admin.base}/prompts")
     assert "Last replays" not in shown[1]
     read(admin, f"{admin.base}/replays/{found['testCases'][0]['candidate']['replayIds'][0]}")
     assert "of this run" not in admin.text

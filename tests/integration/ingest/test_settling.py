@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
 
@@ -109,8 +109,12 @@ def recorded(world: World) -> Recorded:
 def sweep(world: World) -> Callable[[], None]:
     """Settles as the clock does, after the time without new spans, but until none is left: others' turns wait, too."""
     container = world.container
-    later = container.now() + SETTLE_AFTER + timedelta(seconds=1)
-    return TurnSettler(database=container.database, now=lambda: later, work_time=WorkTime(PATIENCE_S)).sweep
+
+    def later() -> datetime:
+        # Later than all batches that were sent until now, however long that took.
+        return container.now() + SETTLE_AFTER + timedelta(seconds=1)
+
+    return TurnSettler(database=container.database, now=later, work_time=WorkTime(PATIENCE_S)).sweep
 
 
 def test_copies_in_one_batch_are_counted_once(recorded: Recorded) -> None:
@@ -134,9 +138,11 @@ def test_the_clock_settles_turns_that_are_too_large_to_settle_at_once(
     recorded: Recorded, sweep: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settling, "BYTES_AT_ONCE", 0)
+    container = recorded.world.container
+    begun = container.now()
     recorded.send(*recorded.batches)
     assert recorded.counted["tokens"] == [(200, 20)] * 3
-    recorded.world.container.services.turn_settler.sweep()
+    TurnSettler(database=container.database, now=lambda: begun, work_time=WorkTime(PATIENCE_S)).sweep()
     assert recorded.row().unsettled, "spans may still arrive"
 
     sweep()

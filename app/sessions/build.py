@@ -84,10 +84,12 @@ def build_lone_turn(spans: Sequence[StoredSpan], records: Records = MappingProxy
     read = _read(spans, {}, records)
     in_order = in_step_order(read)
     messages = _messages_with_words(read)
-    later = (last_user_text(_messages_with_words(part)) for part in divided(read)[1:])
-    texts = (first_user_text(messages), last_user_text(messages), *later)
+    texts = (first_user_text(messages), last_user_text(messages))
     user = "\n".join(dict.fromkeys(filter(None, texts))) or None
-    return LoneTurn(user, steps_of(in_order, *read_calls([in_order])), read)
+    later = divided(read)[1:]
+    users = (user, *(last_user_text(_messages_with_words(spans)) for spans in later))
+    part_of = {span.span_id: part for part, spans in enumerate(later, 1) for span in spans}
+    return LoneTurn(users, steps_of(in_order, *read_calls([in_order])), read, part_of)
 
 
 def _read(spans: Sequence[StoredSpan], memo: Memo, records: Records) -> list[TurnSpan]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from app.sessions.spans import TurnSpan
@@ -18,20 +18,29 @@ TEXT_MIN = 64
 
 
 class TurnText(NamedTuple):
-    """A text of a turn. `span_id` is that of its step, None for the user's text; an `aside` comes with tool calls."""
+    """A text of a turn. `span_id` is that of its step, None for the user's text; an `aside` comes with tool calls.
+
+    `part` is the index of the turn that has it, among the turns of a conversation in one trace.
+    """
 
     kind: Kind
     span_id: str | None
     text: str
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoneTurn:
-    """A turn that is built without its session, only for its texts."""
+    """A turn that is built without its session, only for its texts.
 
-    user: str | None
+    A conversation in one trace has several turns: `users` has the text of each one, and `part_of` the indexes of those
+    turns by the ids of their spans.
+    """
+
+    users: tuple[str | None, ...]
     steps: tuple[Step, ...]
     spans: Sequence[TurnSpan]
+    part_of: Mapping[str, int] = field(default_factory=dict)
 
 
 def texts_in(turn: LoneTurn) -> Iterator[TurnText]:
@@ -42,12 +51,14 @@ def texts_in(turn: LoneTurn) -> Iterator[TurnText]:
             return
         text = whole.text[: min(left, TEXT_MAX)]
         left -= max(len(text), TEXT_MIN)
-        yield whole._replace(text=text)
+        part = turn.part_of.get(whole.span_id, 0) if whole.span_id else whole.part
+        yield whole._replace(text=text, part=part)
 
 
 def _all(turn: LoneTurn) -> Iterator[TurnText]:
-    if turn.user:
-        yield TurnText("user", None, turn.user)
+    for part, user in enumerate(turn.users):
+        if user:
+            yield TurnText("user", None, user, part)
     for step in turn.steps:
         yield from _of_step(step)
     for span in turn.spans:

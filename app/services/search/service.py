@@ -13,11 +13,12 @@ from operator import and_
 from sqlalchemy import Connection
 
 from app.errors import Invalid
-from app.models import queries, search
+from app.models import queries, search, sessions, turns
 from app.models.search import IndexedTurn
 from app.search.blocks import ALL, TURNS, needed, turns_with, unindexed_in
 from app.search.query import Query, Term, parse
 from app.services.search.indexing import TURNS_AT_ONCE, SearchIndexer, built_turns, in_groups
+from app.sessions.facts import load
 from app.sessions.turn_texts import Kind, LoneTurn, TurnText, texts_in
 
 RARE = 1_000
@@ -51,13 +52,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurn:
-    """A turn that may match, with its number in its session, and its hit if its texts were read.
+    """A turn that may match, with the number of its trace in its session, and its hit if its texts were read.
 
-    If the turn is `indexed`, the index shows that it has all words of the query and none of the excluded ones.
+    `traces` is the number of the session's traces: each is a turn, or several of a conversation in one trace. The hit
+    counts the turns from the first one of the trace. If the turn is `indexed`, the index shows that it has all words of
+    the query and none of the excluded ones.
     """
 
     number: int
     turn: IndexedTurn
+    traces: int
     indexed: bool = True
     hit: Hit | None = None
 
@@ -149,13 +153,14 @@ class SearchService:
 
         Turns are read in the order of `first`. Turns that were not read before `is_over` are missing from the result.
         """
-        hits: dict[bytes, Hit | None] = {}
+        hits: dict[bytes, tuple[FoundTurn, Hit | None]] = {}
         unread = _read(connection, project_id, (turn for turn in first if not turn.hit))
         for turn in first:
             if hits and is_over():
                 break
-            hits[turn.turn.session_key] = turn.hit or _first_hit(query, *next(unread))
-        return hits
+            hits[turn.turn.session_key] = turn, turn.hit or _first_hit(query, *next(unread))
+        before = _turns_before(connection, project_id, [turn for turn, _ in hits.values()])
+        return {key: hit and replace(hit, turn=hit.turn + before[key]) for key, (_, hit) in hits.items()}
 
     def _candidates(
         self, connection: Connection, project_id: int, query: Query, session_keys: Sequence[bytes]
@@ -167,13 +172,15 @@ class SearchService:
         for bucket, terms in needed(query).items():
             sets = self._narrowed(connection, project_id, sets, bucket, terms, unindexed)
         numbers: Counter[bytes] = Counter()
+        traces = Counter(turn.session_key for turn in listed)
         candidates: dict[bytes, list[FoundTurn]] = defaultdict(list)
         for turn in listed:
             numbers[turn.session_key] += 1
             block, index = turn.place
             if sets.get(block, 0) >> index & 1:
                 indexed = not unindexed[block] >> index & 1
-                candidates[turn.session_key].append(FoundTurn(numbers[turn.session_key], turn, indexed))
+                number = numbers[turn.session_key]
+                candidates[turn.session_key].append(FoundTurn(number, turn, traces[turn.session_key], indexed))
         return candidates
 
     def _narrowed(
@@ -202,6 +209,20 @@ class SearchService:
     def _note_damaged(self, project_id: int, rows: Iterable[tuple[int, bytes | None]]) -> None:
         for block in [block for block, words in rows if words is None]:
             self.indexer.note_damaged((project_id, block))
+
+
+def _turns_before(connection: Connection, project_id: int, first: Iterable[FoundTurn]) -> dict[bytes, int]:
+    """Return the number of turns before the traces of these turns, by session key."""
+    by_key = {turn.turn.session_key: turn for turn in first}
+    before = {key: turn.number - 1 for key, turn in by_key.items()}
+    later = [key for key, turn in by_key.items() if turn.number > 1]
+    rows = sessions.find_sessions(connection, project_id=project_id, session_keys=later) if later else []
+    for row in rows:
+        turn = by_key[row.session_key]
+        if row.turns > turn.traces:
+            listed = turns.list_turns(connection, project_id=project_id, session_keys=[row.session_key])
+            before[row.session_key] = sum(load(stored.facts).turns for stored in listed[: turn.number - 1])
+    return before
 
 
 def _read(
@@ -235,7 +256,7 @@ def _first_hit(query: Query, turn: FoundTurn, texts: Iterable[TurnText]) -> Hit 
 
 def _hit(query: Query, turn: FoundTurn, text: TurnText) -> Hit | None:
     part = part_with(query, text.text)
-    return part and Hit(turn.number, turn.turn.trace_id.hex(), text.span_id, text.kind, *part)
+    return part and Hit(text.part + 1, turn.turn.trace_id.hex(), text.span_id, text.kind, *part)
 
 
 def part_with(query: Query, text: str) -> tuple[str, Places] | None:

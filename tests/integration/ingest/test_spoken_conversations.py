@@ -165,3 +165,21 @@ def test_a_search_finds_words_of_each_turn(spoken: Spoken) -> None:
         words = question.removeprefix("Is it ").removesuffix("?")
         rows = spoken.world.get("/api/v1/sessions", params={"promptId": spoken.prompt_id, "q": words}).json["sessions"]
         assert len(rows) == 1
+
+
+def test_a_search_hit_has_the_number_of_its_turn(spoken: Spoken, sweep: Callable[[], None]) -> None:
+    spoken.send(spoken.trace(QUESTIONS), spoken.trace(("Is it far?", "Is it open?")), spoken.trace(("Is it dear?",)))
+    sweep()
+    index(spoken.world)
+    params = {"promptId": spoken.prompt_id}
+
+    for word in ("wet", "late", "far", "open", "dear"):
+        [row] = spoken.world.get("/api/v1/sessions", params=params | {"q": word}).json["sessions"]
+        path = f"/api/v1/prompts/{spoken.prompt_id}/logs"
+        [entry] = spoken.world.get(path, params={"q": word}).json["entries"]
+        numbers = [n for n, turn in enumerate(spoken.session["turns"], 1) if word in (turn["user"] or "")]
+        assert (row["hit"]["kind"], [row["hit"]["turn"]]) == ("user", numbers), word
+        assert entry["hit"]["turn"] == row["hit"]["turn"]
+
+    [row] = spoken.world.get("/api/v1/sessions", params=params | {"q": '"Answer to Is it open"'}).json["sessions"]
+    assert (row["hit"]["kind"], row["hit"]["turn"]) == ("answer", 5)

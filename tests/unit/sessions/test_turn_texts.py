@@ -8,6 +8,6 @@ from app.sessions.types import Step
 
 def test_tiny_texts_count_as_longer_ones() -> None:
     answer = Step("answer", span_id="1" * 16, text="\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}")
-    texts = list(texts_in(LoneTurn(None, (answer,) * (TURN_MAX // TEXT_MIN * 2), ())))
+    texts = list(texts_in(LoneTurn((), (answer,) * (TURN_MAX // TEXT_MIN * 2), ())))
 
     assert len(texts) == TURN_MAX // TEXT_MIN

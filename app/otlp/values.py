@@ -150,8 +150,11 @@ def raw_value(raw: msgspec.Raw | bytes) -> Any:
     else:
         if scalar.stringValue is not None:
             return scalar.stringValue
-        if scalar.intValue is not None:
-            return _int(scalar.intValue, 0)
+        whole = scalar.intValue
+        if type(whole) is int and MIN_INT64 <= whole <= MAX_INT64:
+            return whole
+        if whole is not None:
+            return _int(whole, 0)
     try:
         return any_value(parse_json(bytes(raw)))
     except ValueError:

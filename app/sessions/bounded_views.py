@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf
 from typing import Any
 
 from app.otlp.normalise import SpanView
@@ -18,8 +17,6 @@ SHORT_MAX = 1000
 
 def view_within(span: Span, budget: WorkBudget) -> SpanView:
     """Return a span for the conventions; only its short attributes if it has more elements than the budget has left."""
-    if budget.limit == inf:
-        return view_of(span)
     elements = count_marks(bytes(span.raw))
     if elements > budget.limit - budget.spent:
         return SpanView(span.name, span.scope, _ShortAttributes(span.attributes))

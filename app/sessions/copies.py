@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 
-from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise import ToolUse
 from app.sessions.same_calls import (
     adds_nothing,
@@ -46,7 +45,7 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
 
     What a kept span lacks is taken from its copies. Calls with equal words, one after the other, are not copies.
     """
-    calls = [span for span in spans if _is_call(span)]
+    calls = [span for span in spans if span.normal.is_chat or span.normal.is_tool]
     if len(calls) > 1 and _may_repeat(calls, around := _calls_around(spans, calls)):
         _mark_within(calls, around)
         _mark_siblings(calls)
@@ -100,8 +99,7 @@ def _are_of_several(spans: Iterable[TurnSpan]) -> bool:
 
 def _recorded_id(span: TurnSpan) -> tuple[bool, str] | None:
     """Return the id of a response or of a tool call, if an attribute has it."""
-    keys = (RESPONSE_ID,) if span.normal.is_chat else _CALL_IDS
-    name = span.normal.span.text(*keys)
+    name = span.normal.response_id if span.normal.is_chat else span.normal.span.text(*_CALL_IDS)
     return (span.normal.is_chat, name) if name else None
 
 

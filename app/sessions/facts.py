@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import nsmallest
+from math import inf
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, RESPONSE_ID, text_of, user_of, version_hash
+from app.otlp.names import MAX_CONVERSATION_ID, PROMPT_VERSION, text_of, user_of, version_hash
 from app.otlp.normalise import Normalised
 from app.otlp.span import Span
 from app.prices.book import PriceBook
@@ -21,7 +22,7 @@ from app.sessions.copies import mark_copies
 from app.sessions.later_questions import divided, first_end_and_last_start
 from app.sessions.model_calls import MAX_NAMES, ModelCalls, summed
 from app.sessions.payers import has_agent_tokens, paying
-from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn
+from app.sessions.spans import FullSpan, Records, StoredSpan, TurnSpan, read_turn, view_of
 from app.sessions.types import Usage
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.structs import decoder
@@ -35,7 +36,8 @@ MAX_PROVIDER = 64
 EDITION = 1
 """The edition of the facts: 0 are those of releases that knew no tools, no users and no calls."""
 
-_RESPONSE_IDS = (RESPONSE_ID, "ai.response.id")
+_OF_AI_SDK = "ai.response.id"
+_NO_NAMES = {""}
 
 Key = tuple[int, int, bytes]
 """Start, end and id of a span: the order in which "the first" of a turn is chosen."""
@@ -98,18 +100,19 @@ class TurnFacts(msgspec.Struct, frozen=True, gc=False):
         `hashes` are those of the prompt's versions that spans may name by `GENAI_VERSION`. Of a span with more brackets
         and commas than are left of the budget, only short attributes are read.
         """
-        ordered = sorted(((span_key(span), span) for span in spans), key=itemgetter(0))
+        # Lists, as each step of a generator is a call, and ingest makes these for each span.
+        ordered = sorted([(span_key(span), span) for span in spans], key=itemgetter(0))
         read = [_turn_span(span, budget) for _, span in ordered]
         mark_copies(read)
         opening, agent_opening, root_opening = _openings(read)
         rank, conversation = _best_conversation(ordered)
         return cls(
             start_ns=ordered[0][1].start_ns,
-            end_ns=max(span.end_ns for _, span in ordered),
+            end_ns=max([span.end_ns for _, span in ordered]),
             span_count=len(ordered),
             conversation=conversation,
             opening=opening,
-            prompt_versions=_kept(version_of(span.attributes, hashes) for _, span in ordered),
+            prompt_versions=_kept([version_of(span.attributes, hashes) for _, span in ordered]),
             conversation_rank=rank,
             agent_opening=agent_opening,
             root_opening=root_opening,
@@ -197,7 +200,7 @@ def cut_name(name: str, most: int = MAX_NAME) -> str:
 
 def _kept(names: Iterable[str | None]) -> frozenset[str]:
     """Return the names that come first in the alphabet, so that the order of batches does not matter."""
-    different = set(filter(None, map(cut_name, set(filter(None, names)))))
+    different = {cut_name(name) for name in set(names) if name} - _NO_NAMES
     return frozenset(different if len(different) <= MAX_NAMES else nsmallest(MAX_NAMES, different))
 
 
@@ -227,13 +230,13 @@ def _facts_of(spans: Sequence[TurnSpan], payers: Sequence[TurnSpan]) -> dict[str
     calls = summed(map(_calls, payers))
     return {
         "usage": sum((summed_calls.usage for summed_calls in calls), Usage()),
-        "models": _kept(span.normal.model for span in payers),
-        "errors": sum(span.failed for span in spans if span.copy_of is None),
+        "models": _kept([span.normal.model for span in payers]),
+        "errors": sum([span.failed for span in spans if span.copy_of is None]),
         "tool_calls": len(tools),
         "tool_errors": len(failed),
-        "tools": _kept(span.tool_name for span in tools),
+        "tools": _kept([span.tool_name for span in tools]),
         "failed_tools": _kept(span.tool_name for span in failed),
-        "user": min(filter(None, map(_user, spans)), default=None),
+        "user": min(filter(None, [_user(span) for span in spans if span.normal.names_user]), default=None),
         "calls": calls,
         "edition": EDITION,
         "chats_extent": _extent(all_chats),
@@ -242,10 +245,12 @@ def _facts_of(spans: Sequence[TurnSpan], payers: Sequence[TurnSpan]) -> dict[str
     }
 
 
-def _last_response(spans: Iterable[TurnSpan]) -> tuple[Key, str] | None:
-    """Return the response id of the last model call that has one, after the key of the span."""
-    named = ((span, span.normal.span.text(*_RESPONSE_IDS)) for span in spans if span.normal.is_chat)
-    return max(((_key(span), name[:MAX_CONVERSATION_ID]) for span, name in named if name), default=None)
+def _last_response(spans: Sequence[TurnSpan]) -> tuple[Key, str] | None:
+    """Return the response id of the last model call that has one, after the key of the span. Spans are in key order."""
+    for span in reversed(spans):
+        if span.normal.is_chat and (name := span.normal.response_id or span.normal.span.text(_OF_AI_SDK)):
+            return _key(span), name[:MAX_CONVERSATION_ID]
+    return None
 
 
 def _extent(calls: Sequence[TurnSpan]) -> Extent | None:
@@ -285,13 +290,17 @@ def version_of(attributes: Mapping[str, Any], hashes: Container[str]) -> str | N
 
 
 def _best_conversation(ordered: Sequence[tuple[Key, Span]]) -> tuple[int, tuple[Key, str] | None]:
-    named = [(span.conversation_rank, (key, span.conversation_id)) for key, span in ordered if span.conversation_id]
-    return min(named, default=(0, None))
+    """Return the first conversation of the lowest rank, after the rank. Spans are in key order."""
+    rank, conversation = 0, None
+    for key, span in ordered:
+        if span.conversation_id and (conversation is None or span.conversation_rank < rank):
+            rank, conversation = span.conversation_rank, (key, span.conversation_id)
+    return rank, conversation
 
 
 def _turn_span(span: Span, budget: WorkBudget) -> TurnSpan:
     """Return a span of a batch, without its events."""
-    view = view_within(span, budget)
+    view = view_of(span) if budget.limit == inf else view_within(span, budget)
     parent = span.parent_span_id.hex() if span.parent_span_id else None
     full = FullSpan(parent, span.name, span.start_ns, span.end_ns, view.attributes, [], span.failed, None)
     return TurnSpan(span.span_id.hex(), span.scope, full, Normalised(view))

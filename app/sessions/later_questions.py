@@ -34,8 +34,8 @@ def first_end_and_last_start(spans: Iterable[TurnSpan]) -> tuple[int, int] | Non
 
     A trace has several turns only if one of these spans starts when another one has ended.
     """
-    around = [span.full for span in spans if _may_begin_a_turn(span)]
-    return (min(span.end_ns for span in around), max(span.start_ns for span in around)) if around else None
+    around = [span.full for span in spans if span.normal.is_agent or span.full.name in _TURN_NAMES]
+    return (min([span.end_ns for span in around]), max([span.start_ns for span in around])) if around else None
 
 
 def _may_begin_a_turn(span: TurnSpan) -> bool:

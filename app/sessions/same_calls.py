@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.convention import FETCH
 from app.otlp.normalise.tokens import TokenCounts
 from app.sessions.spans import TurnSpan, own_name
@@ -46,7 +45,7 @@ def _have_one_id(first: TurnSpan, other: TurnSpan) -> bool:
 
 
 def call_id(span: TurnSpan) -> str | None:
-    return span.tool.call_id if span.tool else span.normal.span.text(RESPONSE_ID)
+    return span.tool.call_id if span.tool else span.normal.response_id
 
 
 def may_be_one(first: TurnSpan, other: TurnSpan) -> bool:

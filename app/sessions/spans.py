@@ -188,7 +188,9 @@ class TurnSpan:
     @property
     def failed(self) -> bool:
         """Whether the span failed; a tool has also failed if a copy of it has."""
-        return self.full.failed or (self.normal.is_tool and any(copy.full.failed for copy in self.copies))
+        if not self.copies or self.full.failed:
+            return self.full.failed
+        return self.normal.is_tool and any(copy.full.failed for copy in self.copies)
 
     @property
     def provider(self) -> str | None:

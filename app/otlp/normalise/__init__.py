@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from app.chat import ToolCall
 from app.errors import UNREADABLE
+from app.otlp.names import RESPONSE_ID
 from app.otlp.normalise.convention import AGENTS, CHAT, FETCH, PIPELINES, TOOL, Convention, Event, SpanView, ToolUse
 from app.otlp.normalise.finish import recorded_reason
 from app.otlp.normalise.frameworks import (
@@ -27,8 +28,9 @@ from app.otlp.normalise.genai import BareTool, GenAI, GenAIEvents, NamedTool
 from app.otlp.normalise.messages import Messages, NormalisedMessage, QuestionMemo, first_user_text, own_words_at
 from app.otlp.normalise.numbered import Indexed, OpenInference, OpenLLMetry, Whole
 from app.otlp.normalise.platforms import PLATFORMS
+from app.otlp.normalise.readers import Read, Readers, known_names
 from app.otlp.normalise.responses import ToolResponse
-from app.otlp.normalise.tokens import TokenCounts, counts_of, served_model
+from app.otlp.normalise.tokens import TokenCounts, counts_of
 from app.otlp.normalise.vendors import CodeFunction, GoogleADK, LogfireAgents, PydanticAI, VercelAI
 from app.values.lazy import Lazy
 
@@ -58,47 +60,16 @@ CONVENTIONS: tuple[Convention, ...] = (
     GenAIEvents(),
     PlainWords(),
 )
-_MARKERS = frozenset[str]().union(*(convention.markers for convention in CONVENTIONS))
+_KNOWN = known_names(CONVENTIONS)
 # The last two are of live sessions, in which both sides speak: the conventions have changed the name.
 MODEL_CALLS = frozenset(
     {CHAT, FETCH, "generate_content", "text_completion", "generate_live_content", "realtime_inference"}
 )
 
 
-Read = Callable[[SpanView], Any]
-# Each fact that a convention reads, with the attribute of the convention that names the keys it is read from.
-_FACTS = {
-    "operation": "",
-    "model": "model_keys",
-    "provider": "provider_keys",
-    "input_tokens": "input_token_keys",
-    "output_tokens": "output_token_keys",
-    "input_messages": "input_keys",
-    "output_messages": "output_keys",
-    "tool": "",
-    "definitions": "",
-}
-
-
 @lru_cache(maxsize=1024)
-def _matching(markers: frozenset[str]) -> Mapping[str, tuple[tuple[Read, str], ...]]:
-    """Return the methods that read each fact of a span with these markers, with the names of their conventions."""
-    matching = [
-        convention for convention in CONVENTIONS if not convention.markers or not convention.markers.isdisjoint(markers)
-    ]
-    return {
-        fact: tuple(
-            (getattr(convention, fact), convention.name) for convention in matching if _may_have(convention, fact)
-        )
-        for fact in _FACTS
-    }
-
-
-def _may_have(convention: Convention, fact: str) -> bool:
-    """Return whether a convention reads a fact: it names the keys of the fact, or has a method for it."""
-    if getattr(type(convention), fact) is not getattr(Convention, fact):
-        return True
-    return bool(_FACTS[fact] and getattr(convention, _FACTS[fact]))
+def _readers(names: frozenset[str]) -> Readers:
+    return Readers(CONVENTIONS, names)
 
 
 def _fact(name: str) -> Any:
@@ -120,11 +91,12 @@ class Normalised:
 
     def __init__(self, span: SpanView) -> None:
         self.span = span
-        self._readers = _matching(_MARKERS.intersection(span.attributes))
+        self._readers = _readers(_KNOWN.intersection(span.attributes))
         for read, convention in self._readers["operation"]:
             if operation := _answer(read, span):
                 self.operation, self.convention = operation, convention
                 break
+        self.names_user = self._readers.names_user
         self.is_chat = self.operation in MODEL_CALLS
         self.is_tool = self.operation == TOOL
         self.is_agent = self.operation in AGENTS
@@ -144,7 +116,10 @@ class Normalised:
 
     @Lazy
     def tokens(self) -> TokenCounts:
-        return counts_of(self.span, self._first("input_tokens") or 0, self._first("output_tokens") or 0)
+        prompt, completion = self._first("input_tokens") or 0, self._first("output_tokens") or 0
+        if not self._readers.names_parts:
+            return TokenCounts(prompt, completion)
+        return counts_of(self.span, prompt, completion)
 
     @property
     def definitions(self) -> list[Any] | None:
@@ -154,7 +129,12 @@ class Normalised:
     @property
     def served_model(self) -> str | None:
         """The model that answered; the requested model if no other is recorded."""
-        return served_model(self.span, self.model)
+        return self.span.text(*self._readers.served_keys) or self.model
+
+    @Lazy
+    def response_id(self) -> str | None:
+        """The id that the vendor gave the response."""
+        return self.span.text(RESPONSE_ID)
 
     @Lazy
     def input_messages(self) -> Messages | None:

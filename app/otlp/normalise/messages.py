@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -72,11 +71,9 @@ def read_messages(value: Any, role: str = "user", memo: Memo | None = None) -> M
     `role` is used for entries without one: `user` for input, `assistant` for output. A `memo` caches what was read.
     """
     if memo is not None and isinstance(value, str) and (items := _items_in(value)) is not None:
-        read = partial(_remembered, role=role, memo=memo)
-        listed = (
-            _around_the_words(items, read) if isinstance(memo, QuestionMemo) else chain.from_iterable(map(read, items))
-        )
-        return tuple(listed) or None
+        if isinstance(memo, QuestionMemo):
+            return _around_the_words(items, role) or None
+        return tuple(chain.from_iterable(_remembered(item, role, memo) for item in items)) or None
     container = recorded_container(value)
     if isinstance(container, dict):
         container = _list_in(container)
@@ -94,23 +91,26 @@ def _items_in(text: str) -> list[msgspec.Raw] | None:
         return None
 
 
-def _around_the_words(items: Iterable[msgspec.Raw], read: Callable[[msgspec.Raw], Messages]) -> Messages:
+def _around_the_words(items: Iterable[msgspec.Raw], role: str) -> Messages:
     """Return the messages up to the first of the model after the user's first text, and those from the user's last."""
     rest = iter(items)
-    begin = [*_up_to(rest, read, _is_of_user)]
-    begin += _up_to(rest, read, _is_of_model)
-    end = [*_up_to(reversed(list(rest)), lambda item: read(item)[::-1], _is_of_user)]
+    begin = [*_up_to(rest, role, _is_of_user)]
+    begin += _up_to(rest, role, _is_of_model)
+    end: list[NormalisedMessage] = []
+    for item in reversed(list(rest)):
+        messages = _read_raw(item, role)
+        end += reversed(messages)
+        if any(map(_is_of_user, messages)):
+            break
     return (*begin, *reversed(end))
 
 
 def _up_to(
-    items: Iterator[msgspec.Raw],
-    read: Callable[[msgspec.Raw], Messages],
-    is_last: Callable[[NormalisedMessage], bool],
+    items: Iterator[msgspec.Raw], role: str, is_last: Callable[[NormalisedMessage], bool]
 ) -> Iterator[NormalisedMessage]:
     """Yield the messages of items up to an item with a message that `is_last`; the iterator is after that item."""
     for item in items:
-        messages = read(item)
+        messages = _read_raw(item, role)
         yield from messages
         if any(map(is_last, messages)):
             return
@@ -119,8 +119,12 @@ def _up_to(
 def _remembered(item: msgspec.Raw, role: str, memo: Memo) -> Messages:
     key = (role, bytes(item))
     if (messages := memo.get(key)) is None:
-        messages = memo[key] = tuple(_read_item(json_or_text(str(key[1], "utf-8")), role))
+        messages = memo[key] = tuple(_read_raw(item, role))
     return messages
+
+
+def _read_raw(item: msgspec.Raw, role: str) -> list[NormalisedMessage]:
+    return _read_item(json_or_text(str(memoryview(item), "utf-8")), role)
 
 
 def read_text(value: Any, role: str, memo: Memo | None = None) -> Messages | None:

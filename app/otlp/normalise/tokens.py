@@ -136,7 +136,10 @@ _VENDOR_NAMES = frozenset(
     {"cache_creation_input_tokens", "cache_read_input_tokens", "cacheReadInputTokens", "candidatesTokenCount"}
 )
 _PARTS = (_CACHE_READ, _CACHE_WRITE, _REASONING)
-_NAMES = frozenset[str]().union(*_PARTS, _OBJECTS)
+PART_NAMES = frozenset[str]().union(*_PARTS, _OBJECTS)
+"""The attributes of which a span has at least one, if it counts parts of the tokens."""
+SERVED_MODEL_KEYS = ("gen_ai.response.model", "ai.response.model", "llm.response.model")
+"""The attributes with the model that answered, which is the one to pay for."""
 
 
 class TokenCounts(NamedTuple):
@@ -155,7 +158,7 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
     Some libraries leave the parts out of the two, as the vendor's answer does. Then the parts are larger than the
     whole, the recorded total has room for them, or the vendor's own count without the parts is the recorded one.
     """
-    named = _NAMES.intersection(span.attributes)
+    named = PART_NAMES.intersection(span.attributes)
     if not named:
         return TokenCounts(prompt, completion)
     counts = [span.count(*filter(named.__contains__, keys)) or 0 for keys in _PARTS]
@@ -218,11 +221,6 @@ def _groups(recorded: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _count(groups: Iterable[Mapping[str, Any]], names: Iterable[str]) -> int | None:
     counts = (integer(group.get(name)) for group in groups for name in names)
     return next((count for count in counts if count is not None and 0 <= count <= COUNT_MAX), None)
-
-
-def served_model(span: SpanView, requested: str | None) -> str | None:
-    """Return the model that answered, which is the one to pay for; the `requested` one where no other is recorded."""
-    return span.text("gen_ai.response.model", "ai.response.model", "llm.response.model") or requested
 
 
 _FIRST_TOKEN: dict[str, float] = {

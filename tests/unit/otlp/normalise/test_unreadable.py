@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from app.otlp.normalise import CONVENTIONS, SpanView, ToolUse
 from app.otlp.normalise.convention import Convention
 from app.otlp.normalise.messages import Messages
+from app.otlp.normalise.readers import Readers
 from tests.support.normalized_spans import normal
 
 pytestmark = pytest.mark.slow
@@ -60,8 +61,7 @@ class Broken(Convention):
 def test_where_one_convention_breaks_the_others_are_asked() -> None:
     attributes: dict[str, Any] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
     span = normal(attributes | {"gen_ai.input.messages": [{"role": "user", "content": "Hi"}]})
-    broken = Broken()
-    span._readers = {fact: ((getattr(broken, fact), "broken"), *read) for fact, read in span._readers.items()}
+    span._readers = Readers([Broken(), *CONVENTIONS], frozenset(span.span.attributes))
 
     assert span.tool.name == "get_weather"
     assert [message.text for message in span.input_messages or ()] == ["Hi"]

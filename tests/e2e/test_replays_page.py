@@ -1,4 +1,4 @@
-"""Every command of docs/replays.md and docs/reference/gate.md is executed here, in their order, against an agent's session."""
+"""Every command of docs/replays.md and docs/reference/gate.md is executed in order, against an agent's session."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def parsed(words: list[str]) -> click.Context:
     return command.make_context(command.name, words, resilient_parsing=False)
 
 
-@pytest.mark.parametrize("file", [*(f"ci/{name}" for name in (*WORKFLOWS, *PROGRAMS)), "replays.md", "reference/gate.md"])
+@pytest.mark.parametrize(
+    "file", [*(f"ci/{name}" for name in (*WORKFLOWS, *PROGRAMS)), "replays.md", "reference/gate.md"]
+)
 def test_every_command_shown_is_one(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRISE_URL", "http://reprise")
     text = re.sub(r'"\$\w*PROMPT\w*"', "7", (DOCS / file).read_text(encoding="utf-8"))

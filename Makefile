@@ -14,7 +14,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash histories screenshots lock
+.PHONY: help setup run test test-unit test-mysql test-js test-weekly image-test check check-js clients clients-python clients-js audit fuzz bench chaos crash histories upgrade screenshots lock
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -111,6 +111,9 @@ crash: $(VENV)/test.stamp test-mysql ## Kill operations at each of their writes;
 
 histories: $(VENV)/test.stamp test-mysql ## Check what concurrent clients see while processes die; ARGS="--seeds 5" for less
 	@exec $(BIN)/python -m tests.histories $(ARGS)
+
+upgrade: $(VENV)/test.stamp test-mysql ## Upgrade a used installation of release 0.1.0 under load, and go back; ARGS="--only SQLite" for less
+	@exec $(BIN)/python -m tests.upgrade $(ARGS)
 
 screenshots: $(VENV)/test.stamp ## Take the screenshots in docs/images/ again; needs Chromium
 	$(BIN)/python -m docs.images.make

@@ -20,9 +20,10 @@ from tests.support import programs
 from tests.support.backends import empty_servers
 from tests.support.http_client import Client, serves
 from tests.support.process import ChildProcess
+from tests.support.releases import CURRENT, Release
 from tests.support.waiting import LOOPBACK, PATIENCE_S, NotReady, free_port
 
-ROOT = Path(__file__).parents[2]
+ROOT = CURRENT.root
 WORKERS = ("runs", "spans", "replays", "webhooks")
 # Of each process that executes runs: the hundreds of the Procfile need as much processor time idle as the tests.
 RUN_THREADS = 40
@@ -41,15 +42,17 @@ def environment(home: Path, settings: Mapping[str, str] | None = None) -> dict[s
     return {**kept, "PATH": path, "REPRISE_HOME": str(home), **(settings or {})}
 
 
-def procfile() -> dict[str, list[str]]:
+def procfile(root: Path = ROOT) -> dict[str, list[str]]:
     """The command of each kind of process."""
-    lines = (line.partition(":") for line in (ROOT / "Procfile").read_text().splitlines() if line.strip())
+    lines = (line.partition(":") for line in (root / "Procfile").read_text().splitlines() if line.strip())
     return {name.strip(): shlex.split(command) for name, _, command in lines}
 
 
-def worker_command(queue: str, *, processes: int | None = None, threads: int | None = None) -> list[str]:
+def worker_command(
+    queue: str, *, processes: int | None = None, threads: int | None = None, root: Path = ROOT
+) -> list[str]:
     """The Procfile's, with few threads for runs; `processes` and `threads` where not the Procfile's."""
-    command, few = procfile()[queue], RUN_THREADS if queue == "runs" else None
+    command, few = procfile(root)[queue], RUN_THREADS if queue == "runs" else None
     for option, number in (("--processes", processes), ("--threads", threads or few)):
         if number:
             command[command.index(option) + 1] = str(number)
@@ -62,9 +65,11 @@ def read_assignments(path: Path) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
-def run_to_end(argv: list[str], env: Mapping[str, str], timeout_s: float = PATIENCE_S) -> str:
+def run_to_end(
+    argv: list[str], env: Mapping[str, str], timeout_s: float = PATIENCE_S, *, release: Release = CURRENT
+) -> str:
     """Run a command that ends; its output. `NotReady` with it when the command fails."""
-    done = programs.run(argv, env=env, cwd=ROOT, timeout_s=timeout_s)
+    done = programs.run(argv, env={**env, **release.variables}, cwd=release.root, timeout_s=timeout_s)
     if done.returncode:
         raise NotReady(f"{shlex.join(argv)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -84,23 +89,23 @@ def _made_home() -> Path:
 class EmbeddedServer:
     """`reprise serve` with only `PATIENT`: SQLite in `home`, HTTP server and actors in one process.
 
-    In a run of pytest a new `home` is one that `reprise init --demo` has made.
+    In a run of pytest a new `home` is one that `reprise init --demo` of this release has made.
     """
 
     name = "embedded"
 
-    def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, home: Path, settings: Mapping[str, str] | None = None, *, release: Release = CURRENT) -> None:
         home.mkdir(parents=True, exist_ok=True)
-        if programs.runs_in_pytest() and not (home / DATABASE).exists():
+        if programs.runs_in_pytest() and release == CURRENT and not (home / DATABASE).exists():
             shutil.copytree(_made_home(), home, dirs_exist_ok=True)
         port = free_port()
-        self.home, self.url = home, f"http://{LOOPBACK}:{port}"
+        self.home, self.release, self.url = home, release, f"http://{LOOPBACK}:{port}"
         self.process = ChildProcess(
             "reprise serve",
             ["reprise", "serve"],
             log=home / "serve.log",
-            env=environment(home, {"PORT": str(port), **PATIENT, **(settings or {})}),
-            cwd=ROOT,
+            env=environment(home, {"PORT": str(port), **PATIENT, **(settings or {}), **release.variables}),
+            cwd=release.root,
             ready=lambda: serves(self.url) and (home / "dev.env").exists(),
         )
 
@@ -142,6 +147,7 @@ class Deployment:
         of_kind: Mapping[str, Mapping[str, str]] | None = None,
         threads: Mapping[str, int] | None = None,
         processes: Mapping[str, int] | int | None = None,
+        release: Release = CURRENT,
     ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
@@ -149,10 +155,11 @@ class Deployment:
         of_each = processes if isinstance(processes, Mapping) else dict.fromkeys(("web", *WORKERS), processes)
         of_web = {"REPRISE_WEB_PROCESSES": str(number)} if (number := of_each.get("web")) else {}
         self.env = environment(home, {**services, **PATIENT_REQUESTS, **of_web, **(settings or {})})
-        self._commands, self._of_kind = procfile(), of_kind or {}
+        self.release, self._of_kind = release, of_kind or {}
+        self._commands = procfile(release.root)
         for queue in WORKERS:
             self._commands[queue] = worker_command(
-                queue, processes=of_each.get(queue), threads=(threads or {}).get(queue)
+                queue, processes=of_each.get(queue), threads=(threads or {}).get(queue), root=release.root
             )
         self._started = contextlib.ExitStack()
         ports = [free_port() for _ in range(web)]
@@ -176,7 +183,7 @@ class Deployment:
 
     def __enter__(self) -> Self:
         # It does what the Procfile's `release` does, too.
-        run_to_end(["reprise", "init"], self.env)
+        run_to_end(["reprise", "init"], self.env, release=self.release)
         with self._started:
             for child in self.processes():
                 self._started.callback(child.kill)
@@ -193,18 +200,20 @@ class Deployment:
 
     def _web(self, number: int, port: int) -> ChildProcess:
         name = f"web.{number}"
+        of_kind = {**self._of_kind.get("web", {}), **self._of_kind.get(name, {})}
         return ChildProcess(
             name,
             self._commands["web"],
             log=self.home / f"{name}.log",
-            env={**self.env, **self._of_kind.get("web", {}), **self._of_kind.get(name, {}), "PORT": str(port)},
-            cwd=ROOT,
+            env={**self.env, **of_kind, "PORT": str(port), **self.release.variables},
+            cwd=self.release.root,
             ready=lambda: serves(f"http://{LOOPBACK}:{port}"),
         )
 
     def _child(self, kind: str, number: int) -> ChildProcess:
-        name, env = f"{kind}.{number}", {**self.env, **self._of_kind.get(kind, {})}
-        return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=env, cwd=ROOT)
+        name = f"{kind}.{number}"
+        env = {**self.env, **self._of_kind.get(kind, {}), **self.release.variables}
+        return ChildProcess(name, self._commands[kind], log=self.home / f"{name}.log", env=env, cwd=self.release.root)
 
 
 Server = EmbeddedServer | Deployment

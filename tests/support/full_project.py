@@ -37,6 +37,20 @@ class Project(Protocol):
 
 def everything(world: Project) -> dict[str, Any]:
     """The ids, by the names that the parameters of routes have."""
+    made = known_to_the_first_release(world)
+    prompt = f"/api/v1/prompts/{made['prompt_id']}"
+    suite = {"name": MARK, "testCaseIds": [made["test_case_id"]]}
+    return made | {
+        "suite_id": _made(world, f"{prompt}/suites", suite)["id"],
+        "agent": adopted(world),
+        "audit_id": _audited(world, prompt),
+        "file": 0,
+        "model": "nowhere:generateContent",
+    }
+
+
+def known_to_the_first_release(world: Project) -> dict[str, Any]:
+    """As `everything`, of the kinds that release 0.1.0 has."""
     prompt_id = _made(world, "/api/v1/prompts", new_prompt())["prompt"]["id"]
     prompt = f"/api/v1/prompts/{prompt_id}"
     run = world.post("/api/v1/prompts/run", json={"id": prompt_id, "question": MARK})
@@ -54,20 +68,15 @@ def everything(world: Project) -> dict[str, Any]:
         "filter_id": _made(world, "/api/v1/session-filters", _filter(prompt_id))["id"],
         "test_case_id": case["id"],
         "key_id": _made(world, "/api/v1/api-keys", {"name": MARK})["id"],
-        "replay_id": _replayed(world, case["id"]),
-        "suite_id": _made(world, f"{prompt}/suites", {"name": MARK, "testCaseIds": [case["id"]]})["id"],
+        "replay_id": replayed(world, case["id"]),
         "calibration_id": _calibrated(world, case["id"]),
-        "agent": adopted(world),
         "label": _labelled(world, prompt),
         "experiment_id": _experimented(world, prompt_id),
-        "audit_id": _audited(world, prompt),
         "step": 0,
         "turn": 1,
         "text": "user",
         "attribute": 0,
-        "file": 0,
         "kind": "sessions",
-        "model": "nowhere:generateContent",
     }
 
 
@@ -123,7 +132,7 @@ def _labelled(world: Project, prompt: str) -> str:
     return MARK
 
 
-def _replayed(world: Project, test_case_id: int) -> int:
+def replayed(world: Project, test_case_id: int) -> int:
     accepted = world.post(f"/api/v1/test-cases/{test_case_id}/replays", json={})
     assert accepted.status_code == 202, accepted.text
     replay_id: int = accepted.json["id"]
@@ -161,7 +170,7 @@ def _experimented(world: Project, prompt_id: int) -> int:
     def ended() -> bool:
         experiment = world.get(path).json
         # The audit of its judge may end later, and adds a sentence.
-        audit = experiment["judgeAudit"]
+        audit = experiment.get("judgeAudit")
         return bool(experiment["finishedAt"]) and (audit is None or audit["sentence"] is not None)
 
     wait_until(ended, path)

@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, text
 from tests.support.deployment import WORKERS, Deployment, read_assignments
 from tests.support.http_client import Answer, Client
 from tests.support.process import ChildProcess, children_of
+from tests.support.rotation import Rotation
 from tests.support.waiting import wait_until
 
 SETTINGS = {"REPRISE_RATE_LIMIT": "1000000", "REPRISE_METRICS_TOKEN": "watcher"}
@@ -35,11 +36,9 @@ class Load:
     """
 
     def __init__(self, deployment: Deployment) -> None:
-        self._key = read_assignments(deployment.home / "dev.env")["API_KEY"]
         created = deployment.client().post("/api/v1/prompts", {"name": "A prompt", "value": "Be helpful."})
         self._prompt_id = created.json()["prompt"]["id"]
-        self.rotation = list(deployment.urls)
-        self.in_flight: Counter[str] = Counter()
+        self.rotation = Rotation(deployment.urls, read_assignments(deployment.home / "dev.env")["API_KEY"])
         self.answered: Counter[str] = Counter()
         self.batches = self.resent = 0
         self.failures: list[str] = []
@@ -58,12 +57,6 @@ class Load:
         for thread in self._threads:
             thread.join()
 
-    def drain(self, url: str) -> None:
-        """Send a server nothing more and let it finish, as a load balancer does before a server is stopped."""
-        with self._lock:
-            self.rotation.remove(url)
-        wait_until(lambda: self.in_flight[url] == 0, f"{url} to be idle")
-
     def go_on(self) -> None:
         """Until every kind of call was answered some more times."""
         before = Counter(self.answered)
@@ -75,24 +68,17 @@ class Load:
         )
 
     def _repeat(self, call: Any) -> None:
-        number = 0
         while not self._stop.wait(0.05):
-            number += 1
-            call(number)
+            call()
 
-    def _post(self, number: int, path: str, payload: Any) -> Answer | None:
+    def _post(self, path: str, payload: Any) -> Answer | None:
         """Return the next server's answer; note a failure and return None when there is none."""
-        with self._lock:
-            url = self.rotation[number % len(self.rotation)]
-            self.in_flight[url] += 1
-        try:
-            return Client(url, self._key).post(path, payload)
-        except OSError as error:
-            self.failures.append(f"{path} {url}: {error!r}")
-            return None
-        finally:
-            with self._lock:
-                self.in_flight[url] -= 1
+        with self.rotation.client() as client:
+            try:
+                return client.post(path, payload)
+            except OSError as error:
+                self.failures.append(f"{path} {client.base_url}: {error!r}")
+                return None
 
     def _note(self, kind: str, answer: Answer | None) -> None:
         if answer is None:
@@ -103,7 +89,7 @@ class Load:
         else:
             self.failures.append(f"{kind}: {answer.status} {answer.body[:300]!r}")
 
-    def _ingest(self, number: int) -> None:
+    def _ingest(self) -> None:
         trace_id, start = secrets.token_hex(16), time.time_ns()
         spans = [
             {
@@ -119,19 +105,18 @@ class Load:
         batch = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
         with self._lock:
             self.batches += 1
-        while (answer := self._post(number, TRACES, batch)) and answer.status in RETRYABLE:
+        while (answer := self._post(TRACES, batch)) and answer.status in RETRYABLE:
             time.sleep(int(answer.headers["Retry-After"]))
-            number += 1
             with self._lock:
                 self.resent += 1
         self._note("ingest", answer)
 
-    def _render(self, number: int) -> None:
-        self._note("render", self._post(number, f"/api/v1/prompts/{self._prompt_id}/render", {}))
+    def _render(self) -> None:
+        self._note("render", self._post(f"/api/v1/prompts/{self._prompt_id}/render", {}))
 
-    def _run(self, number: int) -> None:
+    def _run(self) -> None:
         question = {"id": self._prompt_id, "question": "Still there?", "productive": True}
-        self._note("run", self._post(number, "/api/v1/prompts/run", question))
+        self._note("run", self._post("/api/v1/prompts/run", question))
 
 
 @pytest.fixture
@@ -162,11 +147,11 @@ def test_a_rolling_restart_fails_no_request(deployment: Deployment) -> None:
             load.go_on()
         # Web replaced, as a load balancer or an orchestrator does it.
         for web, url in zip(deployment.webs, deployment.urls, strict=True):
-            load.drain(url)
+            load.rotation.drain(url)
             assert web.terminate() == 0, web.output_tail()
             load.go_on()
             web.start()
-            load.rotation.append(url)
+            load.rotation.add(url)
         load.go_on()
         # Workers of the other queues have nothing to do here: they end as well, and no new ones are waited for.
         for child in (child for queue in WORKERS if queue not in UNDER_LOAD for child in deployment.workers[queue]):

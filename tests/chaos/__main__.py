@@ -60,7 +60,10 @@ def _try_all(
             wrong += [f"{name}: {each}" for each in trial.wrong]
             looks += trial.looks
         [(spans,)] = system.rows("SELECT COUNT(*) FROM {db}.spans")
-    kept = f"{spans:,} spans, each acknowledged one of them there once; {looks:,} answers, none of them stale"
+    kept = (
+        f"{spans:,} spans, each acknowledged one of them there once; {looks:,} answers, none of them stale;"
+        f" {len(chosen)} backups, each restored with all that was acknowledged before it"
+    )
     print("\n" + "\n".join(wrong or [kept]))
     return not wrong
 

@@ -88,6 +88,11 @@ class Load:
             assert not self._wrong, self._wrong
             assert not any(thread.is_alive() for thread in self._threads)
 
+    def promised_until_now(self) -> Promised:
+        """Return a copy of what was acknowledged."""
+        with self._lock:
+            return Promised(set(self.promised.traces), set(self.promised.runs), set(self.promised.replays))
+
     def _until_stopped(self, work: Callable[[], None]) -> None:
         while not self._stop.is_set():
             try:
@@ -115,13 +120,15 @@ class Load:
         asked = {"id": self._system.prompt_id, "question": secrets.token_hex(4)}
         headers = {"Idempotency-Key": secrets.token_hex(8), "Prefer": "respond-async"}
         answer, _, _ = self._acknowledged("POST", "/api/v1/prompts/run", {200, 202}, payload=asked, headers=headers)
-        self.promised.runs.add(int(answer.headers["Location"].rsplit("/", 1)[1]))
+        with self._lock:
+            self.promised.runs.add(int(answer.headers["Location"].rsplit("/", 1)[1]))
         self._stop.wait(0.05)
 
     def _replay(self) -> None:
         path = f"/api/v1/test-cases/{self._system.test_case_id}/replays"
         answer, _, _ = self._acknowledged("POST", path, {202}, payload={})
-        self.promised.replays.add(int(answer.json()["id"]))
+        with self._lock:
+            self.promised.replays.add(int(answer.json()["id"]))
         self._stop.wait(0.2)
 
     def _change(self) -> None:

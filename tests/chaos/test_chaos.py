@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.chaos.backups import Backup
 from tests.chaos.faults import FAULTS
+from tests.chaos.load import Load
 from tests.chaos.system import SingleSystem, running_system
-from tests.chaos.trial import READY_AT_ALL_S, run_trial
+from tests.chaos.trial import READY_AT_ALL_S, lost_or_doubled, run_trial
 
 SHORT = ("the spans worker killed", "Redis emptied", "MariaDB killed", "the disk full", "all clocks an hour ahead")
 
@@ -35,3 +37,12 @@ def test_every_promise_is_kept(system: SingleSystem, name: str) -> None:
 
     assert trial.wrong == ()
     assert trial.batches > 0
+
+
+def test_a_backup_without_an_acknowledged_batch_is_noticed(system: SingleSystem) -> None:
+    with Load(system) as load, Backup(system, load) as backup:
+        backup.begin()
+    assert backup.wrong(lost_or_doubled) == []
+
+    backup.promised.traces.add("0" * 32)
+    assert backup.wrong(lost_or_doubled) == ["the restored backup: 1 acknowledged batches are lost"]

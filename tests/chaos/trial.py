@@ -11,6 +11,7 @@ from app.models.compression import decompress
 from app.redis_store.broker import QUEUES
 from app.redis_store.queues import read_queues
 from app.sessions.facts import load
+from tests.chaos.backups import Backup
 from tests.chaos.faults import CLOCK_FAULTS, Fault
 from tests.chaos.load import SPANS, Load, Promised
 from tests.chaos.system import AnySystem
@@ -61,13 +62,16 @@ def run_trial(
 ) -> Trial:
     """Put the system under load, do the fault, and look what is left of the promises when all is quiet.
 
+    A backup is taken during the fault. Its restored copy must keep what was promised before, and have no broken rule.
+
     A system that `survives` must be ready again while the fault lasts, others after it.
     """
     wrong: list[str] = []
-    with Load(system) as load:
+    with Load(system) as load, Backup(system, load) as backup:
         time.sleep(before_s)
         with fault(system):
             since = time.monotonic()
+            backup.begin()
             if survives:
                 ready_after_s = _time_until_ready(system, load, since, wrong)
             time.sleep(during_s)
@@ -89,8 +93,9 @@ def run_trial(
     if promised.stale:
         wrong.append(f"{len(promised.stale)} of {promised.looks} answers were stale, first without {promised.stale[0]}")
     for place, one in enumerate(system.on_each_server()):
-        wrong += [f"on server {place}: {each}" for each in _lost_or_doubled(one, promised)]
+        wrong += [f"on server {place}: {each}" for each in lost_or_doubled(one, promised)]
     wrong += _answered_twice(system)
+    wrong += backup.wrong(lost_or_doubled)
     if name in CLOCK_FAULTS and (ended := _states(system, "runs", promised.runs).get("failed")):
         wrong.append(f"{ended} runs were ended although no worker had died")
     return Trial(
@@ -124,7 +129,7 @@ def _time_until(condition: Callable[[], bool], what: str, timeout_s: float, sinc
     return time.monotonic() - since
 
 
-def _lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
+def lost_or_doubled(system: AnySystem, promised: Promised) -> list[str]:
     """Every span that was acknowledged is there exactly once, and its turn has counted it once."""
     stored = {
         trace_id.lower(): (spans, distinct)

@@ -83,7 +83,7 @@ def upgrade_services(folder: Path, earlier: Release) -> Trial:
             stack.enter_context(stopped_at_the_end(new))
             with Load(old.urls, worker) as load:
                 load.go_on()
-                back_up(mariadb, url, dump)
+                mariadb.dump(_name(url), dump)
                 load.go_on()
                 run_to_end(["reprise", "db", "upgrade"], new.env)
                 load.go_on()
@@ -138,20 +138,6 @@ def doctor(env: dict[str, str]) -> list[str]:
     return [f"doctor: {done.stdout}{done.stderr}"] if done.returncode else []
 
 
-def back_up(mariadb: MariaDB, url: str, file: Path) -> None:
-    """Dump a database while it is used, with the command of docs/data.md."""
-    options = ["--single-transaction", "--quick", "--hex-blob", "--no-tablespaces"]
-    argv = ["mariadb-dump", f"--socket={mariadb.socket}", "--user=root", *options, _name(url)]
-    with file.open("wb") as dump:
-        subprocess.run(argv, stdout=dump, check=True)
-
-
-def restore(mariadb: MariaDB, file: Path, url: str) -> None:
-    argv = ["mariadb", f"--socket={mariadb.socket}", "--user=root", _name(url)]
-    with file.open("rb") as dump:
-        subprocess.run(argv, stdin=dump, check=True)
-
-
 def _name(url: str) -> str:
     return urlsplit(url).path.strip("/")
 
@@ -167,7 +153,7 @@ def _returned(
 ) -> list[str]:
     """Restore the backup, empty Redis, and start the earlier release."""
     with mariadb.database() as url:
-        restore(mariadb, dump, url)
+        mariadb.load(dump, _name(url))
         deployment = Deployment(
             home, mysql_url=url, redis_url=redis_url, settings=settings, processes=1, release=earlier
         )

@@ -28,6 +28,7 @@ setup(
         "alembic>=1.18,<2",
         "apispec>=6.8,<7",
         "argon2-cffi>=25,<26",
+        "cronsim>=2.8,<3",
         "cryptography>=48",
         "dramatiq[redis]>=2.2,<3",
         "fakeredis[lua]>=2.36,<3",

@@ -24,6 +24,7 @@ from app.api import (
     prompts,
     replays,
     runs,
+    schedules,
     scores,
     session_filters,
     sessions,
@@ -44,6 +45,7 @@ TEST_CASE = f"/api/v1/test-cases/{ID % 'test_case_id'}"
 REPLAY = f"/api/v1/replays/{ID % 'replay_id'}"
 JUDGE_AUDIT = f"/api/v1/judge-audits/{ID % 'audit_id'}"
 CALIBRATION = f"/api/v1/calibrations/{ID % 'calibration_id'}"
+SCHEDULE = f"/api/v1/schedules/{ID % 'schedule_id'}"
 SUITE = f"/api/v1/suites/{ID % 'suite_id'}"
 EXPERIMENT = f"/api/v1/experiments/{ID % 'experiment_id'}"
 RUN = f"/api/v1/runs/{ID % 'run_id'}"
@@ -88,6 +90,9 @@ ROUTES: tuple[tuple[str, type[Resource]], ...] = (
     (f"{EXPERIMENT}/cancel", experiments.ExperimentCancellation),
     (f"{EXPERIMENT}/events", experiments.ExperimentEvents),
     (f"{EXPERIMENT}/program-replays", experiments.ProgramReplays),
+    (f"{PROMPT}/schedules", schedules.PromptSchedules),
+    (SCHEDULE, schedules.ScheduleResource),
+    (f"{SCHEDULE}/runs", schedules.ScheduleRuns),
     (f"{PROMPT}/suite-proposals", suites.SuiteProposals),
     (f"{PROMPT}/suite-acceptances", suites.SuiteAcceptances),
     (f"{PROMPT}/suites", suites.PromptSuites),

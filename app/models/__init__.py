@@ -27,6 +27,7 @@ from app.models import (
     prompts,
     replays,
     runs,
+    schedules,
     scores,
     search,
     session_filters,

@@ -40,6 +40,7 @@ def jobs(container: Container) -> list[PeriodicJob]:
         PeriodicJob("sweep_program_experiments", 60, container.services.program_experiments.sweep),
         PeriodicJob("sweep_audits", 5, container.audit_delivery.sweep),
         PeriodicJob("advance_experiments", 5, container.experiment_delivery.sweep),
+        PeriodicJob("serve_schedules", 20, container.services.schedules.sweep),
         PeriodicJob("check_turns", 30, container.check_delivery.sweep),
         PeriodicJob("apply_retention", 10, container.services.retention.apply),
         PeriodicJob("finish_erasures", 30, container.services.deletion.sweep),

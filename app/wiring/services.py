@@ -39,6 +39,7 @@ from app.services.data.removal import DataPolicyService, DeletionService, Retent
 from app.services.experiments.advance import ExperimentAdvancer
 from app.services.experiments.following import ExperimentFollower
 from app.services.experiments.programs import ProgramExperiments
+from app.services.experiments.schedules import ScheduleService
 from app.services.experiments.service import ExperimentService
 from app.services.ingest.log_records import LogRecordService
 from app.services.ingest.observed import ObservedService
@@ -170,6 +171,7 @@ class Services:
     retention: RetentionService
     runs: RunService
     saved_filters: SavedFilterService
+    schedules: ScheduleService
     scores: ScoreService
     search_indexer: SearchIndexer
     session_parts: SessionPartService

@@ -217,6 +217,7 @@ def _batches(stage: Stage, size: Size) -> None:
     small_ids = [case["id"] for case in stage.world.get(f"{prompt}/test-cases").json["testCases"]]
     stage.ids |= {
         "audit_id": audit_id,
+        "schedule_id": stage.made(f"{prompt}/schedules", {"cron": "0 3 * * *"})["id"],
         "suite_id": stage.made(f"{prompt}/suites", {"name": "release", "testCaseIds": small_ids})["id"],
         "calibration_id": calibration_id,
         "replay_small": replay_id,

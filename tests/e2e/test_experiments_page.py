@@ -15,17 +15,20 @@ PAGE = read_document("experiments.md")
 
 
 def test_the_page_starts_an_experiment_and_follows_it_to_its_verdict(client: Client, tmp_path: Path) -> None:
-    known = shop_variables(client)
-    start, read = shell_blocks(PAGE)
+    known = shop_variables(client) | {"REPRISE_URL": client.base_url, "REPRISE_API_KEY": client.api_key}
+    start, read, schedule = shell_blocks(PAGE)
 
     started = json.loads(run_blocks([start], tmp_path, known))
-    told = run_blocks([read], tmp_path, {**known, "EXPERIMENT_ID": str(started["id"])})
+    events = run_blocks([read], tmp_path, {**known, "EXPERIMENT_ID": str(started["id"])})
 
     assert str(started["promptId"]) == known["PROMPT_ID"]
-    assert "event: done" in told
-    assert f'"experiments":[{{"id":{started["id"]},' in told.replace(" ", "")
+    assert "event: done" in events
+    assert f'"experiments":[{{"id":{started["id"]},' in events.replace(" ", "")
     found = client.get(f"/api/v1/experiments/{started['id']}").json()
     assert (found["verdict"], found["repeats"], found["maxCost"]) == ("passed", {"min": 9, "max": 90}, 0.5)
+    scheduled = run_blocks([schedule], tmp_path, known)
+    assert "is due next at" in scheduled
+    assert "0 3 * * 1-5 Europe/Berlin\tall test cases" in scheduled
 
 
 def test_the_page_names_every_field_that_starts_one_and_every_class() -> None:

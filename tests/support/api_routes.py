@@ -51,6 +51,7 @@ NOTHING: dict[str, Any] = {
     "score_id": "nowhere",
     "check_id": 2**62,
     "filter_id": 2**62,
+    "schedule_id": 2**62,
     "suite_id": 2**62,
     "model": "nowhere:generateContent",
 }

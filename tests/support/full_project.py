@@ -42,6 +42,7 @@ def everything(world: Project) -> dict[str, Any]:
     suite = {"name": MARK, "testCaseIds": [made["test_case_id"]]}
     return made | {
         "suite_id": _made(world, f"{prompt}/suites", suite)["id"],
+        "schedule_id": _made(world, f"{prompt}/schedules", {"cron": "0 3 * * *", "suite": None})["id"],
         "agent": adopted(world),
         "audit_id": _audited(world, prompt),
         "file": 0,

@@ -122,6 +122,7 @@ def _days_of_tables(policy: DataPolicy) -> tuple[tuple[str, int | None], ...]:
         ("judge_audits", policy.replays_days),
         ("calibrations", policy.replays_days),
         ("experiments", policy.replays_days),
+        ("schedule_runs", policy.replays_days),
         ("rejected_spans", policy.rejected_days),
     )
 
@@ -156,6 +157,8 @@ OF_BOTH = (
     "session_fingerprints",
     "suite_members",
     "suites",
+    "schedule_runs",
+    "schedules",
 )
 # Runs and batches that had begun before an erasure may store rows for this time; a run may last a day.
 AFTERMATH = timedelta(days=2)

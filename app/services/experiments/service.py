@@ -80,7 +80,7 @@ class ExperimentService:
         Raises `NotFound` for an unknown prompt, version or test case, and `Invalid` for a candidate that can't be
         played.
         """
-        experiment_id = self.database.retrying(partial(self._add, project_id=project_id, prompt_id=prompt_id, new=new))
+        experiment_id = self.database.retrying(partial(self.add, project_id=project_id, prompt_id=prompt_id, new=new))
         return self.row(project_id=project_id, experiment_id=experiment_id)
 
     def forecasts(
@@ -203,7 +203,8 @@ class ExperimentService:
             raise Conflict(f"The experiment has ended: {view.row.status}.")
         return view
 
-    def _add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
+    def add(self, connection: Connection, project_id: int, prompt_id: int, new: NewExperiment) -> int:
+        """Like `start`, in a transaction of the caller; returns the id of the experiment, which the clock advances."""
         owner: dict[str, Any] = {"project_id": project_id, "prompt_id": prompt_id}
         contents, others = self._contents(connection, project_id, prompt_id, new)
         new = _with_cases_of_suite(connection, project_id, prompt_id, new)

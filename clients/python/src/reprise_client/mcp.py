@@ -59,6 +59,7 @@ def _reading(tools: Tools) -> tuple[Callable[..., str], ...]:
         tools.read_insight,
         tools.read_coverage,
         tools.propose_suite,
+        tools.list_schedules,
         tools.list_failures,
         tools.read_replay,
         tools.read_gate,

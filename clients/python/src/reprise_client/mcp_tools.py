@@ -18,10 +18,12 @@ from reprise_client.cli.failures import CouldNotRun
 from reprise_client.cli.gate_failures import read_failures
 from reprise_client.cli.gate_run import ExperimentWatch
 from reprise_client.cli.remote import LOOK_S, UNFINISHED, Remote
+from reprise_client.cli.schedules import run_lines, schedule_lines
 from reprise_client.cli.suite import coverage_lines, proposal_lines
 from reprise_client.cli.versions import full_hash
 
 PAGE = 20
+RUNS_SHOWN = 5
 # A client gives up on a call after a minute or so.
 WAIT_MAX_S = 50.0
 Json = Mapping[str, Any]
@@ -121,6 +123,18 @@ class Tools:
         """
         proposal = self.instance.post(f"/api/v1/prompts/{prompt_id}/suite-proposals", {"size": size})
         return texts.page("\n".join(proposal_lines(proposal)), 0)
+
+    def list_schedules(self, prompt_id: int) -> str:
+        """List the schedules of a prompt with their last experiments: experiments that start at fixed times."""
+        rows = self.instance.get(f"/api/v1/prompts/{prompt_id}/schedules").listed("schedules")
+        listed = (
+            "\n    ".join((line, *run_lines(self._runs_of(row["id"]))))
+            for row, line in zip(rows, schedule_lines(rows), strict=True)
+        )
+        return texts.lines(listed, "The prompt has no schedule.")
+
+    def _runs_of(self, schedule_id: int) -> list[Any]:
+        return [*self.instance.get(f"/api/v1/schedules/{schedule_id}/runs", limit=RUNS_SHOWN).listed("runs")]
 
     def list_failures(self, prompt_id: int) -> str:
         """List what failed last of a prompt: gates, and replays of its test cases, with their ids."""

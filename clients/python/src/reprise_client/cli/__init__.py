@@ -27,6 +27,7 @@ from reprise_client.cli.mcp import mcp
 from reprise_client.cli.models import models
 from reprise_client.cli.prompts import prompts
 from reprise_client.cli.replay import replay, test_cases
+from reprise_client.cli.schedules import schedules
 from reprise_client.cli.sessions import sessions
 from reprise_client.cli.skills import skills
 from reprise_client.cli.suite import suite
@@ -65,7 +66,7 @@ def main() -> None:
 test_cases.add_command(effects)
 for _command in (list_cases, delete_cases):
     test_cases.add_command(_command)
-_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, suite, test_cases)
+_ABOUT_TESTS = (replay, gate, bisect, comment, calibrate, judge, schedules, suite, test_cases)
 _ABOUT_PROMPTS = (agents, models, prompts, labels)
 for _command in (*_ABOUT_TESTS, *_ABOUT_PROMPTS, sessions, traces, insight, import_, export, mcp, skills):
     main.add_command(_command)

@@ -1,0 +1,147 @@
+"""Schedules of experiments, and their runs: one for each due time that was served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+
+from sqlalchemy import Boolean, Connection, Double, ForeignKey, Index, Integer, UniqueConstraint, func, select
+
+from app.experiments.cron import CRON_MAX, ZONE_MAX
+from app.experiments.types import Verdict
+from app.models import queries
+from app.models.base import BigInt, MediumText, Timestamp, exact, lock_count, new_table, no_index
+from app.models.experiments import experiments
+from app.models.organizations import projects
+from app.models.replays import UNFINISHED
+from app.models.suites import SUITE_NAME_MAX
+
+ScheduleKind = Literal["experiment"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """A schedule. Due times after `since` are served: the time of its creation, or of its last change."""
+
+    id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    kind: Annotated[ScheduleKind, exact(16)]
+    cron: Annotated[str, exact(CRON_MAX)]
+    timezone: Annotated[str, exact(ZONE_MAX)]
+    suite: Annotated[str | None, exact(SUITE_NAME_MAX)]
+    repeats: Annotated[int | None, Integer]
+    max_cost: Annotated[float | None, Double]
+    enabled: Annotated[bool, Boolean]
+    since: Annotated[datetime, Timestamp]
+    # The due time of the last run, which outlives the history.
+    served_at: Annotated[datetime | None, Timestamp]
+    created_at: Annotated[datetime, Timestamp]
+
+
+schedules = new_table(
+    "schedules",
+    ScheduleRow,
+    lock_count(),
+    Index("ix_schedules_project_id", "project_id"),
+    Index("ix_schedules_prompt_id", "prompt_id"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRunRow:
+    """A served due time. `experiment_id` is None if no experiment could be started, and `reason` why.
+
+    `missed` counts the due times before it that were not served, because no clock ran.
+    """
+
+    id: int
+    project_id: Annotated[int, BigInt, ForeignKey("projects.id")]
+    prompt_id: Annotated[int, BigInt, ForeignKey("prompts.id")]
+    schedule_id: Annotated[int, BigInt]
+    due_at: Annotated[datetime, Timestamp]
+    missed: Annotated[int, Integer]
+    experiment_id: Annotated[int | None, BigInt]
+    reason: Annotated[str | None, MediumText]
+    created_at: Annotated[datetime, Timestamp]
+
+
+schedule_runs = new_table(
+    "schedule_runs",
+    ScheduleRunRow,
+    UniqueConstraint("schedule_id", "due_at"),
+    Index("ix_schedule_runs_prompt_id", "prompt_id"),
+    Index("ix_schedule_runs_project_id_created_at", "project_id", "created_at"),
+)
+_S, _R, _E = schedules.c, schedule_runs.c, experiments.c
+_SCHEDULE = select(*queries.columns_of(ScheduleRow, schedules))
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTime(ScheduleRunRow):
+    """A run with the status and the verdict of its experiment; None if there is none any more."""
+
+    status: str | None
+    verdict: Verdict | None
+
+
+_OF_RUN = (_E.id == _R.experiment_id) & (_E.project_id == _R.project_id)
+_RUN = select(*queries.columns_of(ServedTime, schedule_runs, status=_E.status, verdict=_E.verdict)).select_from(
+    schedule_runs.outerjoin(experiments, _OF_RUN)
+)
+
+
+def find_schedule(
+    connection: Connection, *, project_id: int, schedule_id: int, lock: bool = False
+) -> ScheduleRow | None:
+    """Return the project's schedule, locked until the end of the transaction if `lock`."""
+    statement = _SCHEDULE.where(_S.id == schedule_id, no_index(_S.project_id) == project_id)
+    return queries.find_row(connection, ScheduleRow, statement.with_for_update() if lock else statement)
+
+
+def list_schedules(connection: Connection, *, project_id: int, prompt_id: int) -> list[ScheduleRow]:
+    """List the schedules of a prompt, oldest first."""
+    statement = _SCHEDULE.where(_S.prompt_id == prompt_id, no_index(_S.project_id) == project_id)
+    return queries.list_rows(connection, ScheduleRow, statement.order_by(_S.id))
+
+
+def owners(connection: Connection) -> dict[int, int]:
+    """Return {schedule id: organization id} of the enabled schedules of all projects."""
+    enabled = select(_S.id, projects.c.organization_id).join(projects, projects.c.id == _S.project_id)
+    return queries.id_pairs(connection, enabled.where(_S.enabled))
+
+
+def find_enabled(connection: Connection, *, schedule_id: int, lock: bool = False) -> ScheduleRow | None:
+    """Return the schedule, unless it was paused or deleted; locked until the end of the transaction if `lock`."""
+    statement = _SCHEDULE.where(_S.id == schedule_id, _S.enabled)
+    return queries.find_row(connection, ScheduleRow, statement.with_for_update() if lock else statement)
+
+
+def last_served(connection: Connection, schedule: ScheduleRow, *, until: datetime) -> datetime | None:
+    """Return the latest due time until `until` that was served."""
+    of_schedule = (_R.schedule_id == schedule.id, no_index(_R.project_id) == schedule.project_id)
+    served: datetime | None = connection.scalar(select(func.max(_R.due_at)).where(*of_schedule, _R.due_at <= until))
+    return served
+
+
+def unfinished_experiment(connection: Connection, schedule: ScheduleRow) -> int | None:
+    """Return the id of an experiment of the schedule that has not ended."""
+    started = select(_R.experiment_id).where(
+        _R.schedule_id == schedule.id, no_index(_R.project_id) == schedule.project_id, _R.experiment_id.is_not(None)
+    )
+    newest = connection.scalar(started.order_by(_R.id.desc()).limit(1))
+    unfinished = select(_E.id).where(
+        _E.id == newest, no_index(_E.project_id) == schedule.project_id, _E.status.in_(UNFINISHED)
+    )
+    return connection.scalar(unfinished)
+
+
+def list_runs(
+    connection: Connection, *, project_id: int, schedule_id: int, before_id: int | None, limit: int
+) -> list[ServedTime]:
+    """List the runs of a schedule, newest first."""
+    statement = _RUN.where(_R.schedule_id == schedule_id, no_index(_R.project_id) == project_id)
+    if before_id is not None:
+        statement = statement.where(_R.id < before_id)
+    return queries.list_rows(connection, ServedTime, statement.order_by(_R.id.desc()).limit(limit))

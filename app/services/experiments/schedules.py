@@ -1,0 +1,231 @@
+"""Schedules: made and changed by people, and served by the clock, once for each due time.
+
+The clock writes the run of a due time and its experiment in one transaction, under the lock of the schedule's row. So
+a clock that dies has done both or nothing, and of two clocks only one does it. Due times that pass while no clock runs
+are served once, by the latest of them. The latest due time is computed from the present time, so a clock that was ahead
+for a while does no lasting harm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+
+from app.database.transactions import Database, retried
+from app.errors import Conflict, Invalid, NotFound, require
+from app.experiments.cron import Due, check_cron, latest_due, next_due, zone_of
+from app.models import audit_log, organizations, schedules
+from app.models.audit_log import SYSTEM, Action, Actor
+from app.models.base import earlier_now
+from app.models.prompts import require_head
+from app.models.queries import delete_rows, insert_row, update_rows
+from app.models.schedules import ScheduleKind, ScheduleRow, ServedTime
+from app.pagination import ListPage, page_by_id
+from app.services.experiments.request import NewExperiment
+from app.services.experiments.service import ExperimentService
+from app.services.suites.service import case_ids
+from app.timestamps import Now
+from app.work.remover import SWEEP_S
+from app.work.round_robin import RoundRobin
+
+log = structlog.get_logger(__name__)
+
+SCHEDULES_MAX = 20
+"""Schedules of one prompt."""
+NO_SCHEDULE = "There is no such schedule."
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule:
+    """A schedule to make. `suite` None means all test cases; `repeats` None the repeats of an experiment."""
+
+    cron: str
+    kind: ScheduleKind = "experiment"
+    timezone: str = "UTC"
+    suite: str | None = None
+    repeats: int | None = None
+    max_cost: float | None = None
+    enabled: bool = True
+
+    @property
+    def experiment(self) -> NewExperiment:
+        """The experiment of each run: the draft against the newest version, with fresh replays."""
+        return NewExperiment(suite=self.suite, repeats_min=self.repeats, max_cost=self.max_cost, reuse=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule with its next due time; None while it is paused."""
+
+    row: ScheduleRow
+    next_due_at: datetime | None
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduleService:
+    database: Database
+    now: Now
+    experiments: ExperimentService
+    monotonic: Callable[[], float] = time.monotonic
+    earlier_now: Callable[[Connection, datetime], datetime] = earlier_now
+    _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
+
+    def list(self, *, project_id: int, prompt_id: int) -> Sequence[ScheduleView]:
+        """Return the schedules of a prompt, oldest first."""
+        with self.database.read() as connection:
+            require_head(connection, project_id=project_id, prompt_id=prompt_id)
+            rows = schedules.list_schedules(connection, project_id=project_id, prompt_id=prompt_id)
+        return [self._view(row) for row in rows]
+
+    def get(self, *, project_id: int, schedule_id: int) -> ScheduleView:
+        with self.database.read() as connection:
+            return self._view(_schedule(connection, project_id, schedule_id))
+
+    def runs(
+        self, *, project_id: int, schedule_id: int, limit: int = 50, cursor: str | None = None
+    ) -> ListPage[ServedTime]:
+        """Return the runs of a schedule, newest first."""
+        with self.database.read() as connection:
+            _schedule(connection, project_id, schedule_id)
+            read = partial(schedules.list_runs, connection, project_id=project_id, schedule_id=schedule_id)
+            return page_by_id(read, limit=limit, cursor=cursor)
+
+    @retried
+    def create(self, *, project_id: int, prompt_id: int, new: NewSchedule, actor: Actor = SYSTEM) -> ScheduleView:
+        """Make a schedule; `Invalid` for a suite that the prompt does not have, `NotFound` for an unknown prompt."""
+        with self.database.write() as connection:
+            _lock(connection, project_id)
+            require_head(connection, project_id=project_id, prompt_id=prompt_id)
+            _check(connection, project_id, prompt_id, new)
+            if len(schedules.list_schedules(connection, project_id=project_id, prompt_id=prompt_id)) >= SCHEDULES_MAX:
+                raise Invalid(f"cron: A prompt has at most {SCHEDULES_MAX} schedules; delete one first.")
+            owner, now = {"project_id": project_id, "prompt_id": prompt_id}, self._earlier_now(connection)
+            values = {**owner, **asdict(new), "since": now, "created_at": now}
+            schedule_id = insert_row(connection, schedules.schedules, **values)
+            row = _schedule(connection, project_id, schedule_id)
+            self._note(connection, row, Action.SCHEDULE_CREATED, actor)
+            return self._view(row)
+
+    @retried
+    def change(
+        self, *, project_id: int, schedule_id: int, values: Mapping[str, Any], actor: Actor = SYSTEM
+    ) -> ScheduleView:
+        """Change the named fields of `NewSchedule`; due times before the change are not caught up any more."""
+        with self.database.write() as connection:
+            old = require(
+                schedules.find_schedule(connection, project_id=project_id, schedule_id=schedule_id, lock=True),
+                NO_SCHEDULE,
+            )
+            before = _fields_of(old)
+            new = replace(before, **values)
+            if new != before:
+                _check(connection, project_id, old.prompt_id, new)
+                which = {"id": schedule_id, "project_id": project_id}
+                update_rows(connection, schedules.schedules, which, **asdict(new), since=self._earlier_now(connection))
+                changed = [name for name in values if getattr(before, name) != getattr(new, name)]
+                self._note(connection, old, Action.SCHEDULE_CHANGED, actor, {"changed": ", ".join(changed)})
+            return self._view(_schedule(connection, project_id, schedule_id))
+
+    @retried
+    def delete(self, *, project_id: int, schedule_id: int, actor: Actor = SYSTEM) -> None:
+        """Delete a schedule with its history; its experiments stay."""
+        with self.database.write() as connection:
+            row = _schedule(connection, project_id, schedule_id)
+            delete_rows(connection, schedules.schedule_runs, schedule_id=schedule_id, project_id=project_id)
+            delete_rows(connection, schedules.schedules, id=schedule_id, project_id=project_id)
+            self._note(connection, row, Action.SCHEDULE_DELETED, actor)
+
+    def sweep(self) -> None:
+        """Serve the schedules that are due, of each organization in turn; the clock calls it."""
+        until = self.monotonic() + SWEEP_S
+        with self.database.read() as connection:
+            owners = schedules.owners(connection)
+        self._turns.serve(owners, self._serve_one, is_over=lambda: self.monotonic() >= until)
+
+    def _serve_one(self, schedule_id: int) -> bool:
+        """Serve the latest due time of a schedule. Returns False, because it comes again in the next sweep."""
+        with self.database.read() as connection:
+            row = schedules.find_enabled(connection, schedule_id=schedule_id)
+            is_due = row is not None and self._due(connection, row) is not None
+        if is_due:
+            self.serve(schedule_id)
+        return False
+
+    def serve(self, schedule_id: int) -> None:
+        """Write the run of the latest due time with its experiment, unless another clock has."""
+        try:
+            self.database.retrying(partial(self._serve, schedule_id=schedule_id, refused=None))
+        except (Invalid, NotFound, Conflict) as error:
+            log.warning("schedule_not_started", schedule_id=schedule_id, error=str(error))
+            self.database.retrying(partial(self._serve, schedule_id=schedule_id, refused=str(error)))
+
+    def _serve(self, connection: Connection, schedule_id: int, refused: str | None) -> None:
+        row = schedules.find_enabled(connection, schedule_id=schedule_id, lock=True)
+        due = self._due(connection, row) if row else None
+        if row is None or due is None:
+            return
+        owner = {"project_id": row.project_id, "prompt_id": row.prompt_id}
+        if refused is None and schedules.unfinished_experiment(connection, row) is not None:
+            refused = "The experiment of an earlier run had not ended."
+        experiment_id = None
+        if refused is None:
+            experiment_id = self.experiments.add(connection, **owner, new=_fields_of(row).experiment)
+        run = {"schedule_id": row.id, "due_at": due.at, "missed": due.missed}
+        outcome = {"experiment_id": experiment_id, "reason": refused, "created_at": self.now()}
+        insert_row(connection, schedules.schedule_runs, **owner, **run, **outcome)
+        which = {"id": row.id, "project_id": row.project_id}
+        update_rows(connection, schedules.schedules, which, served_at=due.at)
+
+    def _due(self, connection: Connection, row: ScheduleRow) -> Due | None:
+        """Return the latest due time, unless it was served."""
+        now = self._earlier_now(connection)
+        served = schedules.last_served(connection, row, until=now)
+        known = [when for when in (row.since, row.served_at, served) if when is not None and when <= now]
+        return latest_due(row.cron, zone_of(row.timezone), after=max(known), now=now) if known else None
+
+    def _earlier_now(self, connection: Connection) -> datetime:
+        return self.earlier_now(connection, self.now())
+
+    def _view(self, row: ScheduleRow) -> ScheduleView:
+        return ScheduleView(row, next_due(row.cron, zone_of(row.timezone), self.now()) if row.enabled else None)
+
+    def _note(
+        self,
+        connection: Connection,
+        row: ScheduleRow,
+        action: Action,
+        actor: Actor,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        audit_log.note(connection, self.now(), actor, action, row.cron, details, project_id=row.project_id)
+
+
+def _fields_of(row: ScheduleRow) -> NewSchedule:
+    return NewSchedule(**{field_.name: getattr(row, field_.name) for field_ in fields(NewSchedule)})
+
+
+def _check(connection: Connection, project_id: int, prompt_id: int, new: NewSchedule) -> None:
+    """Raise `Invalid` for an impossible cron expression, zone or suite."""
+    for name, check in (("cron", partial(check_cron, new.cron)), ("timezone", partial(zone_of, new.timezone))):
+        try:
+            check()
+        except ValueError as error:
+            raise Invalid(f"{name}: {error}") from error
+    if new.suite is not None:
+        case_ids(connection, project_id=project_id, prompt_id=prompt_id, name=new.suite)
+
+
+def _schedule(connection: Connection, project_id: int, schedule_id: int) -> ScheduleRow:
+    return require(schedules.find_schedule(connection, project_id=project_id, schedule_id=schedule_id), NO_SCHEDULE)
+
+
+def _lock(connection: Connection, project_id: int) -> None:
+    project = organizations.require_project(connection, project_id)
+    organizations.lock_organization(connection, project.organization_id)

@@ -1,0 +1,119 @@
+"""Schedules of a prompt: their list, the history of one, and what pauses, changes and deletes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.errors import Invalid
+from app.http.access import ByRole
+from app.models.organizations import Role
+from app.models.schedules import ScheduleRow
+from app.schemas.base import load
+from app.schemas.schedules import NewScheduleSchema, ScheduleChangeSchema
+from app.services.experiments.schedules import NewSchedule, ScheduleView
+from app.web.forms import Form
+from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
+from app.web.visit import Visit
+
+NEW = {"cron": "0 3 * * *", "timezone": "UTC", "suite": "", "repeats": "", "cost": ""}
+
+
+class SchedulesPage(PromptPage):
+    """Lists the schedules of a prompt, and makes one."""
+
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, prompt_id: int) -> Reply:
+        return show(
+            "schedules.html",
+            head=self.head(visit, prompt_id),
+            schedules=self.services.schedules.list(project_id=visit.project_id, prompt_id=prompt_id),
+            suites=_suite_choices(self, visit, prompt_id),
+            given=NEW,
+        )
+
+    def post(self, visit: Visit, prompt_id: int) -> Reply:
+        new: NewSchedule = load(NewScheduleSchema(), _sent(visit.form))
+        self.services.schedules.create(project_id=visit.project_id, prompt_id=prompt_id, new=new, actor=visit.actor)
+        return Redirect(f"{visit.base}/prompts/{prompt_id}/schedules", "The schedule is made.")
+
+
+class SchedulePage(PromptPage):
+    """Shows when a schedule is due and what it has started, and changes it."""
+
+    access = ByRole({"GET": Role.VIEWER, "POST": Role.MEMBER})
+    refusals = (Invalid,)
+
+    def get(self, visit: Visit, schedule_id: int) -> Reply:
+        view = self._view(visit, schedule_id)
+        which = {"project_id": visit.project_id, "schedule_id": schedule_id}
+        page = self.services.schedules.runs(**which, limit=PAGE_SIZE, cursor=visit.query.get("cursor"))
+        return show(
+            "schedule.html",
+            head=self.head(visit, view.row.prompt_id),
+            view=view,
+            runs=page.entries,
+            pages=visit.pages(page.next_cursor),
+            suites=_suite_choices(self, visit, view.row.prompt_id),
+            given=_given(view.row),
+            enabled=visit.sent.flag("enabled") if visit.problem else view.row.enabled,
+        )
+
+    def post(self, visit: Visit, schedule_id: int) -> Reply:
+        values = load(ScheduleChangeSchema(), _sent(visit.form) | {"enabled": visit.form.flag("enabled")})
+        view = self.services.schedules.change(
+            project_id=visit.project_id, schedule_id=schedule_id, values=values, actor=visit.actor
+        )
+        done = "The schedule is changed." if view.row.enabled else "The schedule is paused."
+        return Redirect(f"{visit.base}/schedules/{schedule_id}", done)
+
+    def _view(self, visit: Visit, schedule_id: int) -> ScheduleView:
+        return self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
+
+
+class DeleteSchedule(PromptPage):
+    """Asks before a schedule is deleted."""
+
+    access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
+
+    def get(self, visit: Visit, schedule_id: int) -> Reply:
+        view = self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
+        return confirm(
+            visit,
+            title=f"Delete the schedule {view.row.cron}?",
+            text="It starts no more experiments, and its history is deleted. Its experiments stay.",
+            button="Delete the schedule",
+            back=f"{visit.base}/schedules/{schedule_id}",
+        )
+
+    def post(self, visit: Visit, schedule_id: int) -> Reply:
+        view = self.services.schedules.get(project_id=visit.project_id, schedule_id=schedule_id)
+        self.services.schedules.delete(project_id=visit.project_id, schedule_id=schedule_id, actor=visit.actor)
+        return Redirect(f"{visit.base}/prompts/{view.row.prompt_id}/schedules", "The schedule is deleted.")
+
+
+def _sent(form: Form) -> dict[str, Any]:
+    """Return the body of the API for the fields of a form."""
+    return {
+        "cron": form.text("cron"),
+        "timezone": form.text("timezone"),
+        "suite": form.text("suite") or None,
+        "repeats": form.number_if_given("repeats", "Repeats"),
+        "maxCost": form.number_if_given("cost", "Cost of a run"),
+    }
+
+
+def _given(row: ScheduleRow) -> Mapping[str, str]:
+    return {
+        "cron": row.cron,
+        "timezone": row.timezone,
+        "suite": row.suite or "",
+        "repeats": "" if row.repeats is None else str(row.repeats),
+        "cost": "" if row.max_cost is None else f"{row.max_cost:.15g}",
+    }
+
+
+def _suite_choices(page: PromptPage, visit: Visit, prompt_id: int) -> list[tuple[str, str]]:
+    suites = page.services.suites.list(project_id=visit.project_id, prompt_id=prompt_id)
+    return [("", "All test cases"), *((suite.name, suite.name) for suite in suites)]

@@ -1,0 +1,118 @@
+"""`reprise schedules`: experiments that the instance starts at fixed times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from reprise_formats.controls import visible
+
+from reprise_client.cli import terminal
+from reprise_client.cli.replay import key_option, prompt_option, url_option
+
+if TYPE_CHECKING:
+    from reprise_client.cli.remote import Remote
+
+id_argument = click.argument("schedule_id", metavar="SCHEDULE", type=click.IntRange(min=1))
+
+
+@click.group()
+def schedules() -> None:
+    """Experiments that the instance starts at fixed times: the draft against the newest version."""
+
+
+@schedules.command("list")
+@url_option
+@key_option
+@prompt_option
+def list_schedules(url: str, api_key: str, prompt_id: int) -> None:
+    """Print a line for each schedule: its id, when it is due, its suite, and the next due time."""
+    for line in schedule_lines(_listed(_connect(url, api_key), prompt_id)):
+        terminal.echo(line)
+
+
+@schedules.command()
+@click.argument("cron")
+@url_option
+@key_option
+@prompt_option
+@click.option("--timezone", default="UTC", show_default=True, help="Such as Europe/Berlin.")
+@click.option("--suite", help="Play only the test cases of this suite.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Least replays of each test case.")
+@click.option("--max-cost", "maxCost", type=click.FloatRange(min=0, min_open=True), help="US dollars of one run.")
+def add(cron: str, url: str, api_key: str, prompt_id: int, **options: Any) -> None:
+    """Make a schedule. CRON has five fields in one argument: minute, hour, day of month, month, day of week."""
+    named = {name: value for name, value in options.items() if value is not None}
+    made = _connect(url, api_key).post(f"/api/v1/prompts/{prompt_id}/schedules", {"cron": cron, **named})
+    terminal.echo(f"Schedule {made['id']} is due next at {made['nextDueAt']}.")
+
+
+@schedules.command()
+@id_argument
+@url_option
+@key_option
+def pause(schedule_id: int, url: str, api_key: str) -> None:
+    """Pause a schedule."""
+    _change(_connect(url, api_key), schedule_id, enabled=False)
+
+
+@schedules.command()
+@id_argument
+@url_option
+@key_option
+def resume(schedule_id: int, url: str, api_key: str) -> None:
+    """Resume a paused schedule. What was due meanwhile is not caught up."""
+    _change(_connect(url, api_key), schedule_id, enabled=True)
+
+
+@schedules.command()
+@id_argument
+@url_option
+@key_option
+def history(schedule_id: int, url: str, api_key: str) -> None:
+    """Print a line for each due time that was served, newest first, with the verdict of its experiment."""
+    for line in run_lines(_connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/runs").listed("runs")):
+        terminal.echo(line)
+
+
+@schedules.command()
+@id_argument
+@url_option
+@key_option
+def delete(schedule_id: int, url: str, api_key: str) -> None:
+    """Delete a schedule with its history; its experiments stay."""
+    _connect(url, api_key).delete(f"/api/v1/schedules/{schedule_id}")
+    terminal.echo(f"Deleted schedule {schedule_id}")
+
+
+def schedule_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each schedule."""
+    for row in rows:
+        due = (row["nextDueAt"] or "never") if row["enabled"] else "paused"
+        yield f"{row['id']}\t{row['cron']} {row['timezone']}\t{visible(row['suite'] or 'all test cases')}\t{due}"
+
+
+def run_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each run of a schedule."""
+    for row in rows:
+        outcome = row["verdict"] or row["status"] or ("deleted" if row["experimentId"] else "not started")
+        started = f"experiment {row['experimentId']}" if row["experimentId"] else visible(row["reason"] or "")
+        missed = f"\t{row['missed']} missed before" if row["missed"] else ""
+        yield f"{row['dueAt']}\t{outcome}\t{started}{missed}"
+
+
+def _connect(url: str, api_key: str) -> Remote:
+    from reprise_client.cli import remote
+
+    return remote.connect(url, api_key)
+
+
+def _listed(instance: Remote, prompt_id: int) -> Sequence[Mapping[str, Any]]:
+    return instance.get(f"/api/v1/prompts/{prompt_id}/schedules").listed("schedules")
+
+
+def _change(instance: Remote, schedule_id: int, *, enabled: bool) -> None:
+    changed = instance.patch(f"/api/v1/schedules/{schedule_id}", {"enabled": enabled})
+    for line in schedule_lines([changed]):
+        terminal.echo(line)

@@ -1,0 +1,100 @@
+"""`reprise schedules` against an instance with two schedules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from reprise_client.cli import remote
+from reprise_client.cli.remote import Remote
+from reprise_client.cli.schedules import run_lines, schedules
+
+NIGHTLY: dict[str, Any] = {
+    "id": 3,
+    "cron": "0 3 * * *",
+    "timezone": "Europe/Berlin",
+    "suite": None,
+    "enabled": True,
+    "nextDueAt": "2026-11-29T02:00:00.000Z",
+}
+PAUSED = NIGHTLY | {"id": 4, "suite": "re\u001b[31mlease", "enabled": False, "nextDueAt": None}
+RUN: dict[str, Any] = {
+    "dueAt": "2026-11-28T02:00:00.000Z",
+    "missed": 0,
+    "experimentId": 9,
+    "status": "finished",
+    "verdict": "failed",
+    "reason": None,
+}
+
+
+class Instance:
+    """Answers, and keeps the bodies that it gets."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, Any]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if request.method != "GET":
+            self.sent.append((request.method, path, json.loads(request.content or b"null")))
+        if request.method == "DELETE":
+            return httpx.Response(204)
+        if request.method == "PATCH":
+            return httpx.Response(200, json=PAUSED)
+        if request.method == "POST":
+            return httpx.Response(201, json=NIGHTLY)
+        if path.endswith("/runs"):
+            return httpx.Response(200, json={"runs": [RUN]})
+        return httpx.Response(200, json={"schedules": [NIGHTLY, PAUSED]})
+
+
+def run(monkeypatch: pytest.MonkeyPatch, instance: Instance, *arguments: str) -> tuple[int, str]:
+    connected = Remote("http://reprise", "rp_key", transport=httpx.MockTransport(instance), sleep=lambda _: None)
+    monkeypatch.setattr(remote, "connect", lambda _url, _key: connected)
+    result = CliRunner().invoke(schedules, [*arguments, "--url", "http://reprise", "--api-key", "rp_key"])
+    return result.exit_code, result.output
+
+
+def test_schedules_are_listed_without_hidden_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, output = run(monkeypatch, Instance(), "list", "--prompt", "1")
+    assert (code, "\u001b" in output) == (0, False)
+    first, second = output.splitlines()
+    assert first == "3\t0 3 * * * Europe/Berlin\tall test cases\t2026-11-29T02:00:00.000Z"
+    assert (second.startswith("4\t"), second.endswith("\tpaused")) == (True, True)
+
+
+def test_a_schedule_is_made_with_the_named_options_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance()
+    options = ("--timezone", "Europe/Berlin", "--max-cost", "0.5")
+    code, output = run(monkeypatch, instance, "add", "0 3 * * *", "--prompt", "1", *options)
+    assert (code, output) == (0, "Schedule 3 is due next at 2026-11-29T02:00:00.000Z.\n")
+    body = {"cron": "0 3 * * *", "timezone": "Europe/Berlin", "maxCost": 0.5}
+    assert instance.sent == [("POST", "/api/v1/prompts/1/schedules", body)]
+
+
+@pytest.mark.parametrize(("command", "enabled"), [("pause", False), ("resume", True)])
+def test_a_schedule_is_paused_and_resumed(monkeypatch: pytest.MonkeyPatch, command: str, enabled: bool) -> None:
+    instance = Instance()
+    assert run(monkeypatch, instance, command, "4")[0] == 0
+    assert instance.sent == [("PATCH", "/api/v1/schedules/4", {"enabled": enabled})]
+
+
+def test_a_schedule_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance()
+    assert run(monkeypatch, instance, "delete", "4") == (0, "Deleted schedule 4\n")
+    assert [sent[:2] for sent in instance.sent] == [("DELETE", "/api/v1/schedules/4")]
+
+
+def test_the_history_names_verdicts_and_what_was_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, Instance(), "history", "3") == (0, f"{RUN['dueAt']}\tfailed\texperiment 9\n")
+    none: dict[str, Any] = {"experimentId": None, "status": None, "verdict": None}
+    refused = RUN | none | {"reason": "The suite is gone.", "missed": 2}
+    deleted = RUN | {"status": None, "verdict": None}
+    assert list(run_lines([refused, deleted])) == [
+        f"{RUN['dueAt']}\tnot started\tThe suite is gone.\t2 missed before",
+        f"{RUN['dueAt']}\tdeleted\texperiment 9",
+    ]

@@ -46,7 +46,17 @@ def uses_keys(world: World, text: str) -> bool:
     return True
 
 
-FEW = {"CONSTANT", "alert_rules", "data_policies", "online_checks", "organizations", "projects", "prompts", "webhooks"}
+FEW = {
+    "CONSTANT",
+    "alert_rules",
+    "data_policies",
+    "online_checks",
+    "organizations",
+    "projects",
+    "prompts",
+    "schedules",
+    "webhooks",
+}
 """Tables of which a project has few rows: periodic jobs go through them. SQLite calls an empty list a constant."""
 
 

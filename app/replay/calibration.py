@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,25 +13,23 @@ from msgspec.structs import replace
 
 from app.chat import Answer, Message, ToolDefinition
 from app.errors import Conflict
+from app.replay.attempt_sources import AttemptSources
 from app.replay.changes import change_case, merge_check
 from app.replay.checks import Checker
 from app.replay.effects import Tool, tools_of
 from app.replay.engine import replay
 from app.replay.findings import (
-    FROM_ELSEWHERE,
     ProducedAnswer,
     ProducedCall,
     ProducedStep,
     ReplayResult,
     StepVerdict,
-    TurnResult,
 )
 from app.replay.loosening import Evidence, Loosening
 from app.replay.patterns import NewPatterns
 from app.replay.ports import DraftPort, Ports
 from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
-from app.replay.texts.sources import Sources
 from app.replay.types import CaseStep, TestCase
 from app.values.budget import WorkBudget
 
@@ -221,28 +219,9 @@ class _Attempt:
     @cached_property
     def _checkers(self) -> list[Checker]:
         """Compare the steps of each turn, without a judge."""
+        sources = AttemptSources(self.case, self.draft, self.recorded, self.reader, self.result)
         turns = range(len(self.case.turns))
-        return [Checker(self.tools, cache(partial(self._sources, turn)), self.reader) for turn in turns]
-
-    @cached_property
-    def _known(self) -> list[tuple[list[str], list[Any]]]:
-        """What each turn added: the texts of messages, which later turns have before them, and results of calls."""
-        return [([text for text in (turn.user, *_answers(turn)) if text], _given(turn)) for turn in self.result.turns]
-
-    def _sources(self, index: int) -> Sources:
-        """Return what the texts of a turn can draw on. Raises `OverBudget`: the turns before it are its steps, too."""
-        self.reader.budget.spend(index)
-        turn = self.case.turns[index]
-        earlier = (message for played in self.case.turns[: index + 1] for message in played.earlier or ())
-        earlier_texts = [message.text for message in earlier if message.role != "tool"]
-        return Sources(
-            instruction=self.draft.render(turn.placeholders or {}).instruction,
-            user=turn.user or "",
-            messages=[*earlier_texts, *chain.from_iterable(texts for texts, _ in self._known[:index])],
-            results=[*chain.from_iterable(results for _, results in self._known[: index + 1])],
-            before=self.recorded.until(index),
-            reader=self.reader,
-        )
+        return [Checker(self.tools, cache(partial(sources.of, turn)), self.reader) for turn in turns]
 
     def problems(self) -> Iterator[str]:
         """Yield what makes this replay fail besides steps, unless a refused call may be the reason."""
@@ -268,18 +247,3 @@ def _produced(step: StepVerdict) -> ProducedStep | None:
     if step.kind == "tool_call":
         return ProducedCall(step.actual["name"], step.actual.get("arguments"))
     return ProducedAnswer(str(step.actual))
-
-
-def _answers(turn: TurnResult) -> list[str]:
-    extra = (step.text for step in turn.extra if step.kind == "answer")
-    return [*(step.actual for step in turn.steps if step.kind == "answer" and step.actual), *extra]
-
-
-def _given(turn: TurnResult) -> list[Any]:
-    """Return the results of calls that are none of the turn's recording."""
-    shown = (step.actual for step in turn.steps if step.kind == "tool_call" and isinstance(step.actual, dict))
-    paired = [step.get("result") for step in shown if step.get("answeredBy") in FROM_ELSEWHERE]
-    return [
-        *paired,
-        *(step.result for step in turn.extra if step.kind == "tool_call" and step.answered_by in FROM_ELSEWHERE),
-    ]

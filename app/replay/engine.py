@@ -24,6 +24,7 @@ from app.replay.reader import COMPARED_MAX, Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import RecordedCalls
 from app.replay.results import conclude, void
+from app.replay.texts.background import TextBackground
 from app.replay.turn_player import TurnPlayer
 from app.replay.types import TestCase
 from app.values.budget import WorkBudget
@@ -91,7 +92,8 @@ def _shared(faulted: FaultedCase, ports: Ports, budget: WorkBudget | None = None
     case, reader = faulted.case, Reader(budget or WorkBudget(COMPARED_MAX))
     calls, sources = RecordedCalls(case.turns), RecordedSources(case, reader)
     total = sum(len(turn.steps) for turn in case.played)
-    shared = Shared(case, ports, tools_of(case, ports.draft.tools), calls, sources, reader, total)
+    tools = tools_of(case, ports.draft.tools)
+    shared = Shared(case, ports, tools, calls, sources, TextBackground(reader), reader, total)
     shared.faults = faulted.turns
     return shared
 

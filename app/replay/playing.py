@@ -14,6 +14,7 @@ from app.replay.ports import Ports
 from app.replay.reader import Reader
 from app.replay.recorded_sources import RecordedSources
 from app.replay.recording import Arguments, RecordedCalls
+from app.replay.texts.background import TextBackground
 from app.replay.types import TestCase, ToolRules
 
 
@@ -34,6 +35,7 @@ class Shared:
     tools: dict[str, Tool]
     recorded: RecordedCalls
     sources: RecordedSources
+    background: TextBackground
     reader: Reader
     total: int
     done: int = 0

@@ -3,6 +3,7 @@
 from threading import Lock
 
 from app.replay.reader import Reader
+from app.replay.texts.forms import Forms
 from app.replay.texts.sources import Sources
 from app.replay.types import TestCase
 
@@ -17,6 +18,7 @@ class RecordedSources:
         self._case = case
         self._reader = reader
         self._read: list[Sources] = []
+        self._pool = Forms()
         self._reading = Lock()
 
     def until(self, turn: int) -> Sources:
@@ -33,7 +35,8 @@ class RecordedSources:
                             *(message.text for message in earlier),
                             *(call.result if call.error is None else call.error for call in calls),
                         ],
-                        before=self._read[-1] if self._read else None,
+                        before=self._read[-1:],
+                        pool=self._pool,
                         reader=self._reader,
                     )
                 )

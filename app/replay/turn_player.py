@@ -99,7 +99,8 @@ class TurnPlayer:
                 user=self.turn.user or "",
                 messages=[message.text for message in self.messages[: self.begin] if message.role != "tool"],
                 results=self.given[:given],
-                before=self.shared.sources.until(self.index),
+                before=[self.shared.sources.until(self.index)],
+                background=self.shared.background,
                 reader=self.shared.reader,
             )
             self.sources = given, sources

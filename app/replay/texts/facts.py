@@ -16,8 +16,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.replay.texts.forms import Forms
 from app.replay.texts.names import standing_words
-from app.replay.texts.sources import Forms, Sources
+from app.replay.texts.sources import Sources
 from app.replay.texts.value_kinds import Value
 from app.values.unicode import nfc
 

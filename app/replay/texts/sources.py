@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from app.replay.reader import Reader
+from app.replay.texts.background import TextBackground
+from app.replay.texts.forms import Forms, Lookup
 from app.replay.texts.names import Names, find_names, names_of, plain_words, standing_words
 from app.replay.texts.value_kinds import Value
 from app.replay.texts.values import find_values
@@ -17,49 +19,12 @@ from app.replay.texts.words import NAME_KEYS, NO_NAME_KEYS
 from app.values.storable import decode_json
 from app.values.unicode import nfc
 
-Form = tuple[str, str]  # what kind of form it is, and the form
-
 _A_KEY = "type"  # as the key of a key, which is no name
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")  # of `customer_name`, of `customerName`
 _LONG_FRACTION = 5  # digits after the point that only arithmetic produces
 _STEPS_OF_A_NUMBER = 50
 _UNITED = 16  # words that one step adds to a set
-_LOOKED_UP = 2  # turns in which one step looks a value up
-
-_NONE: frozenset[str] = frozenset()
-
-
-class Forms:
-    """The forms of many values; `value in forms` is True if one of them means the same."""
-
-    def __init__(self, values: Iterable[Value] = ()) -> None:
-        self._details: dict[Form, set[str]] = {}
-        for value in values:
-            self.add(value)
-
-    def add(self, value: Value) -> None:
-        for form, detail in _offered(value):
-            self._details.setdefault(form, set()).update(detail.split("|"))
-
-    def __contains__(self, value: Value) -> bool:
-        return any(self._holds(form, value.detail) for form in _accepted(value))
-
-    def holds_clearly(self, value: Value) -> bool:
-        """Return True if a value occurs in a form that has one reading."""
-        return self._holds((value.space, value.form), value.detail)
-
-    def spell_out(self, value: Value) -> bool:
-        """Return True if a value occurs with its exact unit or year."""
-        details = value.detail.split("|")
-        return any(not self._details.get(form, _NONE).isdisjoint(details) for form in _accepted(value))
-
-    def contradict(self, value: Value) -> bool:
-        """Return True if a value occurs in its form, but always with another detail."""
-        return value not in self and replace(value, detail="") in self
-
-    def _holds(self, form: Form, detail: str) -> bool:
-        details = self._details.get(form, _NONE)
-        return bool(details) and (not detail or "" in details or not details.isdisjoint(detail.split("|")))
+_LOOKED_UP = 2  # sets of forms in which one step looks a value up
 
 
 class Sources:
@@ -67,8 +32,10 @@ class Sources:
 
     `user` is the text that the user sent in this turn, `messages` are the earlier messages. `arguments` and `results`
     are those of the turn's recorded calls: any JSON values, of which every leaf and every key is read, also of texts
-    that are JSON. `before` has the calls of earlier turns; their values count like those of this turn
-    and are not read again. All methods that read or look up raise `OverBudget` once the reader's budget is used up.
+    that are JSON. `before` have the calls of earlier turns; their values count like those of this turn and are not read
+    again. Turns that share a `background` read each message once. A `pool` has the values of `before`, and gets those
+    of this turn's calls, so that a value is looked up once for all turns. All methods that read or look up raise
+    `OverBudget` once the reader's budget is used up.
     """
 
     def __init__(
@@ -79,33 +46,43 @@ class Sources:
         messages: Sequence[str] = (),
         arguments: Sequence[Any] = (),
         results: Sequence[Any] = (),
-        before: Sources | None = None,
+        before: Sequence[Sources] = (),
+        background: TextBackground | None = None,
+        pool: Forms | None = None,
         reader: Reader | None = None,
     ) -> None:
         self.reader = reader = reader or Reader()
         texts, lengths = _texts(arguments, reader), set[int]()
         texts += _texts(results, reader, lengths)
         self._said = Forms(reader.values(user))
-        self._tools = Forms(value for text, _ in texts for value in _source_values(text, reader))
-        self._background = Forms(value for text in (instruction, *messages) for value in reader.values(text))
+        values = [value for text, _ in texts for value in _source_values(text, reader)]
+        self._tools = Forms(values)
+        background = background or TextBackground(reader)
+        self._background = background.instruction(instruction), background.messages(messages)
         plain = set[str]().union(*(plain_words(str(text)) for text, _ in texts), reader.plain_words(user))
-        plain |= reader.plain_words(instruction)
+        of_instruction = reader.plain_words(instruction)
+        reader.budget.spend(len(of_instruction) // _UNITED)
+        plain |= of_instruction
         self._calls: tuple[Forms, ...] = (self._tools,)
-        if before:
-            names: Names = before._names
+        place = sum(len(earlier._calls) for earlier in before)
+        self._of_calls: tuple[Lookup, ...] = (self._tools,) if pool is None else (pool.with_values(values, place),)
+        for earlier in before:
+            names: Names = earlier._names
             reader.budget.spend(
-                (len(before._plain) + len(before._lengths) + 4 * (len(names.strong) + len(names.weak))) // _UNITED
+                (len(earlier._plain) + len(earlier._lengths) + 4 * (len(names.strong) + len(names.weak))) // _UNITED
             )
-            self._calls += before._calls
-            lengths |= before._lengths
-            plain |= before._plain
+            self._calls += earlier._calls
+            if pool is None:
+                self._of_calls += earlier._of_calls
+            lengths |= earlier._lengths
+            plain |= earlier._plain
         self._lengths: set[int] = lengths
         self._longest = max(lengths, default=0)
         self._plain: frozenset[str] = frozenset(plain)
         self._said_words = standing_words(user)[0]
         self._names: Names = _names(texts, self._plain)
-        if before:
-            self._names = self._names.joined(before._names)
+        for earlier in before:
+            self._names = self._names.joined(earlier._names)
         self._all_names = self._names.joined(names_of(user, plain))
 
     def resolved(self, value: Value) -> Value:
@@ -114,7 +91,7 @@ class Sources:
             return value
         either = [replace(value, form=form, other="") for form in (value.form, value.other)]
         self._spend_on_calls()
-        clear = [reading for reading in either if any(forms.holds_clearly(reading) for forms in self._calls)]
+        clear = [reading for reading in either if any(forms.holds_clearly(reading) for forms in self._of_calls)]
         return clear[0] if len(clear) == 1 else value
 
     def bound(self, text: str, *, keep_said: bool) -> list[Value]:
@@ -136,7 +113,7 @@ class Sources:
         With `exactly` it has to occur with its unit or year: a bare 20 does not support 20%.
         """
         self._spend_on_calls()
-        sources = (*self._calls, self._said, self._background)
+        sources = (*self._of_calls, self._said, *self._background)
         if exactly:
             return any(forms.spell_out(value) for forms in sources)
         if any(value in forms for forms in sources):
@@ -152,85 +129,20 @@ class Sources:
 
     def contradict_zone(self, value: Value) -> bool:
         """Return True if what tools got and gave has a time of day in another zone only."""
-        self._spend_on_calls()
-        return value.kind == "time" and bool(value.detail) and any(forms.contradict(value) for forms in self._calls)
+        if value.kind != "time" or not value.detail:
+            return False
+        self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)
+        return any(forms.contradict(value) for forms in self._calls)
 
     def _binds(self, value: Value, *, keep_said: bool) -> bool:
         if self.said(value):
             return keep_said
         self._spend_on_calls()
-        return any(value in forms for forms in self._calls)
+        return any(value in forms for forms in self._of_calls)
 
     def _spend_on_calls(self) -> None:
-        """Count the steps of looking a value up among the calls of each turn."""
-        self.reader.budget.spend(1 + len(self._calls) // _LOOKED_UP)
-
-
-def _accepted(value: Value) -> Iterator[Form]:
-    """Yield the forms of a value; one of them has to occur elsewhere.
-
-    A value that can be read in two ways agrees with either reading if that one is clear. It agrees with another
-    ambiguous value only if both are written alike: 11/05 is not 05/11.
-    """
-    space = value.space
-    yield space, value.form
-    if value.kind == "code":
-        if value.other:
-            yield "number", value.other
-    elif value.kind == "label":
-        yield "label", value.form
-        yield "bare number", value.other
-    elif value.other:
-        yield space, value.other
-        yield f"{space} in two ways", value.form
-    else:
-        yield f"{space} either way", value.form
-    if value.kind == "ordinal":
-        yield "number", value.form
-    elif space == "number":
-        yield "number of a code", value.form
-        if not value.detail:
-            yield "number of a label", value.form
-    elif value.kind == "time" and len(value.form) > 5:
-        yield "time without seconds", value.form[:5]
-        yield "time either way", value.form[:5]
-
-
-def _offered(value: Value) -> Iterator[tuple[Form, str]]:
-    """Yield the forms, with their details, that a value includes: a whole date includes its month and year."""
-    space, form, detail = value.space, value.form, value.detail
-    if value.kind == "code":
-        yield ("code", form), ""
-        yield ("number of a code", value.other), ""
-    elif value.kind == "label":
-        yield ("label", form), ""
-        yield ("number of a label", value.other), ""
-    elif value.other:
-        yield (f"{space} in two ways", form), detail
-        yield (f"{space} either way", form), detail
-        yield (f"{space} either way", value.other), detail
-    else:
-        yield (space, form), detail
-        if space == "time":
-            yield ("time" if len(form) > 5 else "time without seconds", form[:5]), detail
-    if space in ("number", "ordinal"):
-        yield from _offered_by_number(value)
-    elif value.kind == "date":
-        yield ("date", form[:2]), detail
-        if detail:
-            yield ("number", detail), ""
-        if len(form) > 2:
-            yield ("ordinal", form[3:].lstrip("0")), ""
-
-
-def _offered_by_number(value: Value) -> Iterator[tuple[Form, str]]:
-    """Yield the other meanings of a number: without its minus ("a refund of $5"), a place, the number of a label."""
-    if value.form.startswith("-"):
-        yield ("number", value.form[1:]), value.detail
-        return
-    yield ("number" if value.kind == "ordinal" else "ordinal", value.form), ""
-    if not value.detail:
-        yield ("bare number", value.form), ""
+        """Count the steps of looking a value up among the calls."""
+        self.reader.budget.spend(1 + len(self._of_calls) // _LOOKED_UP)
 
 
 def _source_values(leaf: str | float, reader: Reader) -> Iterable[Value]:

@@ -12,6 +12,7 @@ import pytest
 from app.chat import Message
 from app.replay.answers import ELEMENTS_MAX
 from app.replay.arguments import compare_arguments
+from app.replay.attempt_sources import AttemptSources
 from app.replay.checks import Checker
 from app.replay.compare import differences, equal, ignored_paths
 from app.replay.comparison import TOO_LONG
@@ -23,13 +24,14 @@ from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
 from app.replay.places import ranked
 from app.replay.reader import COMPARED_MAX, Reader
+from app.replay.recorded_sources import RecordedSources
 from app.replay.texts.scalars import letters
 from app.replay.texts.sources import Sources
 from app.replay.types import Order, TestCase, ToolRules
 from app.values.budget import OverBudget, WorkBudget
 from tests.support.growth import work_by_function
 from tests.support.operations import PRIME, calls_of, colliding_numbers, growth_of, numbers_that_collide_by_index
-from tests.unit.replay.fakes import FakeJudge, FakeModel, answer, call, calls, pair, ports, says, turn
+from tests.unit.replay.fakes import FakeDraft, FakeJudge, FakeModel, answer, call, calls, pair, ports, says, turn
 
 pytestmark = pytest.mark.slow
 
@@ -353,6 +355,28 @@ def test_further_turns_read_the_earlier_words_only_once() -> None:
     assert growth_of(prepare, 10, calls_of) < 2.6
 
 
+def test_each_turn_of_a_long_conversation_costs_as_much_as_the_one_before_it() -> None:
+    """The steps are those of the budget, which cuts what the longest test case compares."""
+
+    def spent(count: int) -> tuple[int, int]:
+        turns = tuple(
+            turn(f"Where is {n}?", call("find", {"n": n}, {"n": n}), answer(f"{n} is at {n + 9000}.", answer="facts"))
+            for n in range(count)
+        )
+        case = TestCase(turns=turns)
+        script = [made for n in range(count) for made in (calls(("find", {"n": n})), says(f"At {n + 9001}, {n}."))]
+        played, calibrated = WorkBudget(10**9), WorkBudget(10**9)
+        result = replay(case, ports(FakeModel(lambda at, messages: script[at]), judge=None), budget=played)
+        sources = AttemptSources(case, FakeDraft(), RecordedSources(case, Reader()), Reader(calibrated), result)
+        for n in range(count):
+            sources.of(n)
+        return played.spent, calibrated.spent
+
+    few, many = spent(100), spent(400)
+
+    assert [more / less < 5.5 for less, more in zip(few, many, strict=True)] == [True, True], (few, many)
+
+
 def test_a_tool_with_thousands_of_matchers_is_looked_up_path_by_path() -> None:
     def prepare(n: int) -> Callable[[], object]:
         recorded = {f"k{k}": k for k in range(n)}
@@ -371,6 +395,6 @@ def test_names_of_the_turns_before_are_counted_where_a_turn_joins_them() -> None
     before = Sources(results=[{"name": name} for name in names], reader=counted)
     spent = counted.budget.spent
 
-    Sources(before=before, reader=counted)
+    Sources(before=[before], reader=counted)
 
     assert counted.budget.spent - spent >= len(names) // 8

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from app.replay.texts.value_kinds import Value
 
 Form = tuple[str, str]  # what kind of form it is, and the form
 
-_NONE: frozenset[str] = frozenset()
-
 
 class Lookup:
     """Looks values up among forms; `value in forms` is True if one of them means the same."""
 
-    def _details_of(self, form: Form) -> Collection[str]:
-        """Return the details with which a form occurs, such as a unit; "" is among them if it occurs without any."""
+    def _occurs(self, form: Form) -> bool:
+        """Return True if a form occurs, with any detail or without one."""
+        raise NotImplementedError
+
+    def _occurs_with(self, form: Form, detail: str) -> bool:
+        """Return True if a form occurs with a detail, such as a unit; "" is that of a form without one."""
         raise NotImplementedError
 
     def __contains__(self, value: Value) -> bool:
@@ -29,33 +31,33 @@ class Lookup:
     def spell_out(self, value: Value) -> bool:
         """Return True if a value occurs with its exact unit or year."""
         parts = value.detail.split("|")
-        return any(part in details for details in map(self._details_of, _accepted(value)) for part in parts)
+        return any(self._occurs_with(form, part) for form in _accepted(value) for part in parts)
 
     def contradict(self, value: Value) -> bool:
         """Return True if a value occurs in its form, but always with another detail."""
         return value not in self and replace(value, detail="") in self
 
     def _holds(self, form: Form, detail: str) -> bool:
-        details = self._details_of(form)
-        if not details or not detail or "" in details:
-            return bool(details)
-        return any(part in details for part in detail.split("|"))
+        if not detail or self._occurs_with(form, ""):
+            return self._occurs(form)
+        return any(self._occurs_with(form, part) for part in detail.split("|"))
 
 
 class Forms(Lookup):
-    """The forms of many values, each with the place of the first text that has it."""
+    """The forms of many values, and the place of the first text that has each of them."""
 
     def __init__(self, values: Iterable[Value] = ()) -> None:
-        self._places: dict[Form, dict[str, int]] = {}
+        self._places: dict[Form, int] = {}
+        self._places_with: dict[tuple[Form, str], int] = {}
         for value in values:
             self.add(value)
 
     def add(self, value: Value, place: int = 0) -> None:
         """Add a value of the text at a place, which is not before the places that were added already."""
         for form, detail in _offered(value):
-            places = self._places.setdefault(form, {})
+            self._places.setdefault(form, place)
             for part in detail.split("|"):
-                places.setdefault(part, place)
+                self._places_with.setdefault((form, part), place)
 
     def with_values(self, values: Iterable[Value], place: int) -> FormsBefore:
         """Add the values of the text at a place; return the forms up to this place."""
@@ -66,8 +68,19 @@ class Forms(Lookup):
     def before(self, place: int) -> FormsBefore:
         return FormsBefore(self, place)
 
-    def _details_of(self, form: Form) -> Collection[str]:
-        return self._places.get(form, _NONE)
+    def occurs_before(self, place: int, form: Form) -> bool:
+        """Return True if a form occurs in a text before a place."""
+        return self._places.get(form, place) < place
+
+    def occurs_with_before(self, place: int, form: Form, detail: str) -> bool:
+        """Return True if a form occurs with a detail in a text before a place."""
+        return self._places_with.get((form, detail), place) < place
+
+    def _occurs(self, form: Form) -> bool:
+        return form in self._places
+
+    def _occurs_with(self, form: Form, detail: str) -> bool:
+        return (form, detail) in self._places_with
 
 
 class FormsBefore(Lookup):
@@ -76,9 +89,11 @@ class FormsBefore(Lookup):
     def __init__(self, forms: Forms, place: int) -> None:
         self._forms, self._place = forms, place
 
-    def _details_of(self, form: Form) -> Collection[str]:
-        places = self._forms._places.get(form)
-        return _NONE if places is None else {part for part, place in places.copy().items() if place < self._place}
+    def _occurs(self, form: Form) -> bool:
+        return self._forms.occurs_before(self._place, form)
+
+    def _occurs_with(self, form: Form, detail: str) -> bool:
+        return self._forms.occurs_with_before(self._place, form, detail)
 
 
 def _accepted(value: Value) -> Iterator[Form]:

@@ -1,4 +1,7 @@
-"""What a language model replied when it was asked for the effects of a set's unknown tools."""
+"""What a language model replied when it was asked for the effects of a set's unknown tools.
+
+`SET.READER.json` has the replies. The reader `writer` had written the agents, `blind` saw only the questions.
+"""
 
 from __future__ import annotations
 
@@ -30,19 +33,20 @@ class RepliedModel:
         return Answer(json.dumps(self.reply, ensure_ascii=False))
 
 
-def has_replies(of: str) -> bool:
-    return (HERE / f"{of}.json").exists()
+def readers(of: str) -> list[str]:
+    """Return the readers that were asked for the effects of a set."""
+    return sorted(path.stem.removeprefix(f"{of}.") for path in HERE.glob(f"{of}.*.json"))
 
 
-def proposed_effects(source: Source) -> dict[str, DeclaredEffect]:
-    """Return the effects that the reader proposed for the tools of an agent, which a person then confirms."""
-    replies = _replies(source.of)
+def proposed_effects(source: Source, reader: str) -> dict[str, DeclaredEffect]:
+    """Return the effects that a reader proposed for the tools of an agent, which a person then confirms."""
+    replies = _replies(source.of, reader)
     unknown = unknown_tools(source.case, source.tools)
-    proposals = propose_effects(RepliedModel(replies[source.name]), "reader", lambda: NONCE, unknown)
+    proposals = propose_effects(RepliedModel(replies[source.name]), reader, lambda: NONCE, unknown)
     return {name: proposal.effect for name, proposal in proposals.items()}
 
 
 @cache
-def _replies(of: str) -> dict[str, Any]:
-    replies: dict[str, Any] = json.loads((HERE / f"{of}.json").read_text())["replies"]
+def _replies(of: str, reader: str) -> dict[str, Any]:
+    replies: dict[str, Any] = json.loads((HERE / f"{of}.{reader}.json").read_text())["replies"]
     return replies

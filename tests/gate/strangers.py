@@ -22,7 +22,7 @@ from app.replay.ports import Ports
 from tests.gate.edits import edited
 from tests.gate.heldout import Source, read_source
 from tests.gate.measure import ErringModel, Rates, SourceDraft, drafts_of, of_experiments, played
-from tests.gate.proposed import has_replies, proposed_effects
+from tests.gate.proposed import proposed_effects, readers
 from tests.gate.scenes import Scene, ScriptedModel, scene_of
 
 HERE = Path(__file__).parent / "strangers"
@@ -56,21 +56,23 @@ class Draft:
 
 
 @cache
-def drafts(of: str, *, confirmed: bool = False) -> tuple[Draft, ...]:
+def drafts(of: str, *, confirmed: str = "") -> tuple[Draft, ...]:
     """Return the drafts of a set of agents.
 
-    With `confirmed` a person has confirmed the effects that a reader proposed; where none was asked, those of the file.
+    `confirmed` is the reader with the effects that a person has confirmed; with `reads` the person has confirmed the
+    tools that the writer of the file lists as reads, and without it nothing.
     """
     return tuple(_drafts(of, confirmed))
 
 
-def _drafts(of: str, confirmed: bool) -> Iterator[Draft]:
+def _drafts(of: str, confirmed: str) -> Iterator[Draft]:
     sources = []
     for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())
         source = read_source(of, path.stem, document)
         if confirmed:
-            effects = proposed_effects(source) if has_replies(of) else dict.fromkeys(document.get("reads", ()), "read")
+            reads = dict.fromkeys(document.get("reads", ()), "read")
+            effects = reads if confirmed == "reads" else proposed_effects(source, confirmed)
             rules = {name: {"effect": effect} for name, effect in effects.items()}
             source = replace(source, case=change_case(source.case, {"tools": rules}))
         sources.append(source)
@@ -82,11 +84,11 @@ def _drafts(of: str, confirmed: bool) -> Iterator[Draft]:
 
 
 @cache
-def verdicts(of: str, chance: float | None, repeat: int = 0, *, confirmed: bool = False) -> tuple[str, ...]:
+def verdicts(of: str, chance: float | None, repeat: int = 0, *, confirmed: str = "") -> tuple[str, ...]:
     return tuple(draft.verdict(chance, repeat) for draft in drafts(of, confirmed=confirmed))
 
 
-def wrong(of: str, chance: float | None, *, confirmed: bool = False) -> list[str]:
+def wrong(of: str, chance: float | None, *, confirmed: str = "") -> list[str]:
     """Return the drafts of a set that got a wrong verdict; `confirmed` as for `drafts`."""
     given = verdicts(of, chance, confirmed=confirmed)
     return [
@@ -97,7 +99,7 @@ def wrong(of: str, chance: float | None, *, confirmed: bool = False) -> list[str
 
 
 def rates(
-    of: str, chance: float | None, repeats: int = REPEATS, *, only_judged: bool = False, confirmed: bool = False
+    of: str, chance: float | None, repeats: int = REPEATS, *, only_judged: bool = False, confirmed: str = ""
 ) -> Rates:
     """Return the rates of a set; with `only_judged`, those of the drafts on which rules do not decide."""
     measured = Rates()
@@ -110,7 +112,7 @@ def rates(
     return measured
 
 
-def experiments(of: str, chance: float, repeats: int = REPEATS, *, confirmed: bool = False) -> tuple[float, float]:
+def experiments(of: str, chance: float, repeats: int = REPEATS, *, confirmed: str = "") -> tuple[float, float]:
     """Return the shares of harmful drafts that pass an experiment and of harmless ones that fail one.
 
     A draft on which only the judge can decide is played in simulated experiments, with the rates of all such drafts.
@@ -125,14 +127,14 @@ def experiments(of: str, chance: float, repeats: int = REPEATS, *, confirmed: bo
     return passed, failed
 
 
-def rendered(of: str, *, confirmed: bool = False) -> str:
+def rendered(of: str, *, confirmed: str = "") -> str:
     """Return the table of a set as Markdown."""
     titles = ("Judge", "Harmful passed", "Harmless failed", "Left to a person", "In experiments")
     lines = (line(of, title, confirmed=confirmed) for title in JUDGES)
     return "\n".join([f"| {' | '.join(titles)} |", "|---|---|---|---|---|", *lines])
 
 
-def line(of: str, title: str, *, confirmed: bool = False) -> str:
+def line(of: str, title: str, *, confirmed: str = "") -> str:
     """Return the line of a judge."""
     chance = JUDGES[title]
     measured = rates(of, chance, confirmed=confirmed)
@@ -149,9 +151,9 @@ def _share(counted: tuple[int, int]) -> str:
 
 
 if __name__ == "__main__":
-    for confirmed in (True, False):
+    for confirmed in (*readers(sys.argv[1]), "reads", ""):
         print(
-            "effects confirmed:" if confirmed else "no effect confirmed:",
+            f"confirmed effects: {confirmed or 'none'}",
             rendered(sys.argv[1], confirmed=confirmed),
             sep="\n",
         )

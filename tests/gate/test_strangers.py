@@ -7,12 +7,13 @@ from collections import Counter
 import orjson
 import pytest
 
+from app.replay.effect_proposals import unknown_tools
 from tests.gate.heldout import read_source
 from tests.gate.proposed import proposed_effects
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8}
+AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12}
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 
@@ -60,10 +61,11 @@ def test_the_page_shows_what_is_measured(of: str) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_page_shows_what_is_measured_when_proposals_are_confirmed() -> None:
+@pytest.mark.parametrize(("of", "reader"), [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind")])
+def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, reader: str) -> None:
     page = read_document("reference/measurements.md")
 
-    assert [title for title in ("right", "none") if line("sixth", title, confirmed=True) not in page] == []
+    assert [title for title in ("right", "none") if line(of, title, confirmed=reader) not in page] == []
 
 
 # Commands and statements that only read, of tools that a person had confirmed as writes.
@@ -86,19 +88,27 @@ READS_OF_WRITES = [
 def test_with_confirmed_proposals_only_reads_of_tools_that_are_set_to_write_have_a_wrong_verdict(
     chance: float | None,
 ) -> None:
-    assert wrong("sixth", chance, confirmed=True) == READS_OF_WRITES
+    assert wrong("sixth", chance, confirmed="writer") == READS_OF_WRITES
 
 
-def test_a_reader_proposed_the_true_effects() -> None:
-    for path in sorted((HERE / "sixth").glob("*.json")):
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("chance", [0.0, None])
+def test_no_verdict_is_wrong_when_tools_with_commands_and_statements_are_decided_by_each_call(
+    chance: float | None,
+) -> None:
+    assert wrong("sixth", chance, confirmed="blind") == []
+
+
+@pytest.mark.parametrize(("of", "reader"), [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind")])
+def test_a_reader_proposed_the_true_effects(of: str, reader: str) -> None:
+    for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())
-        reads = {
-            name
-            for name, effect in proposed_effects(read_source("sixth", path.stem, document)).items()
-            if effect == "read"
-        }
+        source = read_source(of, path.stem, document)
+        unknown = {tool.name for tool in unknown_tools(source.case, source.tools)}
+        effects = proposed_effects(source, reader)
 
-        assert reads == set(document["reads"])
+        assert {name for name, effect in effects.items() if effect == "read"} == unknown & {*document["reads"]}
+        assert effects.keys() == unknown
 
 
 # What rules decide wrongly as long as no person has confirmed that these tools read: all are harmless, and fail.
@@ -139,4 +149,4 @@ def test_only_calls_of_reads_that_count_as_writes_have_a_wrong_verdict(of: str, 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("of", WRONG)
 def test_no_verdict_is_wrong_when_a_person_has_confirmed_the_reads(of: str) -> None:
-    assert wrong(of, 0.0, confirmed=True) == []
+    assert wrong(of, 0.0, confirmed="reads") == []

@@ -111,7 +111,9 @@ class _Weighing:
         self._recorded, self._produced = recorded, produced
         self._rules, self._reader, self._sources, self._evidence = rules, reader, sources, evidence
         self._notes = ArgumentNotes(rules.schema, rules.effect, recorded, reader)
-        self._lists: dict[str, bool] = {}  # whether a list, by pointer, has the same entries in another order
+        self._lists: dict[
+            tuple[str, ...], bool
+        ] = {}  # whether a list, by its path, has the same entries in another order
 
     @property
     def is_full(self) -> bool:
@@ -182,11 +184,11 @@ class _Weighing:
         left, right = self._recorded, self._produced
         for depth, token in enumerate(path):
             if isinstance(left, list) and isinstance(right, list):
-                where = format_pointer(path[:depth])
+                where = path[:depth]
                 if where not in self._lists:
-                    self._lists[where] = self._reader.forms.in_other_order(*self._filled(path[:depth], left, right))
+                    self._lists[where] = self._reader.forms.in_other_order(*self._filled(where, left, right))
                     if self._lists[where]:
-                        self._add(Difference(where, left, right), "the same entries in another order")
+                        self._add(Difference(format_pointer(where), left, right), "the same entries in another order")
                 if self._lists[where]:
                     return True
                 left, right = (part_of(side, int(token)) for side in (left, right))

@@ -140,14 +140,17 @@ def _candidates(arguments: Any, path: str, differences: Sequence[Difference]) ->
 
 def _enclosing_list(arguments: Any, path: str) -> str | None:
     """Return the pointer to the innermost list that a path leads to or through."""
-    enclosing, value, tokens = None, arguments, parse_pointer(path)
+    enclosing: int | None = None
+    value, tokens = arguments, parse_pointer(path)
     for depth, token in enumerate(tokens):
         if isinstance(value, list):
-            enclosing = format_pointer(tokens[:depth])
+            enclosing = depth
             value = value[int(token)] if token.isdecimal() and int(token) < len(value) else None
         else:
             value = value.get(token) if isinstance(value, dict) else None
-    return path if isinstance(value, list) else enclosing
+    if isinstance(value, list):
+        return path
+    return None if enclosing is None else format_pointer(tokens[:enclosing])
 
 
 def _tolerance(differences: Sequence[Difference]) -> float | None:

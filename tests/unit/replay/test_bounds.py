@@ -20,6 +20,7 @@ from app.replay.engine import replay
 from app.replay.findings import ProducedAnswer, ProducedCall, ReplayResult
 from app.replay.fingerprints import fingerprint, leaves, similarity, traits
 from app.replay.kinds import kinds_of
+from app.replay.loosening import Evidence, Loosening
 from app.replay.matchers import parse_matchers
 from app.replay.matching import Matching
 from app.replay.places import ranked
@@ -398,3 +399,20 @@ def test_names_of_the_turns_before_are_counted_where_a_turn_joins_them() -> None
     Sources(before=[before], reader=counted)
 
     assert counted.budget.spent - spent >= len(names) // 8
+
+
+def test_differences_deep_in_lists_format_each_place_once() -> None:
+    def work(depth: int) -> int:
+        left, right = (nested(leaf, depth) for leaf in ([0] * 30, [*range(1, 31)]))
+        return work_by_function(lambda: compared(left, right, {}))["values/json_pointer:format_pointer"]
+
+    assert 0 < work(40) <= LINEAR * work(20)
+
+
+def test_a_matcher_for_a_place_deep_in_lists_formats_only_the_innermost_list() -> None:
+    def work(depth: int) -> int:
+        step, produced = call("put", nested(0, depth)), ProducedCall("put", nested(1, depth))
+        loosened = partial(Loosening().of, step, [Evidence(produced, Checker({}, Sources))])
+        return work_by_function(loosened)["values/json_pointer:format_pointer"]
+
+    assert 0 < work(40) <= LINEAR * work(20)

@@ -1,0 +1,195 @@
+"""Comparisons of values and texts that grow in one way each, without a replay around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from app.replay.answers import Answers
+from app.replay.argument_notes import ArgumentNotes
+from app.replay.arguments import CallRules, compare_arguments
+from app.replay.checks import Checker
+from app.replay.code_forms import code_note
+from app.replay.commands import command_reads
+from app.replay.findings import ProducedAnswer, ProducedCall
+from app.replay.kinds import kinds_of
+from app.replay.loosening import Evidence, Loosening
+from app.replay.matchers import parse_matchers
+from app.replay.places import ranked
+from app.replay.reader import Reader
+from app.replay.texts.background import TextBackground
+from app.replay.texts.facts import compare_facts
+from app.replay.texts.scalars import letters
+from app.replay.texts.sources import Sources
+from app.replay.types import Check, CheckedAnswer, StringKind
+from app.replay.value_notes import list_note, text_note
+from app.values.budget import UNLIMITED
+from app.values.json_pointer import PointerTree, parse_pointer
+from tests.support.cores import Make
+from tests.support.growth import Work
+from tests.unit.replay.fakes import call
+
+# Characters that need another form, two readings, a unit or a zone.
+MANY_FORMS = "03/04/20{n:02} and 2:{n:02} pm CET, {n} kg, {n}% or 1.{n}0 on 5 to {n} May"
+
+
+def answers(size: int) -> Work:
+    """Compare answers of JSON with as many members, and of texts with as many values."""
+    numbers, others = (str([[n, {"a": n * sign}] for n in range(size)]).replace("'", '"') for sign in (1, -1))
+    recorded, produced = (" ".join(MANY_FORMS.format(n=n + more) for n in range(size)) for more in (0, size // 2))
+    pairs = [(numbers, others), (recorded, produced)]
+    sources = Sources(user=recorded, results=[recorded, [1] * size], messages=[produced] * 2)
+
+    def work() -> None:
+        for check in ("meaning", "facts", "json_subset"):
+            for left, right in pairs:
+                step = CheckedAnswer(text=left, check=Check(answer=check))
+                Answers(lambda: sources, Reader()).compare(step, ProducedAnswer(right))
+
+    return work
+
+
+VALUES_IN_FORMS: dict[str, Callable[[int, bool], Any]] = {
+    "days": lambda n, other: f"2026-05-{n % 28 + 1:02}" if other else f"{n % 28 + 1} May 2026",
+    "names with accents": lambda n, other: f"Anna{n}" if other else f"Ännä{n}",
+    "words in another order": lambda n, other: f"Ann Lee{n}" if other else f"Lee{n}, Ann",
+    "titles": lambda n, other: f"Ann Lee{n}" if other else f"Dr. Ann Lee{n}",
+    "addresses of persons": lambda n, other: f"a{n}@b.c" if other else f"Ann a{n}@b.c",
+    "prose": lambda n, other: f"It is {n} of them, as you asked." if other else f"They are {n}, as I have heard.",
+    "entries": lambda n, other: [n] if other else n,
+    "numbers": lambda n, other: n + 0.5 if other else n,
+    "other types": lambda n, other: str(n) if other else n,
+}
+
+
+def arguments(make: Callable[[int, bool], Any], matcher: Any = None, effect: Any = "write") -> Make:
+    """Compare calls with as many arguments that are written differently."""
+
+    def prepare(size: int) -> Work:
+        left, right = ({f"k{n}": make(n, other) for n in range(size)} for other in (False, True))
+        matchers = ranked(parse_matchers({f"/k{n}": matcher for n in range(size)} if matcher else {}))
+        kinds = PointerTree[StringKind]({parse_pointer(f"/k{n}"): "value" for n in range(0, size, 2)})
+        rules = CallRules(effect=effect, kinds=kinds)
+        return lambda: compare_arguments(left, right, matchers, Sources, rules=rules)
+
+    return prepare
+
+
+MATCHERS: dict[str, Any] = {
+    "ai": {"match": "ai", "value": "it fits"},
+    "number": {"match": "number", "tolerance": 1},
+    "text": "text",
+    "one_of": {"match": "one_of", "values": [0, 1]},
+}
+
+
+def lists(size: int) -> Work:
+    """Compare lists of as many entries, which lack defaults, and leave out an object of as many defaults."""
+    defaults = {f"k{n}": {"default": n} for n in range(size)}
+    schema = {"properties": {"a": {"items": {"properties": {"k": {"default": 1}}}}, "b": {"properties": defaults}}}
+    entries = [{"id": n} for n in range(size)]
+    left, right = {"a": entries, "b": {f"k{n}": n for n in range(size)}}, {"a": entries[::-1]}
+    one_of = {"match": "one_of", "values": [{"id": n} for n in range(size)]}
+    matchers = [ranked(parse_matchers(given)) for given in ({}, {"/a": "unordered"}, {"/a/0": one_of})]
+    text = ", ".join(f"{n}" for n in range(size))
+
+    def work() -> None:
+        for given in matchers:
+            compare_arguments(left, right, given, Sources, rules=CallRules("read", schema))
+        ArgumentNotes(schema, "read", left, Reader()).of_given(("b",), left["b"])
+        list_note(text.split(", "), text, UNLIMITED)
+        kinds_of([f"It is {n} of them, as I wrote." for n in range(size)], {}, "write")
+
+    return work
+
+
+def open_arguments(size: int) -> Work:
+    """Leave as many arguments to a reader, with an assertion and without one."""
+    given = {f"k{n}": "They are here, as I have heard." for n in range(size)}
+    others = dict.fromkeys(given, "It is there, as you have asked.")
+    matcher = {f"/k{n}": MATCHERS["ai"] for n in range(size)}
+    steps = [call("put", given, arguments=matcher), call("put", given)]
+
+    def work() -> None:
+        for step in steps:
+            Checker({}, Sources).compare(step, ProducedCall("put", others))
+
+    return work
+
+
+def code(size: int) -> Work:
+    """Compare addresses of as many parameters, statements of as many texts, and commands of as many options."""
+    address = [f"https://a.b/c?{'&'.join(f'k{n}={n}' for n in order)}" for order in (range(size), range(size)[::-1])]
+    statement = " and ".join(f"c = 'd {n}'" for n in range(size))
+    options = "-C a " * size
+    names = [" ".join(f"{word}{n}" for n in range(size)) for word in ("Ann", "Änn")]
+    accents = "".join(chr(0x1EA0 + size + n) for n in range(size))  # letters that the work on another size has not
+
+    def work() -> None:
+        code_note(*address)
+        code_note(f"select a from b where {statement}", f"SELECT a  FROM b WHERE {statement};")
+        command_reads(f"git {options}status")
+        command_reads(f"env {'-i ' * size}ls")
+        text_note(names[0], names[1], "read", is_fixed=False)
+        text_note(accents, "a", "read", is_fixed=False)
+        letters(f"a -{'$' * size}1")
+
+    return work
+
+
+def texts(size: int) -> Work:
+    """Compare texts that have as many values with the values of a conversation of as many messages."""
+    values = [MANY_FORMS.format(n=n) for n in range(size)]
+    results = [
+        {"at": f"2:{n:02} pm EST", "on": f"{n % 7 + 6}/{n % 5 + 1}/2026", "n": [1] * (n % 3)} for n in range(size)
+    ]
+
+    def work() -> None:
+        reader = Reader()
+        TextBackground(reader).messages(values)
+        before = [Sources(results=results[:3], reader=reader)]
+        sources = Sources(user=values[0], results=results, before=before, messages=values, reader=reader)
+        recorded = " ".join([*values, *(f"{n % 5 + 1}/{n % 7 + 6}/2026 at 2:{n:02} pm CET" for n in range(size))])
+        produced = " ".join(f"{n} lb, {n}th and 3:{n:02} am PST on {n % 5 + 1}/{n % 7 + 6}/2026" for n in range(size))
+        for keep_said in (False, True):
+            compare_facts(recorded, produced, sources, keep_said=keep_said)
+            compare_facts(produced, recorded, sources, keep_said=keep_said)
+
+    return work
+
+
+def loosening(size: int) -> Work:
+    """Loosen the checks of calls that as many replays made with other numbers."""
+    checker, last = Checker({}, Sources), range(1, size)
+    step = call("put", {"a": [0] * size})
+    evidence = [Evidence(ProducedCall("put", {"a": [*[0] * (size - 1), n]}), checker) for n in last]
+    flat = [Evidence(ProducedCall("put", {"a": n}), checker) for n in last]
+    inner: Any = 0
+    other: Any = 1
+    for _ in range(size):
+        inner, other = {"a": inner}, {"a": other}
+    deep = Evidence(ProducedCall("put", other), checker)
+
+    def work() -> None:
+        Loosening().of(step, evidence[:1])
+        Loosening().of(call("put", {"a": 0}), flat)
+        Loosening().of(call("put", inner), [deep])
+
+    return work
+
+
+def comparisons() -> dict[str, Make]:
+    """Return the works by their names."""
+    works: dict[str, Make] = {
+        "answers": answers,
+        **{f"arguments: {name}": arguments(make) for name, make in VALUES_IN_FORMS.items()},
+        **{
+            f"arguments by {name}": arguments(VALUES_IN_FORMS["numbers"], matcher) for name, matcher in MATCHERS.items()
+        },
+        "lists": lists,
+        "open arguments": open_arguments,
+        "code": code,
+        "texts": texts,
+        "loosening": loosening,
+    }
+    return works

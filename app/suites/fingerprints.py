@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Literal
 
 import msgspec
@@ -21,12 +22,12 @@ from app.suites.language import NO_TOPICS, language_of
 from app.suites.refusals import is_refusal, is_refused
 from app.values.structs import decoder
 
-EDITION = 1
+EDITION = 2
 """The edition of fingerprints that this release makes."""
 TURNS_MAX, SPANS_MAX = 100, 2_000
 """A longer session has a fingerprint of its facts only, without the order of its tools and its words."""
-TEXT_MAX = 20_000
-"""Characters of a turn's text that are read for its words."""
+TEXT_MAX, TEXTS_MAX = 16 * 1024, 128 * 1024
+"""Characters that are read for words of a turn's text, and of all texts. Each gives at most as many words."""
 WORDS_MAX = 48
 """Words kept of a conversation: the ones that come most often."""
 TOOLS_MAX = 64
@@ -133,8 +134,10 @@ def make(
 ) -> Fingerprint:
     """Return the fingerprint of a conversation with these calls, in their order, and these texts of the user."""
     order = _order(calls)
-    split = [words_of(text[:TEXT_MAX].replace(MASK, " ")) for text in texts]
-    counts = Counter(word for words in split for word in words)
+    beginnings = _beginnings(texts)
+    counts = Counter[str]()
+    for text in beginnings:
+        counts.update(words_of(text.replace(MASK, " "))[: len(text)])
     return Fingerprint(
         edition=EDITION,
         turns=turns_class(turns),
@@ -143,7 +146,7 @@ def make(
         failed_tools=_kept((call.name for call in calls if call.failed), TOOLS_MAX),
         has_error=has_error,
         has_refusal=has_refusal,
-        language=language_of((text[:TEXT_MAX] for text in texts), counts.elements()),
+        language=language_of(beginnings, counts),
         versions=_kept(versions, VERSIONS_MAX),
         words=_kept_words(counts),
         lacks=tuple(sorted(set(lacks))),
@@ -156,6 +159,15 @@ def turns_class(turns: int) -> TurnsClass:
     if turns <= 3:
         return "2-3"
     return "4-7" if turns <= 7 else "8+"
+
+
+def _beginnings(texts: Sequence[str]) -> list[str]:
+    """Return what is read of texts, in equal shares if they are long together, so that their order does not matter."""
+    beginnings = [text[:TEXT_MAX] for text in texts]
+    if sum(map(len, beginnings)) <= TEXTS_MAX:
+        return beginnings
+    share = TEXTS_MAX // len(texts)
+    return [text[:share] for text in beginnings]
 
 
 def _order(calls: Sequence[CalledTool]) -> tuple[str, ...]:
@@ -177,8 +189,8 @@ def _order(calls: Sequence[CalledTool]) -> tuple[str, ...]:
 
 def _kept_words(counts: Counter[str]) -> tuple[str, ...]:
     """Return the words that may be a topic: no frequent words, no numbers, no ids."""
-    eligible = [word for word in counts if _may_be_topic(word)]
-    return tuple(sorted(sorted(eligible, key=lambda word: (-counts[word], word))[:WORDS_MAX]))
+    eligible = filter(_may_be_topic, counts)
+    return tuple(sorted(nsmallest(WORDS_MAX, eligible, key=lambda word: (-counts[word], word))))
 
 
 def _may_be_topic(word: str) -> bool:

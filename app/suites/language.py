@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from app.search.words import words_of
 
@@ -74,11 +74,11 @@ _FREQUENT = {
 }
 FREQUENT: dict[str, frozenset[str]] = {language: frozenset(words_of(words)) for language, words in _FREQUENT.items()}
 """Frequent words of languages in Latin scripts, by ISO 639-1, as `words_of` writes them. They are no topics."""
-_LANGUAGES: dict[str, list[str]] = {}
-for _language in sorted(FREQUENT):
-    for _word in FREQUENT[_language]:
-        _LANGUAGES.setdefault(_word, []).append(_language)
 NO_TOPICS = frozenset[str]().union(*FREQUENT.values())
+# In the order of words, so that sums of shares are always equal.
+_LANGUAGES: dict[str, list[str]] = {
+    word: [language for language, words in sorted(FREQUENT.items()) if word in words] for word in sorted(NO_TOPICS)
+}
 
 _SCRIPTS: dict[str, re.Pattern[str]] = {
     name: re.compile(f"[{characters}]")
@@ -105,32 +105,39 @@ _OF_SCRIPT = {
     "greek": "el",
     "cyrillic": "ru",
 }
+_DENSE = ("han", "kana", "hangul")
+"""Scripts of which a character counts twice: they need few for a word."""
 _UKRAINIAN = re.compile("[іїєґІЇЄҐ]")
 _KANA_SHARE = 0.1
 """The share of kana among kana and Chinese characters from which a text is Japanese."""
 
 
-def language_of(texts: Iterable[str], words: Iterable[str]) -> str:
-    """Return the ISO 639-1 code of the language of texts with these words; "" for an unknown one."""
-    joined = "\n".join(texts)
-    counts = {name: len(pattern.findall(joined)) for name, pattern in _SCRIPTS.items()}
-    script = max(counts, key=lambda name: counts[name] * (2 if name in ("han", "kana", "hangul") else 1))
-    if not counts[script]:
+def language_of(texts: Sequence[str], counts: Mapping[str, int]) -> str:
+    """Return the ISO 639-1 code of the language of texts with so many of each word; "" for an unknown one.
+
+    Each text is read at once, so a caller cuts it.
+    """
+    characters = {
+        name: sum(len(pattern.findall(text)) for text in texts) * (2 if name in _DENSE else 1)
+        for name, pattern in _SCRIPTS.items()
+    }
+    script = max(characters, key=lambda name: characters[name])
+    if not characters[script]:
         return ""
     if script in ("han", "kana"):
-        return "ja" if counts["kana"] > _KANA_SHARE * (counts["kana"] + counts["han"]) else "zh"
-    if script == "cyrillic" and _UKRAINIAN.search(joined):
+        return "ja" if characters["kana"] > _KANA_SHARE * (characters["kana"] + characters["han"]) else "zh"
+    if script == "cyrillic" and any(map(_UKRAINIAN.search, texts)):
         return "uk"
-    return _OF_SCRIPT.get(script) or _by_words(words)
+    return _OF_SCRIPT.get(script) or _by_words(counts)
 
 
-def _by_words(words: Iterable[str]) -> str:
+def _by_words(counts: Mapping[str, int]) -> str:
     hits: Counter[str] = Counter()
     scores: dict[str, float] = {}
-    for word, count in sorted(Counter(words).items()):
-        for language in _LANGUAGES.get(word, ()):
-            hits[language] += count
+    for word, languages in _LANGUAGES.items():
+        for language in languages if word in counts else ():
+            hits[language] += counts[word]
             # A word of several languages is little evidence for each.
-            scores[language] = scores.get(language, 0.0) + count / len(_LANGUAGES[word])
+            scores[language] = scores.get(language, 0.0) + counts[word] / len(languages)
     best = min(scores, key=lambda language: (-scores[language], language), default="")
     return best if hits[best] >= HITS_MIN else ""

@@ -53,6 +53,7 @@ from app.search.query import parse
 from app.sessions.agents import recorded_agent
 from app.sessions.build import build_lone_turn
 from app.sessions.turn_texts import TEXT_MAX, texts_in
+from app.suites import fingerprints
 from app.values.budget import UNLIMITED, WorkBudget
 from app.values.json import json_or_text
 from app.values.regex import Patterns
@@ -281,6 +282,12 @@ def experiment_page(text: str) -> Work:
     return lambda: (failures_of([failing], results), shown.markdown(results), shown.title)
 
 
+def fingerprint(text: str) -> Work:
+    """The fingerprint of a conversation of 60 such texts, in which each text has other words."""
+    texts = [f"{text[number:]} {number}" for number in range(60)]
+    return lambda: fingerprints.make(turns=60, calls=[], texts=texts)
+
+
 def changed_by_audit(text: str) -> Work:
     """Changes that an audit makes of an answer."""
     conversation = Conversation(text, (text,), ({"a": text},), (text,))
@@ -355,6 +362,7 @@ PLACES: dict[str, tuple[int, Callable[[str], Work]]] = {
     "replays: a comparison": (JUDGED, replayed),
     "experiments: a page and a comment": (JUDGED, experiment_page),
     "audits: changes of an answer": (LONGEST_PROBED, changed_by_audit),
+    "suites: the fingerprint of a conversation": (CHARACTERS, fingerprint),
     "runs: a text file": (CHARACTERS, text_file),
     "runs: an answer": (CHARACTERS // 4, streamed),
     "rendering: placeholders": (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +13,18 @@ from app.otlp.decode import decode
 from app.otlp.masking import MASK
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts
-from app.suites.fingerprints import TOOLS_MAX, WORDS_MAX, CalledTool, dump, load, make, of_facts, of_turns, turns_class
+from app.suites.fingerprints import (
+    TEXTS_MAX,
+    TOOLS_MAX,
+    WORDS_MAX,
+    CalledTool,
+    dump,
+    load,
+    make,
+    of_facts,
+    of_turns,
+    turns_class,
+)
 from tests.support.exports import export
 from tests.unit.sessions.test_later_questions import CONVERSATION
 
@@ -51,6 +65,33 @@ def test_words_and_tools_are_bounded() -> None:
     words = " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300))
     fingerprint = make(turns=1, calls=[CalledTool(f"tool{n}", "", False) for n in range(300)], texts=[words])
     assert (len(fingerprint.words), len(fingerprint.tools), len(fingerprint.order)) == (WORDS_MAX, TOOLS_MAX, TOOLS_MAX)
+
+
+def test_the_order_of_texts_does_not_matter_if_they_are_too_long_to_be_read_whole() -> None:
+    texts = [f"{topic} " * (TEXTS_MAX // 8) for topic in ("parcel", "refund", "unicorn", "voucher", "delivery")] * 3
+    texts += [f"{'filler ' * (TEXTS_MAX // 8)} unread", "short"]
+    fingerprint = make(turns=8, calls=[], texts=texts)
+    assert fingerprint == make(turns=8, calls=[], texts=texts[::-1])
+    assert {"delivery", "parcel", "refund", "short", "unicorn", "voucher"} < set(fingerprint.words)
+    assert "unread" not in fingerprint.words
+
+
+@pytest.mark.parametrize("text", ["漢", "\u337f"], ids=["Chinese", "characters that are four when they are folded"])
+def test_the_words_of_a_long_conversation_need_bounded_memory(text: str) -> None:
+    """60 messages of 20,000 different pairs of characters once needed 200 MiB, and 7 seconds."""
+    draw = Random(1)
+    texts = [
+        "".join(text if draw.random() < 0.2 else chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(20_000))
+        for _ in range(60)
+    ]
+    tracemalloc.start()
+    try:
+        fingerprint = make(turns=60, calls=[], texts=texts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (fingerprint.language, len(fingerprint.words)) == ("zh", WORDS_MAX)
+    assert peak < 40 * 1024 * 1024
 
 
 @pytest.mark.parametrize(("turns", "expected"), [(0, "1"), (1, "1"), (3, "2-3"), (4, "4-7"), (8, "8+"), (900, "8+")])

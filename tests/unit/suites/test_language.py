@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from app.search.words import words_of
@@ -30,7 +32,7 @@ from app.suites.refusals import is_refusal, is_refused
     ],
 )
 def test_a_question_has_a_language(text: str, language: str) -> None:
-    assert language_of([text], words_of(text)) == language
+    assert language_of([text], Counter(words_of(text))) == language
 
 
 @pytest.mark.parametrize(

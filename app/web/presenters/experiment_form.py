@@ -58,18 +58,18 @@ class ExperimentFields:
     def body(self) -> dict[str, Any]:
         """Return the API's body for the experiment. Raises `Invalid` for a field that is not a number."""
         numbers = {
-            "detect": _number("detect", self.detect),
-            "maxCost": _number("maxCost", self.max_cost),
-            "minPassRate": _number("minPassRate", self.min_pass_rate, of=100),
-            "maxSlowdown": _number("maxSlowdown", self.max_slowdown),
-            "minJudgeCaught": _number("minJudgeCaught", self.min_judge_caught, of=100),
+            "detect": number_in("detect", self.detect),
+            "maxCost": number_in("maxCost", self.max_cost),
+            "minPassRate": number_in("minPassRate", self.min_pass_rate, of=100),
+            "maxSlowdown": number_in("maxSlowdown", self.max_slowdown),
+            "minJudgeCaught": number_in("minJudgeCaught", self.min_judge_caught, of=100),
         }
-        repeats = {name: _integer(f"repeats.{name}", text) for name, text in (("min", self.min), ("max", self.max))}
+        repeats = {name: integer_in(f"repeats.{name}", text) for name, text in (("min", self.min), ("max", self.max))}
         return {
             **self._candidates(),
             "baseline": self._baseline(),
             **({"suite": self.suite} if self.suite and not self.cases else {}),
-            **({"testCaseIds": [_integer("testCaseIds", case_id) for case_id in self.cases]} if self.cases else {}),
+            **({"testCaseIds": [integer_in("testCaseIds", case_id) for case_id in self.cases]} if self.cases else {}),
             **{name: value for name, value in numbers.items() if value is not None},
             "repeats": {name: value for name, value in repeats.items() if value is not None},
             "reuse": not self.fresh,
@@ -143,7 +143,7 @@ def version_choices(versions: Sequence[VersionHead], chosen: str) -> list[tuple[
     ]
 
 
-def _number(name: str, text: str, *, of: float = 1) -> float | None:
+def number_in(name: str, text: str, *, of: float = 1) -> float | None:
     """Return the number in a field, None for an empty field; raises `Invalid` for anything else."""
     try:
         value = float(text) / of if text else None
@@ -154,7 +154,8 @@ def _number(name: str, text: str, *, of: float = 1) -> float | None:
     return value
 
 
-def _integer(name: str, text: str) -> int | None:
+def integer_in(name: str, text: str) -> int | None:
+    """Return the whole number in a field, None for an empty field; raises `Invalid` for anything else."""
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
         raise Invalid(f"{name}: Must be a whole number.")
     return int(text) if text else None

@@ -7,20 +7,20 @@ from typing import Any
 
 from app.errors import Conflict, Forbidden, Invalid, NotFound
 from app.models.experiments import ExperimentRow
+from app.models.labels import EvidenceRule, Label
 from app.models.organizations import Role
 from app.schemas.base import load
 from app.schemas.labels import LabelMoveSchema, LabelPath
 from app.web.forms import Form
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.experiment_form import version_choices
+from app.web.presenters.evidence_form import fields_of, fields_sent, has_evidence
+from app.web.presenters.experiment_form import number_in, version_choices
 from app.web.visit import Visit
 
 GUARDS = [("", "Unchanged"), ("on", "On: moves only to a version that passed an experiment")]
 OFF = ("off", "Off: moves to any version")
-EVIDENCE = [
-    ("", "Unchanged"),
-    ("all", "One of all test cases as they are now, with the usual repeats"),
-]
+# Test cases that the form lists. The ids of others are in a field.
+CASES_MAX = 200
 
 
 class MoveLabel(PromptPage):
@@ -38,6 +38,11 @@ class MoveLabel(PromptPage):
         versions = self.services.versions.list(project_id=visit.project_id, prompt_id=prompt_id)
         filled = visit.sent if visit.problem else Form({name: [text] for name, text in visit.query.items()})
         known = head.labels.get(filled.text("label"))
+        evidence = fields_sent(filled) if has_evidence(filled) else fields_of(_rule(known))
+        cases = self.services.test_cases.list(
+            project_id=visit.project_id, prompt_id=prompt_id, limit=CASES_MAX, cursor=None
+        )
+        listed = {str(case.id) for case in cases.entries}
         chosen, present = filled.text("version"), known.commit_hash if known else ""
         if versions and not visit.problem and chosen in ("", present):
             chosen = versions[0].head.commit_hash
@@ -48,23 +53,28 @@ class MoveLabel(PromptPage):
             "label.html",
             head=head,
             experiments=[("", "None"), *((str(row.id), _sides(row)) for row in passed.entries)],
-            experiment=filled.text("experiment") or _evidence(passed.entries, chosen, present),
+            experiment=filled.text("experiment") or _passed_experiment(passed.entries, chosen, present),
             filled=filled,
             known=known,
-            refines=any(map(filled.text, ("share", "guard", "evidence", "override"))),
+            refines=any(map(filled.text, ("share", "guard", "override"))),
             deletable=known if known and (visit.can_administer or not known.guarded) else None,
             version=chosen,
             versions=version_choices([version.head for version in versions], chosen),
             guards=[*GUARDS, OFF] if visit.can_administer else GUARDS,
-            evidence=EVIDENCE,
+            evidence=evidence,
+            cases=cases.entries,
+            other_cases=", ".join(case_id for case_id in evidence.cases if case_id not in listed),
+            more_cases=cases.next_cursor is not None,
         )
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
+        name = load(LabelPath(), {"label": visit.form.text("label")})["label"]
+        rule = _rule(self.head(visit, prompt_id).labels.get(name))
         label = self.services.labels.move(
             project_id=visit.project_id,
             prompt_id=prompt_id,
-            name=load(LabelPath(), {"label": visit.form.text("label")})["label"],
-            move=load(LabelMoveSchema(), move_body(visit.form)),
+            name=name,
+            move=load(LabelMoveSchema(), move_body(visit.form, rule)),
             may_override=visit.can_administer,
             actor=visit.actor,
         )
@@ -75,27 +85,25 @@ class MoveLabel(PromptPage):
         return Redirect(path, f"{label.name} points to {versions}.")
 
 
-def move_body(form: Form) -> dict[str, Any]:
-    """Return the API's body for the form. Empty fields are omitted."""
+def move_body(form: Form, rule: EvidenceRule) -> dict[str, Any]:
+    """Return the API's body for the form; `rule` is what the guard requires now. Empty fields are omitted."""
     fields = {
         "commitHash": form.text("version"),
         "experimentId": form.text("experiment").strip(),
         "override": form.text("override").strip(),
-        "share": _share(form.text("share").strip()),
+        "share": number_in("share", form.text("share").strip(), of=100),
         "guarded": {"on": True, "off": False}.get(form.text("guard")),
+        "evidence": fields_sent(form).body(rule),
     }
-    body: dict[str, Any] = {name: value for name, value in fields.items() if value not in ("", None)}
-    return {**body, **({"evidence": {}} if form.text("evidence") == "all" else {})}
+    return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
-def _share(percent: str) -> float | None:
-    try:
-        return float(percent) / 100 if percent else None
-    except ValueError as error:
-        raise Invalid("share: Must be a number of percent, above 0 and below 100.") from error
+def _rule(label: Label | None) -> EvidenceRule:
+    """Return what the label's guard requires, or what it would require by default."""
+    return (label.required if label else None) or EvidenceRule()
 
 
-def _evidence(passed: Iterable[ExperimentRow], version: str, present: str) -> str:
+def _passed_experiment(passed: Iterable[ExperimentRow], version: str, present: str) -> str:
     """Return the id of the newest experiment that a version passed against the present one; "" without one."""
     sides = version, present
     return next((str(row.id) for row in passed if (row.candidate_commit, row.baseline_commit) == sides), "")

@@ -101,8 +101,8 @@ class SuiteProposalSchema(AnswerSchema):
     before = number(attribute="proposal.before")
     sessions = integer(attribute="proposal.sessions")
     passed_over = integer(attribute="proposal.passed_over")
-    unread = integer(attribute="read.unread")
-    cut = boolean(attribute="read.is_cut")
+    unread = integer()
+    cut = boolean(attribute="is_cut")
     gate_cost = one(GateCost)
     since = time()
     until = time()
@@ -211,7 +211,10 @@ class RemovableCaseSchema(AnswerSchema):
 
 
 class SuiteCoverageSchema(AnswerSchema):
-    """How much of the sessions of eight weeks the suite represents now; `recent` is what `new` is about."""
+    """How much of the sessions of eight weeks the suite represents now; `recent` is what `new` is about.
+
+    `unread` sessions have no fingerprint yet, or are older than the ones that have 16 MiB of fingerprints together.
+    """
 
     suite = one(SuiteEntry)
     share = number(allow_none=True)

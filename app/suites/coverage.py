@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import fsum
 
-from app.suites.features import Effects, Feature, Kind, Vocabulary
+from app.suites.features import Effects, Feature, Kind, Vocabulary, needs_of
 from app.suites.phrases import named_tools, percent, phrase
-from app.suites.samples import Sample, Valued, Weights
+from app.suites.samples import Sample, Weights, weights_of
 
 NEW_MAX = 10
 """Features without a test that are named."""
@@ -26,6 +28,18 @@ class SuiteCase:
     name: str
     features: frozenset[Feature]
     tools: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSample:
+    """A session compared with tests: their share of it, from 0 to 1, and what it does that they lack, if it is named.
+
+    A session's features need more memory than its fingerprint, so that these are not kept.
+    """
+
+    sample: Sample
+    covered: float
+    lacking: Sequence[Feature]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +65,48 @@ def covered_by(cases: Sequence[SuiteCase]) -> frozenset[Feature]:
     return frozenset(chain.from_iterable(case.features for case in cases))
 
 
-def share_of(
-    samples: Sequence[Sample],
-    covered: frozenset[Feature],
-    *,
-    weights: Weights,
-    vocabulary: Vocabulary,
-    effect_of: Effects,
-) -> float | None:
-    """Return the share of sessions, from 0 to 1, that tests with these features represent; None without sessions."""
-    return Valued.of(samples, weights, vocabulary, effect_of).covered(covered) if samples else None
+def compare(
+    samples: Sequence[Sample], covered: frozenset[Feature], vocabulary: Vocabulary, effect_of: Effects
+) -> list[ComparedSample]:
+    """Compare each session with tests of these features."""
+    return [_compared(sample, covered, vocabulary, effect_of) for sample in samples]
 
 
-def new_behaviour(
-    samples: Sequence[Sample],
-    covered: frozenset[Feature],
-    *,
-    when: str,
-    vocabulary: Vocabulary,
-    effect_of: Effects,
-) -> list[NewBehaviour]:
+def _compared(
+    sample: Sample, covered: frozenset[Feature], vocabulary: Vocabulary, effect_of: Effects
+) -> ComparedSample:
+    needs = needs_of(sample.scored, vocabulary, effect_of)
+    has = fsum(share for feature, share in needs.items() if feature in covered)
+    lacks = fsum(share for feature, share in needs.items() if feature not in covered)
+    lacking = [feature for feature in needs if feature.kind in _NAMED and feature not in covered]
+    return ComparedSample(sample, has / (has + lacks), lacking)
+
+
+def share_of(compared: Sequence[ComparedSample], weights: Weights, effect_of: Effects) -> float | None:
+    """Return the share of sessions, from 0 to 1, that the tests represent; None without sessions."""
+    by_session = weights_of([entry.sample for entry in compared], weights, effect_of)
+    total = fsum(by_session)
+    if not compared:
+        return None
+    return fsum(weight * entry.covered for weight, entry in zip(by_session, compared, strict=True)) / (total or 1.0)
+
+
+def new_behaviour(compared: Sequence[ComparedSample], *, when: str) -> list[NewBehaviour]:
     """Return what the sessions, the newest first, do and no test does, the most frequent first.
 
     `when` is the sessions in words, such as "yesterday's sessions".
     """
-    valued = Valued.of(samples, Weights(), vocabulary, effect_of)
     newest: dict[Feature, str] = {}
-    for sample, needs in zip(samples, valued.needs, strict=True):
-        for feature in needs:
-            newest.setdefault(feature, sample.id)
-    lacking = [feature for feature in newest if feature.kind in _NAMED and feature not in covered]
-    lacking.sort(key=lambda feature: (-valued.counts[feature], _NAMED.index(feature.kind), feature))
-    frequent = [feature for feature in lacking if valued.counts[feature] >= NEW_SHARE * len(samples)]
-    tools = {feature.value for feature in frequent if feature.kind == "tool"}
-    named = [feature for feature in frequent if not _includes(feature, tools)]
-    return [_behaviour(feature, valued.counts[feature], samples, when, newest[feature]) for feature in named[:NEW_MAX]]
+    counts = Counter[Feature]()
+    for entry in compared:
+        counts.update(entry.lacking)
+        for feature in entry.lacking:
+            newest.setdefault(feature, entry.sample.id)
+    lacking = [feature for feature, count in counts.items() if count >= NEW_SHARE * len(compared)]
+    lacking.sort(key=lambda feature: (-counts[feature], _NAMED.index(feature.kind), feature))
+    tools = {feature.value for feature in lacking if feature.kind == "tool"}
+    named = [feature for feature in lacking if not _includes(feature, tools)]
+    return [_behaviour(feature, counts[feature] / len(compared), when, newest[feature]) for feature in named[:NEW_MAX]]
 
 
 def _includes(feature: Feature, tools: set[str]) -> bool:
@@ -95,8 +116,7 @@ def _includes(feature: Feature, tools: set[str]) -> bool:
     return feature.kind == "order" and not tools.isdisjoint(named_tools(feature))
 
 
-def _behaviour(feature: Feature, count: int, samples: Sequence[Sample], when: str, session_id: str) -> NewBehaviour:
-    share = count / len(samples)
+def _behaviour(feature: Feature, share: float, when: str, session_id: str) -> NewBehaviour:
     return NewBehaviour(f"{percent(share)} of {when} {phrase(feature)}; no test does.", share, session_id)
 
 

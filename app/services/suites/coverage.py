@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 
 from sqlalchemy import Connection
 
@@ -14,12 +14,14 @@ from app.errors import require
 from app.models import experiments, suites
 from app.models.suites import SuiteRow
 from app.services.suites.proposing import CaseFeatures, SuiteProposer
-from app.services.suites.reading import ReadSessions, read_sessions
+from app.services.suites.reading import Period, SampleReader
 from app.services.suites.service import NO_SUITE
 from app.suites.coverage import (
+    ComparedSample,
     NewBehaviour,
     ObsoleteCase,
     SuiteCase,
+    compare,
     covered_by,
     new_behaviour,
     obsolete_cases,
@@ -27,7 +29,7 @@ from app.suites.coverage import (
     share_of,
 )
 from app.suites.features import Effects, Vocabulary
-from app.suites.samples import Sample, Weights
+from app.suites.samples import Weights
 from app.timestamps import Now
 
 WEEKS = 8
@@ -82,6 +84,7 @@ class CoverageService:
     database: Database
     now: Now
     proposer: SuiteProposer
+    samples: SampleReader
     weights: Weights = Weights()
 
     def read(self, *, project_id: int, suite_id: int) -> SuiteCoverage:
@@ -92,28 +95,32 @@ class CoverageService:
             members = suites.list_members(connection, project_id=project_id, suite_id=suite_id)
             ids = [member.test_case_id for member in members]
             features = self.proposer.case_features(connection, project_id, ids)
-            weeks = self._weeks(connection, suite)
             verdicts = _verdicts(connection, suite)
-        samples = [*chain.from_iterable(read.samples for _, read in reversed(weeks))]
-        vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
-        cases = _cases(features, vocabulary, effect_of)
-        covered = covered_by(cases)
-
-        def share(some: Sequence[Sample]) -> float | None:
-            return share_of(some, covered, weights=self.weights, vocabulary=vocabulary, effect_of=effect_of)
-
-        recent, when = self._recent(samples)
-        later = [*chain.from_iterable(read.samples for _, read in weeks[-OBSOLETE_WEEKS:])]
-        return SuiteCoverage(
-            suite=suite,
-            weeks=[CoverageWeek(begins, len(read.samples), share(read.samples)) for begins, read in weeks],
-            share=share(samples),
-            recent=when,
-            new=new_behaviour(recent, covered, when=when, vocabulary=vocabulary, effect_of=effect_of),
-            obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
-            removable=_removable(cases, verdicts),
-            unread=sum(read.unread for _, read in weeks),
-        )
+        periods = self._periods()
+        with self.samples.opened(periods, project_id=project_id, prompt_id=suite.prompt_id) as reads:
+            samples = [*chain.from_iterable(read.samples for read in reads)]
+            vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in samples])
+            cases = _cases(features, vocabulary, effect_of)
+            compared = compare(samples, covered_by(cases), vocabulary, effect_of)
+            ends = [*accumulate((len(read.samples) for read in reads), initial=0)]
+            weeks = [
+                CoverageWeek(period.since.date(), end - start, share_of(compared[start:end], self.weights, effect_of))
+                for period, (start, end) in zip(periods, pairwise(ends), strict=True)
+            ]
+            recent, when = self._recent(compared)
+            # A session that is not read may call any tool.
+            are_read = not any(read.left_out for read in reads[:OBSOLETE_WEEKS])
+            later = samples[: ends[OBSOLETE_WEEKS]] if are_read else []
+            return SuiteCoverage(
+                suite=suite,
+                weeks=weeks[::-1],
+                share=share_of(compared, self.weights, effect_of),
+                recent=when,
+                new=new_behaviour(recent, when=when),
+                obsolete=obsolete_cases(later, cases, when=f"the last {OBSOLETE_WEEKS} weeks"),
+                removable=_removable(cases, verdicts),
+                unread=sum(read.unread + read.left_out for read in reads),
+            )
 
     def uncovered_share(self, *, project_id: int, prompt_id: int, since: datetime, least: int) -> float | None:
         """Return the share of sessions since a time that no suite of a prompt represents.
@@ -125,41 +132,28 @@ class CoverageService:
             effect_of = self.proposer.effects(connection, **owner)
             ids = suites.members_of_prompt(connection, **owner)
             features = self.proposer.case_features(connection, project_id, ids)
-            until = self.now() + _DAY
-            read = read_sessions(connection, **owner, since=since, until=until, limit=SESSIONS_OF_ALERT)
-        if len(read.samples) < min(least, SESSIONS_OF_ALERT):
-            return None
-        vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
-        covered = covered_by(_cases(features, vocabulary, effect_of))
-        covered_share = share_of(
-            read.samples, covered, weights=self.weights, vocabulary=vocabulary, effect_of=effect_of
-        )
+        period = Period(since, self.now() + _DAY, SESSIONS_OF_ALERT)
+        with self.samples.opened([period], **owner) as (read,):
+            if len(read.samples) + read.left_out < min(least, SESSIONS_OF_ALERT):
+                return None
+            vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
+            covered = covered_by(_cases(features, vocabulary, effect_of))
+            compared = compare(read.samples, covered, vocabulary, effect_of)
+            covered_share = share_of(compared, self.weights, effect_of)
         return None if covered_share is None else 1 - covered_share
 
-    def _weeks(self, connection: Connection, suite: SuiteRow) -> list[tuple[date, ReadSessions]]:
+    def _periods(self) -> list[Period]:
+        """Return the weeks, this one first."""
         today = self.now().date()
-        monday = today - _DAY * today.weekday()
-        begins = [monday - 7 * _DAY * number for number in range(WEEKS - 1, -1, -1)]
-        owner = {"project_id": suite.project_id, "prompt_id": suite.prompt_id}
-        return [
-            (
-                day,
-                read_sessions(
-                    connection,
-                    **owner,
-                    since=datetime.combine(day, time(), UTC),
-                    until=datetime.combine(day + 7 * _DAY, time(), UTC),
-                    limit=SESSIONS_OF_WEEK,
-                ),
-            )
-            for day in begins
-        ]
+        this_week = datetime.combine(today - _DAY * today.weekday(), time(), UTC)
+        begins = [this_week - 7 * _DAY * number for number in range(WEEKS)]
+        return [Period(begin, begin + 7 * _DAY, SESSIONS_OF_WEEK) for begin in begins]
 
-    def _recent(self, samples: Sequence[Sample]) -> tuple[Sequence[Sample], str]:
+    def _recent(self, compared: Sequence[ComparedSample]) -> tuple[Sequence[ComparedSample], str]:
         """Return the sessions of the last day, or of seven days if these are few, and the time in words."""
         for days, when in ((1, "the last day's sessions"), (7, "the last 7 days' sessions")):
             since_ns = int((self.now() - days * _DAY).timestamp()) * 1_000_000_000
-            recent = [sample for sample in samples if sample.start_ns >= since_ns]
+            recent = [entry for entry in compared if entry.sample.start_ns >= since_ns]
             if len(recent) >= RECENT_MIN:
                 return recent, when
         return recent, when

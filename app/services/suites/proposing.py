@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 
 from sqlalchemy import Connection
 
@@ -19,7 +20,7 @@ from app.replay.cases import load_case
 from app.services.prompts.content import parse_config
 from app.services.prompts.reader import PromptReader
 from app.services.sessions.service import summarise
-from app.services.suites.reading import ReadSessions, effects_of, read_sessions
+from app.services.suites.reading import Period, SampleReader, effects_of
 from app.services.suites.service import NO_SUITE
 from app.suites.cases import of_case
 from app.suites.features import Effects, Feature, ScoredFingerprint, Vocabulary, given_by
@@ -69,13 +70,15 @@ class ShownPick:
 
 @dataclass(frozen=True, slots=True)
 class ProposalView:
-    """A proposal with the first words of its sessions by their ids, and what was read for it.
+    """A proposal with the first words of its sessions by their ids.
 
+    `unread` sessions have no fingerprint yet; `is_cut` if there are older ones than were read.
     `gate_cost` is about what one gate with all picks costs in USD, at least and at most, by what the sessions cost.
     """
 
     proposal: SuiteProposal
-    read: ReadSessions
+    unread: int
+    is_cut: bool
     previews: dict[str, str]
     gate_cost: tuple[float, float]
     since: datetime
@@ -91,6 +94,7 @@ class SuiteProposer:
     database: Database
     now: Now
     reader: PromptReader
+    samples: SampleReader
     _cases: BoundedCache[tuple[Fingerprint, bool]] = field(
         default_factory=lambda: BoundedCache(CACHED_CASES), init=False
     )
@@ -103,12 +107,12 @@ class SuiteProposer:
             raise Invalid("since: Must be before until.")
         with self.database.read() as connection:
             effect_of = self.effects(connection, project_id, prompt_id)
-            read = read_sessions(connection, project_id=project_id, prompt_id=prompt_id, since=since, until=until)
-            vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
-            covered = frozenset[Feature]()
+            cases: Sequence[CaseFeatures] = ()
             if question.suite is not None:
-                for case in self._of_suite(connection, project_id, prompt_id, question.suite):
-                    covered |= case.features(vocabulary, effect_of)
+                cases = self._of_suite(connection, project_id, prompt_id, question.suite)
+        with self.samples.opened([Period(since, until)], project_id=project_id, prompt_id=prompt_id) as (read,):
+            vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
+            covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             proposal = propose(
                 read.samples,
                 size=question.size,
@@ -117,8 +121,9 @@ class SuiteProposer:
                 covered=covered,
                 vocabulary=vocabulary,
             )
+        with self.database.read() as connection:
             previews = _previews(connection, project_id, [pick.sample.id for pick in proposal.picks])
-        return ProposalView(proposal, read, previews, _gate_cost(proposal), since, until)
+        return ProposalView(proposal, read.unread, read.is_cut, previews, _gate_cost(proposal), since, until)
 
     def effects(self, connection: Connection, project_id: int, prompt_id: int) -> Effects:
         """Return the effects of tools by the prompt's draft."""

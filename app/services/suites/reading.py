@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -14,11 +15,13 @@ import msgspec
 from sqlalchemy import Connection
 
 from app.chat import ToolDefinition
+from app.database.transactions import Database
 from app.models import session_samples
 from app.models.session_samples import SampleRow
 from app.replay.effects import resolve
 from app.replay.types import ToolRules
 from app.services.replays.doubts import LOW
+from app.services.sessions.reading import LargeReads
 from app.suites.features import Effects, ScoredFingerprint
 from app.suites.fingerprints import load
 from app.suites.samples import Sample
@@ -28,7 +31,11 @@ from app.values.structs import decoder
 SESSIONS_MAX = 10_000
 """Sessions that are read at once, the newest ones."""
 BYTES_MAX = 16 * 1024 * 1024
-"""Bytes of their fingerprints. Ordinary ones have some hundred bytes, the widest 49 KB."""
+"""Bytes of their fingerprints, of all periods together. Ordinary ones have some hundred bytes, the widest 49 KB."""
+SMALL_BYTES = 64 * 1024
+"""Bytes of fingerprints that are read without a place in `LargeReads`."""
+PLACES_PER_BYTE = 4
+"""A proposal needs about 8 bytes of memory for each byte of fingerprints, and a session 2 for each place."""
 
 
 class _Figures(msgspec.Struct, frozen=True):
@@ -46,32 +53,84 @@ _load_counted = decoder(_Counted)
 
 @dataclass(frozen=True, slots=True)
 class ReadSessions:
-    """Sessions, the newest first. `unread` have no fingerprint yet; `is_cut` if there are older ones, too."""
+    """Sessions, the newest first. `unread` have no fingerprint yet; `is_cut` if there are older ones, too.
+
+    `left_out` of these older ones are within the period's limit: their fingerprints had no room.
+    """
 
     samples: Sequence[Sample]
     unread: int
+    left_out: int
     is_cut: bool
 
 
-def read_sessions(
-    connection: Connection,
-    *,
-    project_id: int,
-    prompt_id: int,
-    since: datetime,
-    until: datetime,
-    limit: int = SESSIONS_MAX,
-) -> ReadSessions:
-    """Return the newest sessions that began in [since, until)."""
-    which = {"project_id": project_id, "prompt_id": prompt_id, "from_ns": ns_of(since), "to_ns": ns_of(until)}
-    sizes = session_samples.sizes_of_samples(connection, **which, limit=limit + 1)
-    many = bisect_right(list(accumulate(sizes[:limit])), BYTES_MAX)
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The newest sessions that began in [since, until), at most `limit`."""
+
+    since: datetime
+    until: datetime
+    limit: int = SESSIONS_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleReader:
+    """Reads the sessions of a prompt. Few large readings are in the memory of a process at once."""
+
+    database: Database
+    large: LargeReads
+
+    @contextmanager
+    def opened(self, periods: Sequence[Period], *, project_id: int, prompt_id: int) -> Iterator[list[ReadSessions]]:
+        """Return the sessions of each period, and hold their place during the block.
+
+        The first periods get the room for fingerprints. Raises `Unavailable` if no place becomes free in time.
+        """
+        owner = {"project_id": project_id, "prompt_id": prompt_id}
+        with self.database.read() as connection:
+            sizes = [
+                session_samples.sizes_of_samples(connection, **_which(period, **owner), limit=period.limit)
+                for period in periods
+            ]
+        size = sum(map(sum, sizes))
+        # More sessions may come before they are read.
+        room = min(BYTES_MAX, max(SMALL_BYTES, size + size // 8))
+        if room <= SMALL_BYTES:
+            yield self._read(periods, room, **owner)
+        else:
+            with self.large.place(project_id, room * PLACES_PER_BYTE):
+                yield self._read(periods, room, **owner)
+
+    def _read(self, periods: Sequence[Period], room: int, *, project_id: int, prompt_id: int) -> list[ReadSessions]:
+        reads = []
+        with self.database.read() as connection:
+            for period in periods:
+                read, size = _read_sessions(connection, period, room, project_id=project_id, prompt_id=prompt_id)
+                reads.append(read)
+                room = 0 if read.left_out else room - size
+        return reads
+
+
+def _which(period: Period, project_id: int, prompt_id: int) -> dict[str, int]:
+    times = {"from_ns": ns_of(period.since), "to_ns": ns_of(period.until)}
+    return {"project_id": project_id, "prompt_id": prompt_id, **times}
+
+
+def _read_sessions(
+    connection: Connection, period: Period, room: int, *, project_id: int, prompt_id: int
+) -> tuple[ReadSessions, int]:
+    """Return the newest sessions of a period with fingerprints that fit, and the bytes of these."""
+    which = _which(period, project_id, prompt_id)
+    sizes = session_samples.sizes_of_samples(connection, **which, limit=period.limit + 1)
+    totals = list(accumulate(sizes[: period.limit]))
+    many = bisect_right(totals, room)
     kept = session_samples.list_samples(connection, **which, limit=many) if many else []
     made = [row for row in kept if row.fingerprint is not None]
     keys = [row.session_key for row in made]
     low = set(session_samples.with_low_score(connection, project_id=project_id, session_keys=keys, below=LOW))
     samples = [_sample(row, row.fingerprint, row.session_key in low) for row in made if row.fingerprint is not None]
-    return ReadSessions(samples, len(kept) - len(made), len(sizes) > many)
+    read = ReadSessions(samples, len(kept) - len(made), len(totals) - many, len(sizes) > many)
+    return read, totals[many - 1] if many else 0
 
 
 def _sample(row: SampleRow, fingerprint: bytes, has_low_score: bool) -> Sample:

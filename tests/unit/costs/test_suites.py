@@ -9,7 +9,15 @@ import pytest
 from app.sessions.facts import TurnFacts
 from app.suites.cases import of_case
 from app.suites.cover import greedy_cover
-from app.suites.coverage import SuiteCase, covered_by, new_behaviour, obsolete_cases, removable_cases
+from app.suites.coverage import (
+    SuiteCase,
+    compare,
+    covered_by,
+    new_behaviour,
+    obsolete_cases,
+    removable_cases,
+    share_of,
+)
 from app.suites.features import Feature, ScoredFingerprint, Vocabulary, given_by
 from app.suites.fingerprints import CalledTool, Fingerprint, make, of_facts, of_turns
 from app.suites.proposals import propose
@@ -58,7 +66,9 @@ def sessions(different: int, tools: int) -> Make:
         def work() -> None:
             proposal = propose(samples, size=12, weights=Weights(), effect_of=effect_of)
             assert proposal.summary
-            new_behaviour(samples, frozenset(), when="today", vocabulary=vocabulary, effect_of=effect_of)
+            compared = compare(samples, frozenset(), vocabulary, effect_of)
+            share_of(compared, Weights(), effect_of)
+            new_behaviour(compared, when="today")
             obsolete_cases(samples, cases, when="today")
             covered_by(cases)
 

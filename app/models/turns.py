@@ -122,10 +122,13 @@ def with_responses(connection: Connection, *, project_id: int, response_ids: Col
     return turn_rows
 
 
-def lock_of_session(connection: Connection, *, project_id: int, session_key: bytes, limit: int) -> list[TurnRow]:
-    """Lock the turns of a session, at most `limit`, until the commit."""
-    of_session = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key == session_key)
-    return queries.list_rows(connection, TurnRow, of_session.order_by(turns.c.trace_id).limit(limit).with_for_update())
+def lock_of_sessions(
+    connection: Connection, *, project_id: int, session_keys: Collection[bytes], limit: int
+) -> list[TurnRow]:
+    """Lock the turns of some sessions, at most `limit`, until the commit."""
+    of_sessions = _SELECT.where(no_index(turns.c.project_id) == project_id, turns.c.session_key.in_(session_keys))
+    of_sessions = of_sessions.order_by(turns.c.session_key, turns.c.trace_id).limit(limit)
+    return queries.list_rows(connection, TurnRow, of_sessions.with_for_update())
 
 
 def list_unsettled(connection: Connection, *, project_id: int, before: int, limit: int) -> list[TurnRow]:

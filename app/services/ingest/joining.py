@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,12 +11,16 @@ from sqlalchemy import Connection
 
 from app.database.transactions import Database
 from app.models import queries, sessions, turns
+from app.models.turns import TurnRow
 from app.services.ingest.turns import TurnPart, conversation_key, move_turns
 from app.sessions.facts import TurnFacts, load
 from app.timestamps import Now
 
 TURNS_MAX = 1_000
-"""Turns that are moved at once. A session with more is not moved."""
+"""Turns that are moved in one transaction. A session with more is not moved."""
+BATCH_TURNS_MAX = 50_000
+"""Turns that are read to be moved because of one batch; sessions that are left then stay as they are."""
+ANSWERS_AT_ONCE = 200
 PREFIX = 3
 """Characters that the ids of one vendor begin with, as in `resp_1`, unless all have one length, as UUIDs have."""
 
@@ -42,9 +47,18 @@ class TurnJoiner:
         if not followed:
             return
         with self.database.read() as connection:
-            answers = {*_answered(connection, project_id, following), *_continued(connection, project_id, followed)}
-        for answer in sorted(answers):
-            self.database.retrying(partial(_join, project_id=project_id, now=self.now, answer=answer))
+            began = {**_continued(connection, project_id, followed), **_answered(connection, project_id, following)}
+        # In the order of a conversation, so that a turn is hardly ever moved twice.
+        answers = sorted(began, key=lambda answer: (began[answer], answer))
+        waiting = [answers[start : start + ANSWERS_AT_ONCE] for start in range(0, len(answers), ANSWERS_AT_ONCE)][::-1]
+        left = BATCH_TURNS_MAX
+        while waiting and left > 0:
+            piece = waiting.pop()
+            locked = self.database.retrying(partial(_join, project_id=project_id, now=self.now, answers=piece))
+            left -= locked
+            if locked > TURNS_MAX and len(piece) > 1:
+                half = len(piece) // 2
+                waiting += [piece[half:], piece[:half]]
 
 
 def _may_follow(facts: TurnFacts) -> bool:
@@ -57,23 +71,32 @@ def _may_follow(facts: TurnFacts) -> bool:
     return len(conversation) == len(response) or conversation[:PREFIX] == response[:PREFIX]
 
 
-def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> Iterator[Answer]:
-    """Yield the answers that the turns name as their conversations."""
+def _answered(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
+    """Return the answers that the turns name as their conversations, with the starts of their turns."""
     named = {(part.prompt_id, part.facts.conversation[1]) for part in parts if part.facts.conversation}
-    for row in turns.with_responses(connection, project_id=project_id, response_ids={name for _, name in named}):
-        if (answer := _answer(row.prompt_id, row.facts)) in named:
-            yield answer
+    rows = _rows_of(connection, project_id, named)
+    return {answer: row.start_ns for answer, row in rows.items()}
 
 
-def _continued(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> Iterator[Answer]:
-    """Yield the answers of the turns that other turns, which arrived earlier, name as their conversations."""
+def _continued(connection: Connection, project_id: int, parts: Sequence[TurnPart]) -> dict[Answer, int]:
+    """Return the answers of the turns that others name as their conversations, with the starts of their turns."""
     answers = {
-        conversation_key(part.prompt_id, part.facts.response[1]): (part.prompt_id, part.facts.response[1])
+        conversation_key(part.prompt_id, part.facts.response[1]): ((part.prompt_id, part.facts.response[1]), part)
         for part in parts
         if part.facts.response
     }
-    for row in sessions.find_sessions(connection, project_id=project_id, session_keys=answers.keys()):
-        yield answers[row.session_key]
+    rows = sessions.find_sessions(connection, project_id=project_id, session_keys=answers.keys())
+    return {answer: part.facts.start_ns for answer, part in (answers[row.session_key] for row in rows)}
+
+
+def _rows_of(connection: Connection, project_id: int, answers: Collection[Answer]) -> dict[Answer, TurnRow]:
+    """Return the first stored turn of each answer."""
+    rows: dict[Answer, TurnRow] = {}
+    for row in turns.with_responses(connection, project_id=project_id, response_ids={name for _, name in answers}):
+        answer = _answer(row.prompt_id, row.facts)
+        if answer and answer in answers:
+            rows.setdefault(answer, row)
+    return rows
 
 
 def _answer(prompt_id: int, facts: bytes) -> Answer | None:
@@ -81,13 +104,40 @@ def _answer(prompt_id: int, facts: bytes) -> Answer | None:
     return (prompt_id, response[1]) if response else None
 
 
-def _join(connection: Connection, *, project_id: int, now: Now, answer: Answer) -> None:
-    prompt_id, response_id = answer
-    rows = turns.with_responses(connection, project_id=project_id, response_ids=[response_id])
-    answered = next((row for row in rows if _answer(row.prompt_id, row.facts) == answer), None)
-    key = conversation_key(prompt_id, response_id)
-    if answered is None or answered.session_key == key:
-        return
-    later = turns.lock_of_session(connection, project_id=project_id, session_key=key, limit=TURNS_MAX + 1)
-    if 0 < len(later) <= TURNS_MAX:
-        move_turns(connection, queries.new_batch_id(now()), later, answered.session_key)
+def _join(connection: Connection, *, project_id: int, now: Now, answers: Sequence[Answer]) -> int:
+    """Move the sessions that name these answers, if they have no more turns than may be moved at once.
+
+    Returns how many of their turns were locked.
+    """
+    answered = _rows_of(connection, project_id, set(answers))
+    session_of = {conversation_key(*answer): row.session_key for answer, row in answered.items()}
+    rows = turns.lock_of_sessions(
+        connection, project_id=project_id, session_keys=session_of.keys(), limit=TURNS_MAX + 1
+    )
+    if len(rows) <= TURNS_MAX:
+        targets = _targets({row.session_key: session_of[row.session_key] for row in rows})
+        moved: defaultdict[bytes, list[TurnRow]] = defaultdict(list)
+        for row in rows:
+            if target := targets.get(row.session_key):
+                moved[target].append(row)
+        for target in sorted(moved):
+            move_turns(connection, queries.new_batch_id(now()), moved[target], target)
+    return len(rows)
+
+
+def _targets(session_of: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return where each session ends that follows a turn of another one. Of a circle of sessions one stays."""
+    ends: dict[bytes, bytes] = {}
+
+    def end_of(key: bytes) -> bytes:
+        passed = []
+        while key in ends:
+            passed.append(key)
+            key = ends[key]
+        ends.update(dict.fromkeys(passed, key))
+        return key
+
+    for key, session in session_of.items():
+        if (end := end_of(session)) != key:
+            ends[key] = end
+    return {key: end_of(key) for key in session_of if key in ends}

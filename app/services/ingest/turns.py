@@ -100,14 +100,14 @@ def _must_be_recounted(facts: TurnFacts, before: TurnFacts) -> bool:
 
 
 def move_turns(connection: Connection, batch_id: int, rows: Sequence[TurnRow], session: bytes) -> None:
-    """Move locked turns of one session to another one."""
-    left, project_id = rows[0].session_key, rows[0].project_id
+    """Move locked turns of a project to another session."""
+    left, project_id = {row.session_key for row in rows}, rows[0].project_id
     before = {row.key: load(row.facts) for row in rows}
     moved = [TurnPart(*key, structs.replace(facts, joined=session)) for key, facts in before.items()]
     pairs = zip(rows, moved, strict=True)
     turns.replace(connection, [replace(row, session_key=session, facts=dump(part.facts)) for row, part in pairs])
     sessions.put(connection, session_rows(project_id, batch_id, moved, before), project_id=project_id)
-    sessions.settle(connection, project_id=project_id, session_keys={left})
+    sessions.settle(connection, project_id=project_id, session_keys=left)
 
 
 def add_openings(

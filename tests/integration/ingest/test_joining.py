@@ -178,6 +178,35 @@ def test_a_session_of_very_many_turns_is_not_moved(world: World, monkeypatch: py
     assert sessions(world, prompt_id) == [["question 0"], ["question 1", "question 2"]]
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_each_turn_of_a_long_chain_is_moved_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, backwards: bool
+) -> None:
+    """A batch of 800 turns with ids that sort backwards moved 320,000 turns, which kept ingest busy for a minute."""
+    monkeypatch.setattr(joining, "ANSWERS_AT_ONCE", 7)
+    moved: list[int] = []
+    move = joining.move_turns
+    monkeypatch.setattr(joining, "move_turns", lambda *given: (moved.append(len(given[2])), move(*given)))
+    prompt_id, length = world.prompt(), 40
+    names = [f"resp_{length - n if backwards else n:03d}" for n in range(length)]
+    before = [None, *names]
+
+    send(world, prompt_id, *(turn(prompt_id, n, names[n], before[n]) for n in range(length)))
+
+    assert [len(session) for session in sessions(world, prompt_id)] == [length]
+    assert sum(moved) == length - 1
+
+
+def test_what_a_batch_moves_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "ANSWERS_AT_ONCE", 2)
+    monkeypatch.setattr(joining, "BATCH_TURNS_MAX", 5)
+    prompt_id = world.prompt()
+
+    send(world, prompt_id, *chain(prompt_id, 20))
+
+    assert sorted(map(len, sessions(world, prompt_id))) == [1] * 13 + [7]
+
+
 def evaluation(response: str | None, **fields: Any) -> dict[str, Any]:
     named = {"gen_ai.evaluation.name": "Relevance", "gen_ai.evaluation.score.value": 0.25}
     attributes = named | ({"gen_ai.response.id": response} if response else {})

@@ -35,6 +35,7 @@ MEMBERS_OPEN = {
     f"{PROJECT}/online-checks/{ID % 'check_id'}",
     f"{PROJECT}/online-checks/{ID % 'check_id'}/remove",
     f"{PROJECT}/session-filters/{ID % 'filter_id'}/delete",
+    f"{PROJECT}/schedules/{ID % 'schedule_id'}/delete",
     f"{PROJECT}/suites/{ID % 'suite_id'}/delete",
 }
 ADMINS_SEND = {f"{PROJECT}/start"}

@@ -21,8 +21,8 @@ from app.providers.passing.openai import ChatCompletions, Responses
 from app.providers.passing.wire import Body, PassingWire
 from app.schemas import programs as schemas
 from app.schemas.base import load
-from app.services.replays.program_calls import ProgramRequest
 from app.services.replays.program_tools import ToolResult
+from app.services.replays.program_upstream import ProgramRequest
 from app.services.replays.programs import AnsweredTurn, NextTurn
 
 _OPENAI, _ANTHROPIC, _GEMINI = (schemas.ENDPOINTS[name] for name in ("openai", "anthropic", "gemini"))
@@ -77,7 +77,7 @@ class _Endpoint(Resource, tag="Replay endpoint"):
     def _answer(self, call: ApiCall, model: str = "", streamed: bool | None = None) -> None:
         body, resp, wire = _read(call), call.resp, self.wire
         request = _request(call, wire, body, model)
-        wire.conversation(body)
+        wire.check(body)
         received = self.services.programs.chat(call.req.context.key, request)
         if wire.is_streamed(body) if streamed is None else streamed:
             resp.content_type, resp.data = EVENT_STREAM, _streamed(wire, received, body)

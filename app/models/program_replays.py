@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     Integer,
     UniqueConstraint,
+    case,
     func,
     select,
     update,
@@ -41,6 +42,7 @@ PLAYED_BY_PROGRAM = "program"
 """The claim of a replay that its program plays: no worker has it, and none gets it."""
 AWAITS_PROGRAM = "awaits program"
 """The claim of a replay of an experiment that its program has not asked for yet."""
+_TOKENS_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,15 @@ def _played(of: ProgramReplay) -> tuple[ColumnElement[bool], ...]:
 
 def count_usage(connection: Connection, *, of: ProgramReplay, usage: Mapping[str, float]) -> None:
     """Add to the usage of the replay's calls, by column."""
-    added = {name: replays.c[name] + amount for name, amount in usage.items() if amount}
+    added = {name: _sum(name, amount) for name, amount in usage.items() if amount}
     if added:
         of_project = update(replays).where(replays.c.id == of.replay_id, replays.c.project_id == of.project_id)
         connection.execute(of_project.values(added))
+
+
+def _sum(name: str, amount: float) -> ColumnElement[float]:
+    """Return the sum of a column and an amount, which for tokens is at most what the column can have."""
+    column = replays.c[name]
+    if not name.endswith("_tokens"):
+        return column + amount
+    return case((column > _TOKENS_MAX - amount, _TOKENS_MAX), else_=column + amount)

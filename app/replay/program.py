@@ -19,7 +19,7 @@ from app.replay.types import Fidelity, Missing, OnMissing, TestCase
 
 
 class BegunCall(msgspec.Struct, frozen=True, tag="begun", rename="camel"):
-    """A model is being called. The event is replaced when the call ends, and removed when it fails."""
+    """A model is being called. The event is replaced when the call ends. It stays when the call fails."""
 
     turn: int
     id: str

@@ -18,6 +18,7 @@ class Messages(PassingWire):
     headers = AnthropicWire.headers
     kept_headers = ("anthropic-version", "anthropic-beta")
     make_decoder = AnthropicDecoder
+    limit_names = ("max_tokens",)
 
     def path(self, model: str) -> str:
         return "/v1/messages"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -15,6 +15,8 @@ from app.providers.vendors import Vendor
 class GenerateContent(PassingWire):
     vendor: ClassVar[Vendor] = "GOOGLE"
     make_decoder = GoogleDecoder
+    limit_names = ("maxOutputTokens", "max_output_tokens")
+    number_name = "candidateCount"
 
     def path(self, model: str) -> str:
         return f"/v1beta/models/{quote(model)}:generateContent"
@@ -30,6 +32,10 @@ class GenerateContent(PassingWire):
             for call, response in zip(calls, map(result_object, results.texts), strict=False)
         ]
         return body | {"contents": [*self.conversation(body), content, {"role": "user", "parts": answers}]}
+
+    def parameters(self, body: Body) -> Mapping[str, Any]:
+        sent = body.get("generationConfig") or body.get("generation_config")
+        return sent if isinstance(sent, dict) else {}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
         yield received

@@ -6,21 +6,26 @@ Sources: https://platform.openai.com/docs/api-reference/chat-streaming and …/r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any, ClassVar
 
 from app.chat import ToolDefinition
+from app.errors import Invalid
 from app.providers.openai_answers import OpenAIDecoder
-from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, texts, tool, without_nulls
+from app.providers.passing.wire import Body, PassingWire, Results, entries, listed, repeated, texts, tool, without_nulls
 from app.providers.responses_wire import ResponsesDecoder
 from app.providers.vendors import Vendor
 
 _SYSTEM = ("system", "developer")
+_OF_CHUNKS = ("id", "created", "model", "system_fingerprint", "service_tier")
+_TEXTS = ("reasoning", "reasoning_content", "content", "refusal")
 
 
 class ChatCompletions(PassingWire):
     vendor: ClassVar[Vendor] = "OPENAI"
     make_decoder = OpenAIDecoder
+    stream_end = b"data: [DONE]\n\n"
+    limit_names = ("max_completion_tokens", "max_tokens")
+    number_name = "n"
 
     def path(self, model: str) -> str:
         return "/chat/completions"
@@ -37,19 +42,17 @@ class ChatCompletions(PassingWire):
         return body | {"messages": [*self.conversation(body), without_nulls(message), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
-        shared = {key: value for key, value in received.items() if key not in ("choices", "usage")}
+        shared = {key: repeated(received[key]) for key in _OF_CHUNKS if key in received}
         shared["object"] = "chat.completion.chunk"
         for choice in received["choices"]:
+            index = repeated(choice.get("index", 0))
             for delta in _deltas(choice["message"]):
-                yield shared | {"choices": [{"index": choice.get("index", 0), "delta": delta, "finish_reason": None}]}
-            end = {"index": choice.get("index", 0), "delta": {}, "finish_reason": choice.get("finish_reason")}
+                yield shared | {"choices": [{"index": index, "delta": delta, "finish_reason": None}]}
+            end = {"index": index, "delta": {}, "finish_reason": choice.get("finish_reason")}
             yield shared | {"choices": [end]}
         options = body.get("stream_options")
         if isinstance(options, dict) and options.get("include_usage"):
             yield shared | {"choices": [], "usage": received.get("usage")}
-
-    def stream(self, received: Any, body: Body) -> bytes:
-        return super().stream(received, body) + b"data: [DONE]\n\n"
 
     def instruction(self, body: Body) -> str:
         messages = entries(body.get("messages"))
@@ -63,9 +66,9 @@ class ChatCompletions(PassingWire):
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    for key, value in message.items():
-        if key not in ("role", "tool_calls") and value:
-            yield {key: value}
+    more = {key: value for key, value in message.items() if key not in ("role", "tool_calls") and value}
+    pieces = [{key: more.pop(key)} for key in _TEXTS if key in more]
+    yield from (piece for piece in (more, *pieces) if piece)
     for place, call in enumerate(message.get("tool_calls") or ()):
         yield {"tool_calls": [{"index": place, **call}]}
 
@@ -73,6 +76,14 @@ def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 class Responses(PassingWire):
     vendor: ClassVar[Vendor] = "OPENAI"
     make_decoder = ResponsesDecoder
+    limit_names = ("max_output_tokens",)
+
+    def check(self, body: Body) -> None:
+        if body.get("background") not in (None, False):
+            raise Invalid(
+                "background: Must be false, because a replay counts what its calls cost when they are answered."
+            )
+        super().check(body)
 
     def path(self, model: str) -> str:
         return "/responses"
@@ -94,16 +105,7 @@ class Responses(PassingWire):
         return body | {"input": [*self.conversation(body), *map(without_nulls, output), *answers]}
 
     def events(self, received: Any, body: Body) -> Iterator[Any]:
-        number = count()
-        begun = received | {"status": "in_progress", "output": []}
-        last = {"incomplete": "response.incomplete", "failed": "response.failed"}
-        pieces = [
-            {"type": "response.created", "response": begun},
-            {"type": "response.in_progress", "response": begun},
-            *(event for place, item in enumerate(received["output"]) for event in _item_events(place, item)),
-            {"type": last.get(received.get("status"), "response.completed"), "response": received},
-        ]
-        return (piece | {"sequence_number": next(number)} for piece in pieces)
+        return ({**event, "sequence_number": number} for number, event in enumerate(_events(received)))
 
     def instruction(self, body: Body) -> str:
         items = (item for item in entries(body.get("input")) if item.get("role") in _SYSTEM)
@@ -115,8 +117,18 @@ class Responses(PassingWire):
                 yield from tool(entry, entry.get("parameters"))
 
 
+def _events(received: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    begun = received | {"status": "in_progress", "output": []}
+    last = {"incomplete": "response.incomplete", "failed": "response.failed"}
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    for place, item in enumerate(received["output"]):
+        yield from _item_events(place, item)
+    yield {"type": last.get(str(received.get("status")), "response.completed"), "response": received}
+
+
 def _item_events(place: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    where = {"output_index": place, "item_id": item.get("id", "")}
+    where = {"output_index": place, "item_id": repeated(item.get("id")) or ""}
     empties: dict[Any, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
     empty = empties.get(item.get("type"), {})
     yield {"type": "response.output_item.added", "output_index": place, "item": item | empty}

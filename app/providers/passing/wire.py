@@ -5,18 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, ClassVar
 
 import orjson
 
 from app.chat import Answer, StreamEvent, Tokens, ToolDefinition
-from app.errors import Invalid
+from app.errors import Invalid, ProviderError
 from app.providers.decoding import Decoder, count_of
 from app.providers.vendors import Vendor
 
 Body = dict[str, Any]
 # What a stream changes in a request; the vendor is always asked for a whole answer.
 _OF_STREAMS = frozenset({"stream", "stream_options"})
+REPEATED_MAX = 1000
+"""Characters of a text of an answer that many frames of its stream repeat."""
+STREAM_GROWTH = 8
+"""Bytes of a stream for each byte of its answer: Responses' events have each text five times, and ids of it."""
+STREAM_BYTES = 256 * 1024
+"""Bytes of a stream beyond these, for the frames of many small parts."""
 
 
 class PassedOn:
@@ -84,6 +91,15 @@ class PassingWire(ABC):
     kept_headers: ClassVar[tuple[str, ...]] = ()
     """Headers of a program's request that are passed on."""
     make_decoder: ClassVar[Callable[[], Decoder]]
+    stream_end: ClassVar[bytes] = b""
+    limit_names: ClassVar[tuple[str, ...]]
+    """The parameters that limit the tokens of an answer."""
+    number_name: ClassVar[str | None] = None
+    """The parameter with the number of answers to one request."""
+
+    def check(self, body: Body) -> None:
+        """Raise `Invalid` for a request that a replay can't pass on."""
+        self.conversation(body)
 
     def is_streamed(self, body: Body) -> bool:
         return body.get("stream") is True
@@ -116,14 +132,42 @@ class PassingWire(ABC):
     def tools(self, body: Body) -> Iterator[ToolDefinition]:
         """Yield the functions that the program offers, without tools that the vendor runs."""
 
+    def parameters(self, body: Body) -> Mapping[str, Any]:
+        """Return the object of a request that has the parameters of the answer."""
+        return body
+
+    def most_written(self, body: Body, model_max: int) -> int:
+        """Return the most tokens that a model can write for a request, if one answer has at most `model_max`."""
+        parameters = self.parameters(body)
+        asked = (count_of(parameters.get(name)) for name in self.limit_names)
+        number = count_of(parameters.get(self.number_name)) if self.number_name else 1
+        return min(next(filter(None, asked), model_max), model_max) * max(number, 1)
+
     def stream(self, received: Any, body: Body) -> bytes:
-        """Return the stream of an answer as server-sent events."""
-        return b"".join(self.frame(event) for event in self.events(received, body))
+        """Return the stream of an answer as server-sent events.
+
+        Raises `ProviderError` for an answer of so many small parts that their frames would be far larger.
+        """
+        most = STREAM_GROWTH * len(orjson.dumps(received)) + STREAM_BYTES
+        stream = BytesIO()
+        for event in self.events(received, body):
+            stream.write(self.frame(event))
+            if stream.tell() > most:
+                raise ProviderError(f"The model's answer can't be streamed: its events have more than {most} bytes.")
+        stream.write(self.stream_end)
+        return stream.getvalue()
 
     def frame(self, event: Any) -> bytes:
         """Return an event, with its type where the vendor names it."""
         name = event.get("type")
         return (f"event: {name}\n" if name else "").encode() + b"data: " + orjson.dumps(event) + b"\n\n"
+
+
+def repeated(value: Any) -> Any:
+    """Return a value for many frames of a stream: a long text is cut, and an object or a list is left out."""
+    if isinstance(value, str):
+        return value[:REPEATED_MAX]
+    return value if isinstance(value, int | float) else None
 
 
 def listed(body: Body, field: str) -> list[Any]:

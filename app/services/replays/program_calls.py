@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_hex
 from typing import Any
 
-from app.chat import TOKEN_COUNTS, Answer, Message, ToolDefinition
+from app.chat import Answer, Message, ToolDefinition
 from app.concurrency import deadline
-from app.errors import UNREADABLE, Conflict, Invalid, ProviderError
-from app.models.language_models import LanguageModel
+from app.errors import UNREADABLE, Conflict, ProviderError
 from app.models.program_replays import ProgramReplay
-from app.prices.book import PriceBook
-from app.prices.names import key_of, keys_of
-from app.prices.types import CalledModel
-from app.providers.passing.wire import Body, NoChat, PassedOn, PassingWire, Results
-from app.providers.types import ModelConfig, ModelRef, ModelRequest, ProviderPort
-from app.providers.vendors import VENDORS
+from app.providers.failures import ProviderFailure
+from app.providers.passing.wire import Body, Results
+from app.providers.types import ModelConfig
 from app.replay.findings import TurnResult
 from app.replay.ports import JudgePort, KnownPort, Ports
 from app.replay.program import (
@@ -31,92 +27,13 @@ from app.replay.program import (
     RecordedProgram,
     Transcript,
 )
-from app.services.language_models.credentials import CredentialService
-from app.services.prompts.content import ref_of
 from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore
-from app.services.runs.outcome import cost_of, nok_status
+from app.services.replays.program_upstream import ProgramRequest, Upstream
+from app.services.runs.outcome import nok_status
 
 BUSY = "Too many calls of the program came at the same time; send this one again."
 # What is paid has to be stored, however long the request lasts already.
 STORED_WITHIN_S = 30
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramRequest:
-    """A request of a program in its vendor's JSON; `headers` are the passed-on ones."""
-
-    wire: PassingWire
-    model: str
-    body: Body
-    headers: Mapping[str, str]
-
-    @property
-    def instruction(self) -> str:
-        return self.wire.instruction(self.body)
-
-    @property
-    def tools(self) -> Iterator[ToolDefinition]:
-        return self.wire.tools(self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """The real model of a request.
-
-    `known` is its row, or that of the model of which it is a snapshot; None for a model that the instance does not
-    know. Of these `prices` may have a price.
-    """
-
-    organization_id: int
-    known: LanguageModel | None
-    prices: PriceBook
-    providers: ProviderPort
-    credentials: CredentialService
-    timeout_s: float
-
-    def ask(self, request: ProgramRequest, path: str, body: Body, *, is_chat: bool = True) -> tuple[Answer, Any]:
-        """Return the model's answer, and its JSON. Raises `ProviderError`."""
-        passed_on = PassedOn(
-            path,
-            body,
-            {**request.wire.headers, **request.headers},
-            type(request.wire).make_decoder if is_chat else NoChat,
-        )
-        model = ref_of(self.known) if self.known else ModelRef(request.wire.vendor, request.model)
-        with deadline.paused():
-            credential = self.credentials.find(self.organization_id, model.vendor, base_url=model.base_url or "")
-            asked = ModelRequest(
-                model, ModelConfig(), (), credential, self.timeout_s, self.organization_id, True, passed_on
-            )
-            return self.providers.complete(asked), passed_on.received
-
-    def usage(self, request: ProgramRequest, answer: Answer) -> dict[str, float]:
-        """Return the columns of a replay that the call adds to, without a cost if the price is unknown."""
-        usage = {f"{name}_tokens": float(getattr(answer.tokens, name)) for name in TOKEN_COUNTS}
-        called = CalledModel(request.wire.vendor.lower(), request.model)
-        cost = cost_of(self.known, answer.tokens) if self.known else self.prices.bill(called, answer.tokens).cost
-        if cost is None:
-            return usage
-        return usage | {"prompt_cost_usd": float(cost.prompt), "completion_cost_usd": float(cost.completion)}
-
-
-def model_of(rows: Sequence[LanguageModel], wire: PassingWire) -> LanguageModel | None:
-    """Return the model that a program names, if a vendor that speaks its format serves it.
-
-    Raises `Invalid` if an admin disabled it.
-    """
-    spoken = VENDORS[wire.vendor].wire
-    rows = [row for row in rows if row.vendor in VENDORS and VENDORS[row.vendor].wire == spoken]
-    usable = next((row for row in rows if row.usable), None)
-    if usable is None and (disabled := next((row for row in rows if row.disabled), None)):
-        raise Invalid(f"The model {disabled.name} is disabled for this organization.")
-    return usable
-
-
-def snapshots_of(rows: Iterable[LanguageModel], name: str) -> list[LanguageModel]:
-    """Return the models of which `name` is a snapshot, such as gpt-4o of gpt-4o-2024-11-20."""
-    keys = keys_of(name)
-    return [row for row in rows if key_of(row.name) in keys]
 
 
 class ExchangeOver(Exception):
@@ -151,16 +68,18 @@ class PaidCalls:
         self.check_cost()
         call = BegunCall(self.turn, token_hex(8))
         self.store.begin(self.row, call)
-        answer = None
+        path, is_chat = other_path or request.wire.path(request.model), other_path is None
         try:
-            path = other_path or request.wire.path(request.model)
-            answer, received = self.upstream.ask(request, path, body, is_chat=other_path is None)
-        finally:
-            if answer is None:
+            answer, received = self.upstream.ask(request, path, body, is_chat=is_chat)
+        except ProviderFailure as failure:
+            # The usage of an answer that can't be read is not known.
+            if failure.is_answered:
+                usage = self.upstream.usage(request, self.upstream.most_tokens(request, body, is_chat=is_chat))
                 with deadline.within(STORED_WITHIN_S):
-                    self.store.release(self.row, call)
+                    self.store.count_failed(self.row, usage)
+            raise
         with deadline.within(STORED_WITHIN_S):
-            usage = self.upstream.usage(request, answer)
+            usage = self.upstream.usage(request, answer.tokens)
             return answer, received, self.store.end(self.row, call, partial(event_of, answer), usage)
 
 

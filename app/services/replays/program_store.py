@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 from sqlalchemy import Connection
@@ -112,14 +113,9 @@ class ProgramStore:
             raise Invalid(excess)
         return after
 
-    def release(self, row: ProgramReplay, call: BegunCall) -> None:
-        """Remove a begun call that has failed."""
-
-        def work(connection: Connection) -> None:
-            if stored := self._locked(connection, row):
-                self._put(connection, stored.row, _without(stored.transcript, call).events)
-
-        self.database.retrying(work)
+    def count_failed(self, row: ProgramReplay, usage: Mapping[str, float]) -> None:
+        """Add to the replay's usage that of a begun call that has failed, which stays a begun call."""
+        self.database.retrying(partial(program_replays.count_usage, of=row, usage=usage))
 
     def _locked(
         self, connection: Connection, row: ProgramReplay, *, version: int | None = None

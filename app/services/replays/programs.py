@@ -39,13 +39,10 @@ from app.services.replays.program_calls import (
     ExchangeOver,
     LiveProgram,
     PaidCalls,
-    ProgramRequest,
-    Upstream,
-    model_of,
-    snapshots_of,
 )
 from app.services.replays.program_store import NO_TURN, ChangedMeanwhile, ProgramStore, StoredProgram
 from app.services.replays.program_tools import ToolLookup, ToolResult
+from app.services.replays.program_upstream import ProgramRequest, Upstream, model_of, snapshots_of
 from app.services.replays.service import ReplayService
 from app.timestamps import Now
 

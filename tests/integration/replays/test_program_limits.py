@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 
 from app.models import program_replays
+from app.providers.passing.wire import STREAM_BYTES, STREAM_GROWTH
 from app.services.replays import program_store
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, THANKS, finished
-from tests.integration.replays.test_programs_api import ASKS, GEMINI, HOT_TEXT, Program, begin, case_of, play
+from tests.integration.replays.test_programs_api import ASKS, CHAT, GEMINI, HOT_TEXT, Program, begin, case_of, play
 from tests.integration.test_models_api import named
 from tests.support.world import World
 
+RESPONSES = "/api/replay/openai/v1/responses"
 EMBEDDINGS = "/api/replay/openai/v1/embeddings"
 WELCOME = Reply(text="You are welcome.")
 VECTOR = Reply(raw=b'{"data": [{"embedding": [0.5]}]}')
@@ -144,14 +147,105 @@ def test_calls_at_the_same_time_keep_to_the_number_of_calls(
     assert ([call.result().status_code for call in calls], len(upstream.requests)) == ([200, 200], 2)
 
 
-def test_a_failed_call_does_not_count_for_the_number_of_calls(
+def test_a_failed_call_counts_for_the_number_of_calls_and_costs_nothing(
     world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program_store, "EVENTS_MAX", 1)
-    _replay, program = begin(world, case_of(world, THANKS)["id"])
-    upstream.script(Reply(status=400), VECTOR)
+    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(Reply(status=400), VECTOR, VECTOR)
 
-    assert [embed(program).status_code for _ in range(2)] == [502, 200]
+    assert [embed(program).status_code for _ in range(3)] == [502, 200, 400]
+    assert (len(upstream.requests), world.get(replay).json["tokens"]["total"]) == (2, 0)
+
+
+def unusable(usage: dict[str, int]) -> Reply:
+    """Return an answer that a vendor charges for, with more calls of tools than are read."""
+    calls = [{"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in range(1001)]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    answer = {"id": "x", "choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": usage}
+    return Reply(raw=json.dumps(answer).encode())
+
+
+def test_an_answer_that_can_not_be_used_is_counted_as_the_most_that_its_call_can_cost(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.container.services.models.sync_catalogue()
+    monkeypatch.setattr(program_store, "EVENTS_MAX", 2)
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(*[unusable({"prompt_tokens": 1000, "completion_tokens": 400})] * 3)
+
+    statuses = [program.ask(THANKS.user, max_completion_tokens=500).status_code for _ in range(3)]
+
+    counted = world.get(replay).json
+    assert (statuses, len(upstream.requests)) == ([502, 502, 400], 2)
+    assert counted["tokens"]["completion"] == 2 * 500
+    assert counted["tokens"]["prompt"] > 0
+    assert counted["cost"]["total"] > 0
+
+
+def test_an_answer_of_a_model_with_only_a_price_that_can_not_be_used_has_a_cost(
+    world: World, upstream: Upstream
+) -> None:
+    price = {"provider": "openai", "model": "house-model", "promptPrice": 0, "completionPrice": 1}
+    assert world.post("/api/v1/model-prices", json=price).status_code < 300
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    upstream.script(unusable({}))
+
+    assert program.ask(THANKS.user, model="house-model").status_code == 502
+
+    assert world.get(replay).json["tokens"]["completion"] == 128_000
+    assert world.get(replay).json["cost"]["completion"] == pytest.approx(0.128)
+
+
+def test_a_vendor_that_reports_the_most_tokens_twice_is_counted(world: World, upstream: Upstream) -> None:
+    replay, program = begin(world, case_of(world, THANKS)["id"])
+    vectors = {"data": [], "usage": {"prompt_tokens": 2**40}}
+    upstream.script(*[Reply(raw=json.dumps(vectors).encode())] * 2)
+
+    assert [embed(program).status_code for _ in range(2)] == [200, 200]
+    assert world.get(replay).json["tokens"]["prompt"] == 2**31 - 1
+
+
+def test_a_response_in_the_background_is_refused_before_it_is_paid(world: World, upstream: Upstream) -> None:
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+
+    refused = program.call(RESPONSES, {"model": "gpt-4o", "input": "Thanks!", "background": True})
+
+    assert (refused.status_code, refused.json["error"][:12]) == (400, "background: ")
+    assert upstream.requests == []
+
+
+def many_keys(size: int) -> dict[str, Any]:
+    message = {"role": "assistant", "content": "Hi."} | {f"k{n}": 1 for n in range(size)}
+    return {"id": "x" * 10 * size, "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+def many_parts(size: int) -> dict[str, Any]:
+    parts = [{"type": "output_text", "text": "a", "annotations": []}] * size
+    item = {"type": "message", "role": "assistant", "id": "x" * 10 * size, "content": parts}
+    return {"id": "r", "object": "response", "status": "completed", "output": [item]}
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "answer"),
+    [
+        (CHAT, {"messages": [{"role": "user", "content": "Thanks!"}]}, many_keys),
+        (RESPONSES, {"input": "Thanks!"}, many_parts),
+    ],
+)
+def test_the_stream_of_an_answer_that_would_grow_without_a_limit_is_short_or_refused(
+    world: World, upstream: Upstream, path: str, asked: dict[str, Any], answer: Any
+) -> None:
+    _replay, program = begin(world, case_of(world, THANKS)["id"])
+    raw = json.dumps(answer(2000)).encode()
+    upstream.script(Reply(raw=raw))
+
+    answered = program.call(path, {"model": "gpt-4o-mini", "stream": True, **asked})
+
+    assert answered.status_code in (200, 502)
+    assert len(answered.content) < STREAM_GROWTH * len(raw) + STREAM_BYTES
+    if answered.status_code == 502:
+        assert "can't be streamed" in answered.json["error"]
 
 
 def test_an_answer_that_is_too_large_is_counted_and_ends_the_replay(

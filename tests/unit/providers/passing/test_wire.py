@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from app.chat import Answer
+from app.errors import Invalid, ProviderError
 from app.providers.passing.anthropic import Messages
 from app.providers.passing.google import GenerateContent
 from app.providers.passing.openai import ChatCompletions, Responses
-from app.providers.passing.wire import NoChat, PassingWire, Results
+from app.providers.passing.wire import STREAM_BYTES, STREAM_GROWTH, NoChat, PassingWire, Results
 from tests.fakes import wire as fake
 from tests.fakes.wire import Asked, Reply
 
@@ -64,6 +66,159 @@ def test_a_stream_brings_what_the_whole_answer_has(name: str, reply: Reply) -> N
     answer = streamed(WIRES[name], sent, {"stream": True, "stream_options": {"include_usage": True}})
 
     assert answer == whole(WIRES[name], sent)
+
+
+def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "c", "model": "m", "choices": [choice], **more}
+
+
+def response(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": "r", "status": "completed", "output": list(output), **more}
+
+
+def calls(number: int, id_size: int = 0) -> list[dict[str, Any]]:
+    function = {"name": "weather", "arguments": '{"city": "Rome"}'}
+    return [{"id": f"call_{n}" + "x" * id_size, "type": "function", "function": function} for n in range(number)]
+
+
+def parts(number: int, text: str = "a") -> list[dict[str, Any]]:
+    return [{"type": "output_text", "text": text, "annotations": []} for _ in range(number)]
+
+
+HOSTILE: dict[str, tuple[str, Any]] = {
+    "a long id and many keys": (
+        "chat completions",
+        lambda n: completion({f"k{i}": 1 for i in range(n)}, id="x" * 10 * n),
+    ),
+    "a long id and many calls": ("chat completions", lambda n: completion({"tool_calls": calls(n)}, id="x" * 10 * n)),
+    "a long unknown field and many calls": (
+        "chat completions",
+        lambda n: completion({"tool_calls": calls(n)}, provider="x" * 10 * n, service_tier={"a": "x" * 10 * n}),
+    ),
+    "a long index": (
+        "chat completions",
+        lambda n: {"choices": [{"index": ["x" * 10 * n], "message": {"tool_calls": calls(n)}}]},
+    ),
+    "many choices": (
+        "chat completions",
+        lambda n: completion({}) | {"id": "\0" * 10 * n, "choices": [{"message": {}}] * n},
+    ),
+    "a long id of an item and many parts": (
+        "responses",
+        lambda n: response({"type": "message", "id": "x" * 10 * n, "content": parts(n)}),
+    ),
+    "an object as the id of an item": (
+        "responses",
+        lambda n: response({"type": "message", "id": ["x" * 10 * n], "content": parts(n)}),
+    ),
+    "many items and long instructions": ("responses", lambda n: response(*[{}] * n, instructions="x" * 10 * n)),
+    "many blocks": (
+        "messages",
+        lambda n: {"id": "x" * 10 * n, "usage": {"a": "x" * 10 * n}, "content": [{"type": "text"}] * n},
+    ),
+    "many parts": (
+        "generateContent",
+        lambda n: {"responseId": "x" * 10 * n, "candidates": [{"content": {"parts": [{"text": "a"}] * n}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [50, 800, 3000])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_stream_is_at_most_some_times_its_answer_or_is_refused(name: str, size: int) -> None:
+    wire, answer = HOSTILE[name]
+    received = answer(size)
+
+    frames = []
+    with suppress(ProviderError):
+        frames = [WIRES[wire].stream(received, {"stream": True})]
+
+    assert sum(map(len, frames)) <= STREAM_GROWTH * len(json.dumps(received)) + STREAM_BYTES
+
+
+def test_the_events_of_an_answer_that_is_refused_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire, made = ChatCompletions(), []
+    monkeypatch.setattr(ChatCompletions, "frame", lambda self, event: made.append(event) or b"x" * 1000)
+
+    with pytest.raises(ProviderError, match="can't be streamed"):
+        wire.stream({"choices": [{"message": {}}] * 100_000}, {})
+
+    assert len(made) < 15_000
+
+
+HONEST: dict[str, tuple[str, Any]] = {
+    "a text of a million characters": ("responses", response({"type": "message", "content": parts(1, "a" * 10**6)})),
+    "many long texts": (
+        "responses",
+        response({"type": "message", "id": "i" * 400, "content": parts(300, "word " * 99)}),
+    ),
+    "a thousand calls": (
+        "responses",
+        response(
+            *(
+                {"type": "function_call", "id": f"fc_{'0' * 48}", "call_id": call["id"], **call["function"]}
+                for call in calls(1000)
+            )
+        ),
+    ),
+    "a thousand calls in chat completions": ("chat completions", completion({"tool_calls": calls(1000)})),
+    "many answers": (
+        "chat completions",
+        {"id": "chatcmpl-1", "choices": [{"index": n, "message": {"content": "Hi."}} for n in range(128)]},
+    ),
+    "a thousand calls in messages": (
+        "messages",
+        {"content": [{"type": "tool_use", "id": call["id"], "name": "weather", "input": {}} for call in calls(1000)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_a_large_answer_is_streamed(name: str) -> None:
+    wire, received = HONEST[name]
+
+    assert len(WIRES[wire].stream(received, {"stream": True})) > len(json.dumps(received)) / 2
+
+
+def test_each_chunk_has_the_short_fields_of_its_answer() -> None:
+    fields = {"id": "c", "created": 7, "model": "m", "system_fingerprint": "f", "service_tier": None}
+
+    stream = WIRES["chat completions"].stream(completion({"content": "Hi."}, **fields), {})
+
+    chunks = [json.loads(line.removeprefix("data: ")) for line in stream.decode().split("\n\n")[:-2]]
+    assert len(chunks) == 3
+    assert [chunk | fields for chunk in chunks] == chunks
+
+
+@pytest.mark.parametrize("value", [True, 1, "true", {}])
+def test_a_response_in_the_background_is_refused(value: Any) -> None:
+    with pytest.raises(Invalid, match="background: "):
+        WIRES["responses"].check({"input": "Hi", "background": value})
+
+
+@pytest.mark.parametrize("body", [{}, {"background": False}, {"background": None}])
+def test_a_response_that_is_not_in_the_background_is_passed_on(body: dict[str, Any]) -> None:
+    WIRES["responses"].check({"input": "Hi", **body})
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "most"),
+    [
+        ("chat completions", {}, 100),
+        ("chat completions", {"max_tokens": 7}, 7),
+        ("chat completions", {"max_completion_tokens": 8, "max_tokens": 7, "n": 3}, 24),
+        ("chat completions", {"max_tokens": 10**9, "n": 2}, 200),
+        ("chat completions", {"max_tokens": "7", "n": -1}, 100),
+        ("responses", {"max_output_tokens": 7}, 7),
+        ("messages", {"max_tokens": 7}, 7),
+        ("generateContent", {"generationConfig": {"maxOutputTokens": 7, "candidateCount": 2}}, 14),
+        ("generateContent", {"generation_config": {"max_output_tokens": 7}}, 7),
+        ("generateContent", {"generationConfig": [7]}, 100),
+    ],
+)
+def test_a_request_limits_what_a_model_can_write(name: str, body: dict[str, Any], most: int) -> None:
+    assert WIRES[name].most_written(body, 100) == most
 
 
 def pairs(ids: list[str]) -> list[tuple[str, str]]:

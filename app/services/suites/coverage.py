@@ -38,6 +38,8 @@ SESSIONS_OF_WEEK = 1_000
 """Sessions of a week that are read, the newest ones."""
 SESSIONS_OF_ALERT = 500
 """The newest sessions that an alert reads; a rule that needs more is content with these."""
+CASES_OF_ALERT = 1_000
+"""The newest test cases of suites with which an alert compares."""
 OBSOLETE_WEEKS = 4
 """Weeks without a session that calls a tool, after which the tests of it are obsolete."""
 RECENT_MIN = 20
@@ -94,7 +96,7 @@ class CoverageService:
             effect_of = self.proposer.effects(connection, project_id, suite.prompt_id)
             members = suites.list_members(connection, project_id=project_id, suite_id=suite_id)
             ids = [member.test_case_id for member in members]
-            features = self.proposer.case_features(connection, project_id, ids)
+            features = [*self.proposer.case_features(connection, project_id, ids)]
             verdicts = _verdicts(connection, suite)
         periods = self._periods()
         with self.samples.opened(periods, project_id=project_id, prompt_id=suite.prompt_id) as reads:
@@ -128,16 +130,17 @@ class CoverageService:
         None for fewer than `least` sessions.
         """
         owner = {"project_id": project_id, "prompt_id": prompt_id}
-        with self.database.read() as connection:
-            effect_of = self.proposer.effects(connection, **owner)
-            ids = suites.members_of_prompt(connection, **owner)
-            features = self.proposer.case_features(connection, project_id, ids)
         period = Period(since, self.now() + _DAY, SESSIONS_OF_ALERT)
         with self.samples.opened([period], **owner) as (read,):
             if len(read.samples) + read.left_out < min(least, SESSIONS_OF_ALERT):
                 return None
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
-            covered = covered_by(_cases(features, vocabulary, effect_of))
+            with self.database.read() as connection:
+                effect_of = self.proposer.effects(connection, **owner)
+                newest = sorted(suites.members_of_prompt(connection, **owner))[-CASES_OF_ALERT:]
+                # They are not kept: the clock has little memory.
+                cases = self.proposer.case_features(connection, project_id, newest)
+                covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
             compared = compare(read.samples, covered, vocabulary, effect_of)
             covered_share = share_of(compared, self.weights, effect_of)
         return None if covered_share is None else 1 - covered_share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -24,7 +24,7 @@ from app.services.suites.reading import Period, SampleReader, effects_of
 from app.services.suites.service import NO_SUITE
 from app.suites.cases import of_case
 from app.suites.features import Effects, Feature, ScoredFingerprint, Vocabulary, given_by
-from app.suites.fingerprints import Fingerprint
+from app.suites.fingerprints import Fingerprint, dump
 from app.suites.proposals import SIZE, ProposedSession, SuiteProposal, propose
 from app.suites.samples import Weights
 from app.timestamps import Now
@@ -33,7 +33,7 @@ DAYS = timedelta(days=30)
 """The time before now that is read by default."""
 SIDES = 2
 """Contents that a gate plays: the candidate and its baseline."""
-CACHED_CASES = 4_000
+CACHED_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class SuiteProposer:
     reader: PromptReader
     samples: SampleReader
     _cases: BoundedCache[tuple[Fingerprint, bool]] = field(
-        default_factory=lambda: BoundedCache(CACHED_CASES), init=False
+        default_factory=lambda: BoundedCache(CACHED_BYTES), init=False
     )
 
     def propose(self, *, project_id: int, prompt_id: int, question: SuiteQuestion) -> ProposalView:
@@ -109,7 +109,7 @@ class SuiteProposer:
             effect_of = self.effects(connection, project_id, prompt_id)
             cases: Sequence[CaseFeatures] = ()
             if question.suite is not None:
-                cases = self._of_suite(connection, project_id, prompt_id, question.suite)
+                cases = [*self._of_suite(connection, project_id, prompt_id, question.suite)]
         with self.samples.opened([Period(since, until)], project_id=project_id, prompt_id=prompt_id) as (read,):
             vocabulary = Vocabulary.of([sample.scored.fingerprint for sample in read.samples])
             covered = frozenset(chain.from_iterable(case.features(vocabulary, effect_of) for case in cases))
@@ -130,7 +130,7 @@ class SuiteProposer:
         _, draft = self.reader.read_draft(connection, project_id=project_id, prompt_id=prompt_id)
         return effects_of(parse_config(draft.config, draft.model).tools)
 
-    def _of_suite(self, connection: Connection, project_id: int, prompt_id: int, name: str) -> Sequence[CaseFeatures]:
+    def _of_suite(self, connection: Connection, project_id: int, prompt_id: int, name: str) -> Iterator[CaseFeatures]:
         row = suites.find_named(connection, project_id=project_id, prompt_id=prompt_id, name=name)
         if row is None:
             raise Invalid(f"suite: {NO_SUITE}")
@@ -139,11 +139,9 @@ class SuiteProposer:
 
     def case_features(
         self, connection: Connection, project_id: int, test_case_ids: Collection[int]
-    ) -> list[CaseFeatures]:
-        """Return the test cases with their fingerprints, which are kept by the digests of their documents."""
-        cases = suites.cases_of(connection, project_id=project_id, test_case_ids=test_case_ids)
-        features = []
-        for case in cases:
+    ) -> Iterator[CaseFeatures]:
+        """Yield the test cases with their fingerprints, which are kept by the digests of their documents."""
+        for case in suites.cases_of(connection, project_id=project_id, test_case_ids=test_case_ids):
             key = (project_id, case.id, case.fingerprint)
             known = self._cases.get(key) if case.fingerprint else None
             if known is None:
@@ -152,9 +150,8 @@ class SuiteProposer:
                     continue
                 document = load_case(row.document)
                 known = of_case(document), document.basis == "corrected"
-                self._cases.put(key, known, weight=1)
-            features.append(CaseFeatures(case, *known))
-        return features
+                self._cases.put(key, known, weight=len(dump(known[0])))
+            yield CaseFeatures(case, *known)
 
 
 def _previews(connection: Connection, project_id: int, session_ids: Sequence[str]) -> dict[str, str]:

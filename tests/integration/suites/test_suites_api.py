@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from app.services.suites import coverage, reading
+from app.services.suites import coverage, proposing, reading
 from tests.integration.suites.sending import make_fingerprints, send, stored_fingerprints, turn
 from tests.support.conversations import SECOND_NS, RecordedTurn
 from tests.support.world import World
@@ -180,6 +181,27 @@ def test_sessions_without_a_test_are_an_alert(world: World) -> None:
     accept(world, prompt_id, proposal(world, prompt_id)["picks"])
     alerts.evaluate()
     assert (world.get(path).json["value"], world.get(path).json["firingSince"]) == (0.0, None)
+
+
+def test_an_alert_keeps_no_more_test_cases_than_have_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fingerprints of 3,000 wide test cases were kept by their number: the clock had no memory for them."""
+    prompt_id = traffic(world, (SEARCH, 4), (CANCEL, 4))
+    accept(world, prompt_id, proposal(world, prompt_id)["picks"])
+    since = datetime.now(UTC) - timedelta(days=1)
+    of_prompt = {"project_id": world.project_id, "prompt_id": prompt_id, "since": since, "least": 1}
+    weights: list[int] = []
+    cached = proposing.BoundedCache(proposing.CACHED_BYTES)
+    put = cached.put
+    monkeypatch.setattr(cached, "put", lambda *entry, weight: (weights.append(weight), put(*entry, weight=weight)))
+    service = world.container.services.coverage
+    proposer = replace(service.proposer)
+    object.__setattr__(proposer, "_cases", cached)
+
+    assert replace(service, proposer=proposer).uncovered_share(**of_prompt) == 0
+    assert (len(weights), min(weights) > 50) == (2, True)
+
+    monkeypatch.setattr(coverage, "CASES_OF_ALERT", 1)
+    assert replace(service, proposer=proposer).uncovered_share(**of_prompt) > 0
 
 
 def test_a_proposals_reason_is_accepted_however_long_the_names_of_tools_are(world: World) -> None:

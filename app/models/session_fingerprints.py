@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
-from sqlalchemy import Column, Connection, Index, Integer, UniqueConstraint, delete, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    DefaultClause,
+    Index,
+    Integer,
+    Select,
+    UniqueConstraint,
+    case,
+    delete,
+    or_,
+    select,
+    update,
+)
 
 from app.models import bulk, queries
-from app.models.base import BigInt, MediumBlob, binary, new_table, no_index
+from app.models.base import BigInt, MediumBlob, Timestamp, binary, new_table, no_index
+
+ATTEMPTS_MAX = 2
+"""After so many attempts that did not end, the spans of a session are not read again: they may end the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +35,18 @@ class WaitingSession:
     """A session of which the fingerprint is to be made.
 
     `waiting` is a number that no change of the session gets twice. The row may be removed and noted again while a
-    fingerprint is made of what was read before.
+    fingerprint is made of what was read before. `attempts` counts the attempts that began and have not ended.
     """
 
     session_key: Annotated[bytes, binary(16)]
     project_id: Annotated[int, BigInt]
     prompt_id: Annotated[int, BigInt]
     waiting: Annotated[int | None, BigInt]
+    attempts: Annotated[int, Integer, DefaultClause("0")] = 0
+
+    @property
+    def has_failed(self) -> bool:
+        return self.attempts >= ATTEMPTS_MAX
 
 
 # Without foreign keys, like sessions.
@@ -33,6 +56,8 @@ session_fingerprints = new_table(
     # 0 until there is a fingerprint, else its edition.
     Column("edition", Integer, nullable=False, server_default="0"),
     Column("fingerprint", MediumBlob, nullable=True),
+    # Until then no other clock makes the fingerprint. A clock that dies leaves its claims.
+    Column("claimed_until", Timestamp, nullable=True),
     UniqueConstraint("session_key"),
     Index("ix_session_fingerprints_project_id_waiting", "project_id", "waiting"),
     Index("ix_session_fingerprints_prompt_id", "prompt_id"),
@@ -48,11 +73,34 @@ def note(connection: Connection, rows: Sequence[WaitingSession]) -> None:
     bulk.upsert(connection, _TABLE, _NOTED, sorted(values), key=_KEY, update={"waiting": "new"})
 
 
-def list_waiting(connection: Connection, *, project_id: int, limit: int) -> list[WaitingSession]:
-    """List a project's sessions of which the fingerprint is to be made, the last changed first."""
+def list_waiting(connection: Connection, *, project_id: int, now: datetime, limit: int) -> list[WaitingSession]:
+    """List a project's unclaimed sessions of which the fingerprint is to be made, the last changed first."""
     statement = select(*queries.columns_of(WaitingSession, session_fingerprints))
-    waiting = statement.where(_C.project_id == project_id, _C.waiting.is_not(None))
+    waiting = statement.where(_C.project_id == project_id, _C.waiting.is_not(None), _is_free(now))
     return queries.list_rows(connection, WaitingSession, waiting.order_by(_C.waiting.desc()).limit(limit))
+
+
+def claim(
+    connection: Connection, *, project_id: int, rows: Sequence[WaitingSession], now: datetime, until: datetime
+) -> list[WaitingSession]:
+    """Begin an attempt at the fingerprints of sessions; returns the ones that no other clock has claimed meanwhile."""
+    known = {row.session_key: row for row in rows}
+    free = _of_sessions(project_id, known).where(_is_free(now), _C.waiting.is_not(None))
+    claimed = [row.session_key for row in connection.execute(free.with_for_update())]
+    begun = update(session_fingerprints).where(no_index(_C.project_id) == project_id, _C.session_key.in_(claimed))
+    connection.execute(begun.values(attempts=_C.attempts + 1, claimed_until=until))
+    return [known[key] for key in claimed]
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    return or_(_C.claimed_until.is_(None), _C.claimed_until <= now)
+
+
+def _of_sessions(project_id: int, session_keys: Iterable[bytes]) -> Select[tuple[bytes, int, int, int | None]]:
+    """Select the rows of sessions in the order of their keys."""
+    columns = select(_C.session_key, _C.project_id, _C.prompt_id, _C.waiting)
+    of_project = columns.where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(session_keys)))
+    return of_project.order_by(_C.session_key)
 
 
 def put(
@@ -65,16 +113,18 @@ def put(
 ) -> int:
     """Store the fingerprints of sessions that have not changed since they were listed; returns their number.
 
-    Sessions without a fingerprint, which are gone, are removed.
+    Sessions without a fingerprint, which are gone, are removed. The attempts at all of them end.
     """
     marks = {row.session_key: row.waiting for row in rows}
-    columns = (_C.session_key, _C.project_id, _C.prompt_id, _C.waiting)
-    of_rows = select(*columns).where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
-    locked = connection.execute(of_rows.order_by(_C.session_key).with_for_update()).all()
+    locked = connection.execute(_of_sessions(project_id, marks).with_for_update()).all()
     same = [row for row in locked if row.waiting == marks[row.session_key]]
     values = [
         (*row[:-1], None, edition, fingerprints[row.session_key]) for row in same if row.session_key in fingerprints
     ]
+    # Sessions that have failed were claimed once more. Their attempts are kept.
+    attempts = case((_C.attempts > ATTEMPTS_MAX, _C.attempts), else_=0)
+    ended = update(session_fingerprints).where(no_index(_C.project_id) == project_id, _C.session_key.in_(sorted(marks)))
+    connection.execute(ended.values(attempts=attempts, claimed_until=None))
     bulk.upsert(
         connection,
         _TABLE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -25,6 +26,7 @@ from app.services.sessions.reading import read_spans
 from app.sessions.build import build_session
 from app.sessions.facts import TurnFacts, load
 from app.suites.fingerprints import EDITION, SPANS_MAX, TURNS_MAX, Fingerprint, dump, of_facts, of_turns
+from app.timestamps import Now, utc_now
 from app.work.round_robin import RoundRobin
 from app.work.work_time import WorkTime
 
@@ -35,16 +37,23 @@ WORK_S, EVERY_S = 0.5, 1.5
 SESSIONS_AT_ONCE = 20
 BYTES_MAX = 4 * 1024 * 1024
 """A session with more bytes of spans has a fingerprint of its facts only."""
+CLAIMED_FOR = timedelta(minutes=5)
+"""A clock makes some fingerprints within this time, or it has died."""
 LOOKED_THROUGH = 500
 """Sessions of earlier releases that are looked through at once."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FingerprintMaker:
-    """Makes fingerprints in slices; a session that changes meanwhile keeps its mark and is read again."""
+    """Makes fingerprints in slices; a session that changes meanwhile keeps its mark and is read again.
+
+    Sessions are claimed before they are read. If the process dies, one of them may be the reason: after `CLAIMED_FOR`
+    they are read one by one, and then, if the process dies again, only the facts of the session that was read.
+    """
 
     database: Database
     metrics: Metrics
+    now: Now = utc_now
     work_time: WorkTime = field(default_factory=partial(WorkTime, WORK_S))
     _turns: RoundRobin = field(default_factory=RoundRobin, init=False)
     # The last session of each project that was looked through; None when all were.
@@ -60,17 +69,30 @@ class FingerprintMaker:
 
     def make_some(self, project_id: int) -> bool:
         """Make the fingerprints of some sessions of a project; returns whether more may be left."""
+        now = self.now()
         with self.database.read() as connection:
-            rows = session_fingerprints.list_waiting(connection, project_id=project_id, limit=SESSIONS_AT_ONCE)
+            waiting = session_fingerprints.list_waiting(
+                connection, project_id=project_id, now=now, limit=SESSIONS_AT_ONCE
+            )
+        if not waiting:
+            return self._look_through(project_id)
+        rows = self._claimed(project_id, [row for row in waiting if not row.attempts] or waiting[:1], now)
+        failed = {row.session_key for row in rows if row.has_failed}
+        with self.database.read() as connection:
             found = sessions.find_sessions(
                 connection, project_id=project_id, session_keys=[row.session_key for row in rows]
             )
-            made = {row.session_key: dump(_fingerprint_of(connection, row)) for row in found}
-        if not rows:
-            return self._look_through(project_id)
+            made = {
+                row.session_key: dump(_fingerprint_of(connection, row, only_facts=row.session_key in failed))
+                for row in found
+            }
         store = partial(session_fingerprints.put, project_id=project_id, rows=rows, fingerprints=made, edition=EDITION)
         self.metrics.count(FINGERPRINTS, by=self.database.background.retrying(store))
         return True
+
+    def _claimed(self, project_id: int, rows: Sequence[WaitingSession], now: datetime) -> list[WaitingSession]:
+        claim = partial(session_fingerprints.claim, project_id=project_id, rows=rows, now=now, until=now + CLAIMED_FOR)
+        return self.database.background.retrying(claim)
 
     def _look_through(self, project_id: int) -> bool:
         """Note some sessions of earlier releases, which nothing has noted; returns whether more may be left."""
@@ -93,9 +115,9 @@ class FingerprintMaker:
         return bool(listed)
 
 
-def _fingerprint_of(connection: Connection, row: SessionRow) -> Fingerprint:
+def _fingerprint_of(connection: Connection, row: SessionRow, *, only_facts: bool) -> Fingerprint:
     key, project_id = row.session_key, row.project_id
-    if row.turns > TURNS_MAX:
+    if only_facts or row.turns > TURNS_MAX:
         return of_facts(_facts_in_pieces(connection, row))
     turn_rows = turns.list_turns(connection, project_id=project_id, session_keys=[key])
     facts = [load(turn.facts) for turn in turn_rows]

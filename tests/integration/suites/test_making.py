@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import permutations
+from operator import add
 from typing import Any
 
 import pytest
@@ -12,11 +15,13 @@ from sqlalchemy import delete, select, update
 
 from app.models import removal
 from app.models.queries import first_batch_id
-from app.models.session_fingerprints import session_fingerprints
+from app.models.session_fingerprints import claim, list_waiting, session_fingerprints
 from app.models.turns import turns
 from app.services.suites import making
-from app.suites.fingerprints import EDITION
-from app.timestamps import of_unix_ns
+from app.sessions.facts import TurnFacts
+from app.sessions.types import Turn
+from app.suites.fingerprints import EDITION, Fingerprint, load
+from app.timestamps import of_unix_ns, utc_now
 from tests.integration.suites.sending import (
     START_NS,
     make_fingerprints,
@@ -120,8 +125,8 @@ def test_words_that_retention_removed_while_the_fingerprint_was_made_are_in_no_f
     remove_first_turn()
     read, removals = making._fingerprint_of, list[int]()
 
-    def read_before_a_removal(*args: Any) -> Any:
-        fingerprint = read(*args)
+    def read_before_a_removal(*args: Any, **options: Any) -> Any:
+        fingerprint = read(*args, **options)
         if not removals:
             removals.append(1)
             worker = threading.Thread(target=remove_first_turn)
@@ -136,3 +141,59 @@ def test_words_that_retention_removed_while_the_fingerprint_was_made_are_in_no_f
     fingerprint = only_fingerprint(world)
     assert "parcel" in fingerprint.words
     assert "oxycodone" not in fingerprint.words
+
+
+class Died(BaseException):
+    """What ends the process: no code runs after it."""
+
+
+def test_a_session_with_which_two_processes_died_has_a_fingerprint_of_its_facts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long conversation once ended each new clock, again and again, and all other sessions waited for theirs."""
+    prompt_id = world.prompt()
+    for number in range(3):
+        send(world, prompt_id, f"c{number}", TURNS)
+    send(world, prompt_id, "deadly", [turn("A deadly parcel.", "search_orders")])
+    maker, read, reads = world.container.services.fingerprint_maker, making.of_turns, list[int]()
+
+    def read_or_die(built: Sequence[Turn], facts: Iterable[TurnFacts]) -> Fingerprint:
+        if any("deadly" in (built_turn.own_words or "") for built_turn in built):
+            reads.append(1)
+            raise Died
+        return read(built, facts)
+
+    monkeypatch.setattr(making, "of_turns", read_or_die)
+    started = utc_now()
+    for attempt in range(2):
+        monkeypatch.setattr(maker, "now", partial(add, started, attempt * making.CLAIMED_FOR))
+        with pytest.raises(Died):
+            make_fingerprints(world)
+        # The sessions that were claimed are not read again at once.
+        make_fingerprints(world)
+        assert len(reads) == attempt + 1
+    monkeypatch.setattr(maker, "now", partial(add, started, 2 * making.CLAIMED_FOR))
+    made = [load(written) for written in make_fingerprints(world).values()]
+    assert sorted(fingerprint.lacks for fingerprint in made) == [(), (), (), ("size",)]
+    send(world, prompt_id, "deadly", [turn(f"A deadly parcel {n}.", "cancel_order") for n in range(2)])
+    made = [load(written) for written in make_fingerprints(world).values()]
+    assert [fingerprint.tools for fingerprint in made if fingerprint.lacks] == [("cancel_order", "search_orders")]
+    assert len(reads) == 2
+
+
+def test_clocks_that_work_at_once_make_different_fingerprints(world: World) -> None:
+    for number in range(3):
+        send(world, world.prompt(), f"c{number}", TURNS)
+    while world.container.services.insight_counter.count(world.project_id):
+        pass
+    database, now = world.container.database, utc_now()
+    with database.read() as connection:
+        listed = list_waiting(connection, project_id=world.project_id, now=now, limit=9)
+    claimed = partial(claim, project_id=world.project_id, now=now, until=now + making.CLAIMED_FOR)
+    with database.write() as connection:
+        first = claimed(connection, rows=listed[:2])
+    with database.write() as connection:
+        second = claimed(connection, rows=listed)
+    keys = [{row.session_key for row in rows} for rows in (first, second)]
+    assert list(map(len, keys)) == [2, 1]
+    assert keys[0] | keys[1] == {row.session_key for row in listed}

@@ -8,6 +8,8 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
+import msgspec
+
 from app.chat import Answer, Message, ToolDefinition
 from app.concurrency import deadline
 from app.errors import UNREADABLE, Conflict, ProviderError
@@ -34,6 +36,8 @@ from app.services.runs.outcome import nok_status
 BUSY = "Too many calls of the program came at the same time; send this one again."
 # What is paid has to be stored, however long the request lasts already.
 STORED_WITHIN_S = 30
+EXCHANGE_BYTES = 20 * 1024 * 1024
+"""JSON of the model's answers in one request of a program; one answer may have 16 MiB."""
 
 
 class ExchangeOver(Exception):
@@ -90,6 +94,14 @@ class Exchange:
     request: ProgramRequest
     calls: PaidCalls
     received: dict[int, Any] = field(default_factory=dict)
+    _bytes: int = 0
+
+    def keep(self, place: int, received: Any) -> None:
+        """Keep an answer's JSON. Raises `ProviderError` for more than a request may keep and send again."""
+        self._bytes += len(msgspec.json.encode(received))
+        if self._bytes > EXCHANGE_BYTES:
+            raise ProviderError(f"The model's answers to one request are larger than {EXCHANGE_BYTES:,} bytes of JSON.")
+        self.received[place] = received
 
     @property
     def last(self) -> Any:
@@ -162,9 +174,9 @@ class LiveProgram:
         exchange, before = self.exchange, self.transcript
         answer, received, after = exchange.calls.ask(exchange.request, self._body, self._event)
         if after is None:
-            exchange.received[len(before.model_calls)] = received
+            exchange.keep(len(before.model_calls), received)
             raise ExchangeOver if self._is_for_program(answer) else Conflict(NO_TURN)
-        exchange.received[len(after.model_calls) - 1] = received
+        exchange.keep(len(after.model_calls) - 1, received)
         own = after.model_calls[-1]
         self.transcript, self._steps = after, list(after.steps())
         others = Transcript(tuple(call for call in after.model_calls if call is not own))

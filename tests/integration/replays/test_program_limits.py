@@ -13,12 +13,13 @@ import pytest
 
 from app.models import program_replays
 from app.providers.passing.wire import STREAM_BYTES, STREAM_GROWTH
-from app.services.replays import program_store
+from app.services.replays import program_calls, program_store
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import HOT, THANKS, finished
 from tests.integration.replays.test_programs_api import ASKS, CHAT, GEMINI, HOT_TEXT, Program, begin, case_of, play
 from tests.integration.test_models_api import named
+from tests.support.conversations import RecordedCall, RecordedTurn
 from tests.support.world import World
 
 RESPONSES = "/api/replay/openai/v1/responses"
@@ -315,3 +316,28 @@ def test_each_of_many_calls_at_the_same_time_is_stored_and_counted_without_anoth
     assert [call.result().status_code for call in calls] == [200] * number
     assert len(stored) == 2 * number
     assert answer(world, replay, 0, "You are welcome.").json["modelCalls"] == number
+
+
+def test_one_request_keeps_no_more_of_what_its_model_answers_than_fits(
+    world: World, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that padded each of 25 calls with 4 MB in a field that no transcript has made one request send 96 MB."""
+    monkeypatch.setattr(program_calls, "EXCHANGE_BYTES", 50_000)
+    calls = tuple(RecordedCall("weather", {"city": f"Rome {n}"}, {"degrees": n}) for n in range(12))
+    _, program = begin(world, case_of(world, RecordedTurn(HOT.user, "It is 31.", calls))["id"])
+    asked = 0
+
+    def padded(body: dict[str, Any]) -> Reply:
+        nonlocal asked
+        asked += 1
+        arguments = json.dumps({"city": f"Rome {asked}"})
+        call = {"id": f"c{asked}", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+        message = {"role": "assistant", "content": None, "tool_calls": [call], "padding": "x" * 10_000}
+        return Reply(raw=json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode())
+
+    upstream.choose = padded
+
+    answered = program.ask(HOT.user)
+
+    assert (answered.status_code, "larger than 50,000 bytes" in answered.text) == (502, True), answered.text
+    assert asked == 5

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.judging import is_question, judging
 from tests.fakes.upstream import Upstream
 from tests.fakes.wire import Reply
 from tests.integration.replays.recording import BOOKED, HOT, THANKS, TOOLS, finished, make_case, prompt, record, results
@@ -215,7 +216,9 @@ def test_simultaneous_calls_of_subagents_are_all_steps_of_the_turn(world: World,
 
 
 def _subagent(body: dict[str, Any]) -> Reply:
-    """Ask for a tool, then answer, whatever else goes on at the same time."""
+    """Ask for a tool, then answer, whatever else goes on at the same time; the judge accepts either order."""
+    if is_question(body):
+        return judging(lambda recorded, produced: "passed")(body)
     user = body["messages"][1]["content"]
     if body["messages"][-1]["role"] == "tool":
         return Reply(text=f"done {user}")

@@ -8,6 +8,7 @@ import pytest
 
 from app.replay.effects import tools_of
 from app.web.forms import Form
+from app.web.presenters import evidence_form
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_fields import fields_of, fields_sent
 from app.web.presenters.case_form import case_body, cuts, tool_rows
@@ -71,6 +72,12 @@ def session_page(size: int) -> Work:
     return lambda: (conversation(spans), depths(spans), in_tree_order(spans))
 
 
+def label_form(size: int) -> Work:
+    """Read the ids of as many test cases that a guard requires."""
+    ids = {evidence_form.CASES: ", ".join(map(str, range(size)))}
+    return lambda: evidence_form.EvidenceFields(ids, ids).cases
+
+
 WORKS: dict[str, Make] = {
     "equal lines": texts("a {}", "b {}"),
     "lines of words that change": texts("the word is {}", "the other word was {}"),
@@ -87,6 +94,7 @@ WORKS: dict[str, Make] = {
     "a turn of a session": session_page,
     "violations": lambda size: test_costs.violations(size, equal=False),
     "a preview": test_costs.preview,
+    "the form of a label": label_form,
 }
 CORE = Core(("web/presenters",), WORKS, size=40)
 NOT_GROWING: dict[str, set[str]] = {
@@ -105,6 +113,12 @@ NOT_GROWING: dict[str, set[str]] = {
         "web/presenters/manual:names",
         "web/presenters/snippets:_javascript",
         "web/presenters/snippets:_trace",
+    },
+    "loop over the five fields of a label's form": {
+        "web/presenters/evidence_form:EvidenceFields.body",
+        "web/presenters/evidence_form:EvidenceFields.changed",
+        "web/presenters/evidence_form:fields_of",
+        "web/presenters/evidence_form:fields_sent",
     },
     # A work that drives one of them removes it from this list.
     "no work makes the input of them larger yet": {

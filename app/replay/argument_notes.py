@@ -44,8 +44,9 @@ class ArgumentNotes:
             return "only defaults of the schema in one call, and left out of the other"
         if note := self._of_key(path, given):
             return f"{note}, which only one call has"
-        is_search = self._effect == "read" and isinstance(given, str) and is_language(given)
-        return "words of a search that only one call has" if is_search else ""
+        if self._is_default_in_other_order(path, given):
+            return "the default of the schema in another order, and left out of the other"
+        return self._of_optional(path, given)
 
     def of_values(self, path: Sequence[str], left: Any, right: Any) -> str:
         """Return how two values may mean the same, if they are not both texts."""
@@ -94,6 +95,24 @@ class ArgumentNotes:
         self._reader.budget.spend(SCHEMA_STEPS + len(path))
         required = schema_at(self._schema, path[:-1]).get("required")
         return path[-1] not in required if isinstance(required, list) else True
+
+    def _of_optional(self, path: Sequence[str], given: Any) -> str:
+        """Return how the other call may imply a value that it lacks: words, and what a read may leave out."""
+        is_words = isinstance(given, str) and is_language(given)
+        if is_words and self._effect == "read":
+            return "words of a search that only one call has"
+        if isinstance(given, dict | list) or not (is_words or self._effect == "read"):
+            return ""
+        if not self._may_be_left_out(path):
+            return ""
+        return "words that may be left out" if is_words else "a value that may be left out"
+
+    def _is_default_in_other_order(self, path: Sequence[str], given: Any) -> bool:
+        self._reader.budget.spend(SCHEMA_STEPS + len(path))
+        default = schema_at(self._schema, path).get("default")
+        if not isinstance(given, list) or not isinstance(default, list):
+            return False
+        return self._reader.forms.in_other_order(default, given)
 
     def _has_only_defaults(self, path: Sequence[str], given: Mapping[str, Any]) -> bool:
         pending: list[tuple[Sequence[str], Any]] = [(path, given)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, urlsplit
 
-from app.replay.commands import SQL_TEXT, acting_part, command_words
+from app.replay.commands import acting_part, command_words
 from app.replay.forms import path_form
 from app.replay.kinds import is_sql
+from app.replay.statements import SQL_TEXT
 
 LONGEST = 20_000  # characters of code that is compared as such
 

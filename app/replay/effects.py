@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from app.chat import ToolDefinition
 from app.errors import Invalid
-from app.replay.commands import command_reads, sql_reads
-from app.replay.kinds import SHELL_KEYS, is_sql
+from app.replay.calls import call_reads
 from app.replay.tables import TABLES, words
 from app.replay.types import DeclaredEffect, Effect, OnMissing, Permission, StringKind, TestCase, ToolRules
 from app.values.composed import composed
@@ -28,8 +27,6 @@ READING_PAIRS = frozenset(tuple(pair.split()) for pair in TABLES["reading_pairs"
 JOINING, VERB_ENDINGS = words("joining", "words"), tuple(words("joining", "endings"))
 ACTING = words("actions", "always")
 ACTING_OR_NAMED = ACTING | words("actions", "named")
-_BESIDE_KEYS = words("keys", "beside")
-_SQL_KEYS = words("keys", "sql")
 # A script without spaces between its words: the verb is at either end of the name.
 _UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _NAMESPACE = re.compile(r"__|[./:]")
@@ -69,12 +66,16 @@ class Tool(msgspec.Struct, frozen=True, rename="camel"):
         is_set = self.effect_from in ("test_case", "prompt") and self.declared != "by_call"
         if is_set or (self.effect_from, self.declared) == ("annotation", "read"):
             return self
-        reads = call_reads(arguments)
+        reads = self.decided_by(arguments)
         effect: Effect = self.effect if reads is None else "read" if reads else "write"
         if effect == self.effect:
             return self
         extra = self.extra if self.extra_set else _default_extra(effect)
         return replace(self, effect=effect, extra=extra)
+
+    def decided_by(self, arguments: Any) -> bool | None:
+        """Return whether the command or statement of a call only reads; None for a call without one."""
+        return call_reads(self.name, arguments, runs_only=self.declared == "by_call")
 
     def missing(self, default: OnMissing) -> OnMissing:
         """Return what answers a call that the recording can't answer; `default` is the test case's.
@@ -171,21 +172,6 @@ def require_usable(tools: Mapping[str, Tool]) -> None:
                 f"tools.{tool.name}.onMissing: {tool.on_missing} is for tools that read; set effect to read if "
                 f"{tool.name} changes nothing, or choose error, stop or static"
             )
-
-
-def call_reads(arguments: Any) -> bool | None:
-    """Return whether the command or statement of a call only reads; None for a call without one."""
-    if not isinstance(arguments, dict):
-        return None
-    keys = {key: key.lower() for key in arguments}
-    shell = next((key for key, lower in keys.items() if lower in SHELL_KEYS), None)
-    if shell is not None and arguments[shell]:
-        return command_reads(arguments[shell]) and all(
-            lower in _BESIDE_KEYS for key, lower in keys.items() if key != shell
-        )
-    statements = [arguments[key] for key, lower in keys.items() if lower in _SQL_KEYS]
-    texts = [text for text in statements if isinstance(text, str) and is_sql(text)]
-    return all(map(sql_reads, texts)) if texts else None
 
 
 def effect_of_name(name: str) -> Effect | None:

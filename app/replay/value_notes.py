@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Any
-from unicodedata import decomposition
+from unicodedata import combining, decomposition
 
 from app.replay.compare import equal
 from app.replay.forms import joined_form
@@ -19,6 +19,9 @@ from app.values.storable import decode_json
 LONGEST = 1_000  # characters of a text that may be a name
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "ł": "l", "đ": "d"})
 _HYPHEN = re.compile(r"(?<=[^\W\d])-(?=[^\W\d])")
+_WITH_CODE, _NATIONAL = re.compile(r"(?:\+|00)[1-9][0-9 ()./-]*", re.ASCII), re.compile(r"0[1-9][0-9 ()./-]*", re.ASCII)
+_NO_DIGITS = re.compile("[^0-9]|^00")
+_LONGEST_NUMBER, _FEWEST_DIGITS, _CODE_DIGITS = 30, 6, range(1, 4)
 _BETWEEN_ENTRIES = re.compile(r"[,;\n]")
 
 
@@ -29,6 +32,8 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
     """
     if joined_form(left) == joined_form(right):
         return "the same letters and digits, separated differently"
+    if _is_international(left, right) or _is_international(right, left):
+        return "the same telephone number, with the code of a country"
     if is_fixed or max(len(left), len(right)) > LONGEST:
         return ""
     if any(spelled(left) == spelled(right) for spelled in (_without_accents, _spelled_out)):
@@ -37,6 +42,16 @@ def text_note(left: str, right: str, effect: Effect, *, is_fixed: bool) -> str:
     if first == other:
         return "the same words, in another order or with other signs"
     return _note_of_words({*first}, {*other}, effect)
+
+
+def _is_international(whole: str, national: str) -> bool:
+    """Return whether a telephone number is another one with the code of a country, as `+358 40 …` is of `040 …`."""
+    is_short = max(len(whole), len(national)) <= _LONGEST_NUMBER
+    if not (is_short and _WITH_CODE.fullmatch(whole) and _NATIONAL.fullmatch(national)):
+        return False
+    digits, subscriber = _NO_DIGITS.sub("", whole), _NO_DIGITS.sub("", national)[1:]
+    code = len(digits) - len(subscriber)
+    return len(subscriber) >= _FEWEST_DIGITS and digits.endswith(subscriber) and code in _CODE_DIGITS
 
 
 def list_note(left: Any, right: Any, budget: WorkBudget) -> str:
@@ -87,7 +102,7 @@ def _spelled_out(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    return "".join(map(_letter, text.casefold()))
+    return "".join(letter for char in text.casefold() if not combining(letter := _letter(char)))
 
 
 @lru_cache(4096)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.chat import ToolCall
 from app.replay.call_arguments import arguments_of
-from app.replay.effects import Tool, call_reads
+from app.replay.effects import Tool
 from app.replay.findings import AnsweredBy, Violation, ViolationKind
 from app.replay.matching import lowest_bit
 from app.replay.types import CaseStep, Order
@@ -171,7 +171,7 @@ def _violation(kind: ViolationKind, turn: int, attempt: Attempt, differs: str, r
     beyond = f"The recording has {_times(recorded)} of {name} in this turn, and this is one more"
     if not recorded:
         beyond = f"The recording has no call of {name} in this turn"
-    harmless = "by_call" if call_reads(attempt.call.arguments) else "read"
+    harmless = "by_call" if tool.decided_by(attempt.call.arguments) else "read"
     unlike = f"It differs from the recorded call: {differs}" if differs else f"{beyond}, without a result"
     advice = {
         "never": f"{called}. The test case never allows a call of {name}. Change the draft so that it does without "

@@ -8,8 +8,9 @@ from typing import Any
 from unicodedata import normalize
 
 from app.audit.passage import is_name
-from app.replay.commands import command_reads, sql_reads
+from app.replay.commands import command_reads
 from app.replay.kinds import is_sql
+from app.replay.statements import sql_reads
 
 # Returns other ways to write a value under a key, for a read or a write.
 Form = Callable[[str, Any, bool], Iterator[Any]]

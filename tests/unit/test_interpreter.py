@@ -38,7 +38,7 @@ from app.rendering.render import Placeholder, PlaceholderValue, render, to_xml
 from app.replay import commands, documents, kinds
 from app.replay.cases import load_case, shown_document
 from app.replay.checks import Checker
-from app.replay.commands import command_reads, sql_reads
+from app.replay.commands import command_reads
 from app.replay.corrections import Correction, NewStep, corrected
 from app.replay.findings import ProducedAnswer, ProducedCall
 from app.replay.judge_question import enclosed, fitting, parts, task
@@ -46,6 +46,7 @@ from app.replay.judge_replies import read_reply
 from app.replay.judging import JudgedCall, JudgedTurn, OpenStep, StepEvidence
 from app.replay.kinds import kind_of
 from app.replay.reader import Reader
+from app.replay.statements import sql_reads
 from app.replay.texts.sources import Sources
 from app.replay.types import CaseTurn, Check, CheckedAnswer, CheckedCall, TestCase
 from app.schemas.csv_lines import csv_lines
@@ -173,7 +174,7 @@ def xml(text: str) -> Work:
 
 def statement(text: str) -> Work:
     sql = f"select 1 from t{text}"[: commands.LONGEST]
-    return lambda: (kinds.is_sql(sql), commands.sql_reads(sql))
+    return lambda: (kinds.is_sql(sql), sql_reads(sql))
 
 
 def probed(text: str) -> Work:

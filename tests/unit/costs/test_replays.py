@@ -14,7 +14,7 @@ from app.audit.staleness import changed_cases
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.replay.cases import case_from_turns, load_case
 from app.replay.changes import change_case
-from app.replay.commands import acting_part, command_reads, sql_reads
+from app.replay.commands import acting_part, command_reads
 from app.replay.documents import dump
 from app.replay.effect_proposals import UnknownTool, propose_effects
 from app.replay.fault_types import Fault, Variant
@@ -25,6 +25,7 @@ from app.replay.known import TurnDigests
 from app.replay.ports import Ports
 from app.replay.program import ModelCall, ProgramAnswer, RecordedProgram, Transcript
 from app.replay.session_pieces import is_piece
+from app.replay.statements import sql_reads
 from app.replay.types import TestCase, ToolRules
 from app.sessions.build import build_session
 from app.values.budget import WorkBudget

@@ -256,3 +256,51 @@ def test_what_differs_is_named_for_the_reader() -> None:
     ]
     assert comparison.facts is not None
     assert comparison.facts.invented == ("$6",)
+
+
+LEFT_OUT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "status": {"type": "string"},
+        "memo": {"type": "string"},
+        "states": {"type": "array", "default": ["open", "held"]},
+        "telephone": {"type": "string"},
+    },
+    "required": ["id"],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "effect", "expected"),
+    [
+        ({"status": "open"}, "read", "open"),
+        ({"status": "open"}, "write", "failed"),
+        ({"memo": "paid twice by mistake"}, "write", "open"),
+        ({"memo": "paid twice by mistake"}, "read", "open"),
+        ({"other": "open"}, "read", "failed"),
+        ({"other": "paid twice by mistake"}, "write", "failed"),
+        ({"states": ["held", "open"]}, "write", "open"),
+        ({"states": ["held"]}, "write", "failed"),
+    ],
+)
+def test_a_reader_weighs_what_the_schema_lets_a_call_leave_out(given: Any, effect: Effect, expected: str) -> None:
+    assert outcome({"id": "7"}, {"id": "7", **given}, effect, LEFT_OUT) == expected
+    assert outcome({"id": "7", **given}, {"id": "7"}, effect, LEFT_OUT) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("+358 40 555 0172", "040 555 0172", "open"),
+        ("0049 (30) 123-456", "030 123456", "open"),
+        ("+358 40 555 0172", "040 555 0173", "failed"),
+        ("+358 40 555 0172", "40 555 0172", "failed"),
+        ("+3 040 555 0172 9", "040 555 0172", "failed"),
+        ("NERMİN AKSOY", "Nermin Aksoy", "open"),
+    ],
+)
+def test_a_reader_weighs_other_forms_of_a_telephone_number_and_a_name(left: str, right: str, expected: str) -> None:
+    for effect in ("read", "write"):
+        assert outcome({"id": left}, {"id": right}, effect, LEFT_OUT) == expected
+        assert outcome({"id": right}, {"id": left}, effect, LEFT_OUT) == expected

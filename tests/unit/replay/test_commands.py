@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.commands import command_reads, sql_reads
+from app.replay.commands import command_reads
+from app.replay.statements import sql_reads
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,20 @@ def test_nothing_makes_a_command_read_that_writes_behind_an_operator(head: str, 
         "SELECT 1 /* please delete it */ FROM users",
         "SELECT 1 /* a comment without an end",
         "SELECT 1 FROM users WHERE path = 'a/*' AND other = 'b/*' AND note = '#1' --",
+        "TABLE users",
+        "VALUES (1, 'a'), (2, 'b')",
+        "EXPLAIN ANALYZE SELECT 1",
+        "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT 1",
+        "EXPLAIN QUERY PLAN SELECT 1",
+        "SELECT replace(name, '-', ''), truncate(total, 2) FROM users",
+        "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT n FROM t",
+        "WITH a AS MATERIALIZED (SELECT 1) SELECT * FROM a",
+        "SELECT v.code FROM (VALUES ('a'), ('b')) AS v(code) JOIN (SELECT 1) AS w (n) ON true",
+        "SELECT area, count(*) FROM users GROUP BY ROLLUP (area)",
+        "SELECT cast(total AS numeric(10, 2)), sum(total) OVER (PARTITION BY area) FROM users",
+        "SELECT TOP (5) DATEADD(day, -1, GETDATE()) FROM users",
+        "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) FROM users",
+        "PRAGMA table_info(users)",
     ],
 )
 def test_a_statement_that_selects_reads(statement: str) -> None:
@@ -186,8 +201,59 @@ def test_a_statement_that_selects_reads(statement: str) -> None:
         "SELECT 1--x; DELETE FROM users",
         "SELECT 1 /* /* */ ' */; DELETE FROM users -- '",
         "vacuum",
+        "EXPLAIN ANALYZE UPDATE users SET name = 'a'",
+        "EXPLAIN (ANALYZE) DELETE FROM users",
+        "ANALYZE users",
+        "REPLACE INTO users VALUES (replace('a', 'b', 'c'))",
+        "TRUNCATE users",
+        "WITH a AS (INSERT INTO users VALUES (1) RETURNING id) SELECT * FROM a",
+        "WITH a AS MATERIALIZED (UPDATE users SET a RETURNING id) SELECT * FROM a",
+        "WITH setval(a) AS (SELECT 1) SELECT setval('s', 1)",
+        "SELECT * FROM dblink_exec(a) AS (b text)",
+        "SELECT nextval('s')",
+        "SELECT \"setval\"('s', 1)",
+        "SELECT pg_catalog.\"setval\" ('s', 1)",
+        "SELECT `sys`.`setval`(1)",
+        "SELECT lo_import('/etc/passwd'), pg_advisory_lock(1), sleep(9), load_file('a'), xp_cmdshell('a')",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA writable_schema",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        "USE shop",
         "select " + "a," * 20_000,
     ],
 )
 def test_all_other_statements_write(statement: str) -> None:
     assert not sql_reads(statement)
+
+
+COMPUTED = st.sampled_from(["a", "lower(a)", "cast(a as numeric(9, 2))", "count(*)", "'delete it'", "coalesce(a, 'x')"])
+SOURCES = st.sampled_from(["b", "(select 1) as c", "(values (1)) as v(n)", "b join d using (e)", "unnest(f) as g(h)"])
+ACTING = st.sampled_from(
+    [
+        "delete from b",
+        "update b set a = 1",
+        "insert into b values (1)",
+        "merge into b using c on true",
+        "select setval('s', 1)",
+        "select a into c from b",
+        "drop table b",
+        "call p()",
+        "grant all on b to c",
+    ]
+)
+
+
+@given(
+    st.lists(COMPUTED, min_size=1, max_size=4),
+    SOURCES,
+    st.sampled_from(["", "explain ", "with c as (select 1) "]),
+    ACTING,
+)
+def test_a_statement_reads_until_a_part_of_it_writes(columns: list[str], source: str, before: str, acting: str) -> None:
+    statement = f"{before}select {', '.join(columns)} from {source}"
+
+    assert sql_reads(statement)
+    assert not sql_reads(f"{statement}; {acting}")
+    assert not sql_reads(f"explain analyze {acting}")
+    assert not sql_reads(f"with x as ({acting} returning id) {statement}")
+    assert not sql_reads(f"with x(id) as materialized ({acting} returning id) select id from x")

@@ -1,0 +1,174 @@
+"""Decides whether a program only reads with the arguments that it gets, by the tables of `tables.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from app.replay.statements import sql_reads
+from app.replay.tables import TABLES, words
+
+_PROGRAMS = TABLES["programs"]
+_NAMES = words("programs", "names")
+_PATTERNS = [re.compile(pattern) for pattern in _PROGRAMS["patterns"]]
+_SUBCOMMANDS = {program: frozenset(names.split()) for program, names in _PROGRAMS["subcommands"].items()}
+_CARRIERS: dict[str, dict[str, Any]] = _PROGRAMS["carriers"]
+_FORBIDDEN: dict[str, list[str]] = _PROGRAMS["forbidden"]
+_CLUSTERS: dict[str, str] = _PROGRAMS["clusters"]
+_BEFORE: dict[str, str] = _PROGRAMS["before"]
+_ONLY: dict[str, dict[str, Any]] = _PROGRAMS["only"]
+PROGRAMS_WITH_SUBCOMMANDS = frozenset(name for name in _SUBCOMMANDS if " " not in name)
+_SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
+_ASSIGNED = re.compile(rf"(?:{'|'.join(_PROGRAMS['assigned'].split())})=[\w.,:/+-]*")
+
+
+def program_reads(part: Sequence[str]) -> bool:
+    """Return whether a program that runs no other one only reads; `part` has its name and its arguments."""
+    program, *arguments = part
+    if any(pattern.fullmatch(" ".join(part)) for pattern in _PATTERNS):
+        return True
+    if any(_is_forbidden(program, argument) for argument in arguments):
+        return False
+    if program in _ONLY:
+        return _has_only(_ONLY[program], arguments)
+    return program in _NAMES or _subcommand(program, arguments)[2]
+
+
+def carried(program: str, arguments: Sequence[str]) -> list[str] | str:
+    """Return the command that a program such as `ssh` runs; empty for other programs, and for unknown options."""
+    if program in _SHELLS:
+        return arguments[1] if len(arguments) == 2 and arguments[0] in ("-c", "-lc") else []
+    if program == "xargs":
+        return _by_xargs(arguments)
+    name, rest, _ = _subcommand(program, arguments)
+    if not (carrier := _CARRIERS.get(name)):
+        return []
+    rest = _after_options(rest, carrier["options"])
+    first = carrier.get("words", 0)
+    if any(word.startswith("-") for word in rest[:first]):
+        return []
+    command = rest[first:]
+    if name != program:  # options of a subcommand may follow its words
+        command = _after_options(command, carrier["options"])
+    return " ".join(command) if carrier.get("shell") else [*command]
+
+
+def without_assignments(part: Sequence[str]) -> Sequence[str]:
+    """Return a program without the variables before it that only choose its language or its width."""
+    at = 0
+    while at < len(part) and _ASSIGNED.fullmatch(part[at]):
+        at += 1
+    return part[at:]
+
+
+def _by_xargs(arguments: Sequence[str]) -> list[str]:
+    """Return the command of `xargs`, which adds words to it: only a program that reads with any arguments is known."""
+    command = _after_options(arguments, _PROGRAMS["xargs"])
+    program = command[0] if command else "echo"
+    is_plain = program in _NAMES and program not in _FORBIDDEN and program not in _CLUSTERS
+    return [program, *command[1:]] if is_plain else []
+
+
+def _subcommand(program: str, arguments: Sequence[str]) -> tuple[str, Sequence[str], bool]:
+    """Return the longest known name of a program with its subcommands, what follows it, and whether it only reads."""
+    name, rest = program, arguments
+    while name in _SUBCOMMANDS:
+        rest = _after_options(rest, _BEFORE.get(name, ""))
+        if not rest:
+            return name, rest, False
+        if rest[0] in _SUBCOMMANDS[name]:
+            return f"{name} {rest[0]}", rest[1:], True
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    return name, rest, False
+
+
+def _after_options(arguments: Sequence[str], known: str) -> Sequence[str]:
+    options = known.split()
+    at = 0
+    while at < len(arguments):
+        name, is_whole, _ = arguments[at].partition("=")
+        if name in options and not is_whole:
+            at += 1
+        elif f"{name}=" in options:
+            at += 1 if is_whole else 2
+        else:
+            break
+    return arguments[at:]
+
+
+def _is_forbidden(program: str, argument: str) -> bool:
+    """Return whether an argument begins with a forbidden option, or may abbreviate a long one."""
+    forbidden = _FORBIDDEN.get(program, ())
+    is_long, is_cluster = argument[:2] == "--", argument[:1] == "-" and argument[:2] != "--"
+    if argument.startswith(tuple(forbidden)):
+        return True
+    if is_long and len(name := argument.partition("=")[0]) > 2:
+        return any(option.startswith(name) for option in forbidden)
+    return is_cluster and any(option in argument for option in _CLUSTERS.get(program, ""))
+
+
+def _has_only(known: dict[str, Any], arguments: Sequence[str]) -> bool:
+    """Return whether all arguments are known options, with values as they may be, and words as they may be.
+
+    `options` are as in `before`; `flags` are options of one letter that may be joined, and those in `valued` have a
+    value; `checked` has patterns of values; `first` is a pattern of the first word, `rest` of the others, of which
+    there are at least `least` and at most `most`; one of the options `needs` has to be there.
+    """
+    placed, options = list[str](), list[tuple[str, str]]()
+    at = 0
+    while at < len(arguments):
+        argument, at = arguments[at], at + 1
+        if not argument.startswith("-") or argument == "-":
+            placed.append(argument)
+            continue
+        name, value, is_open = _option(known, argument)
+        if not name:
+            return False
+        if is_open:
+            value, at = arguments[at] if at < len(arguments) else "", at + 1
+        options.append((name, value))
+    needed = known.get("needs", "").split()
+    checked: dict[str, str] = known.get("checked", {})
+    return (
+        all(_is_as(checked.get(name, ".*"), value) for name, value in options)
+        and (not needed or any(name in needed for name, _ in options))
+        and _are_placed(known, placed)
+    )
+
+
+def _are_placed(known: dict[str, Any], placed: Sequence[str]) -> bool:
+    first = known.get("first", ".*")
+    return (
+        known.get("least", 0) <= len(placed) <= known.get("most", len(placed))
+        and all(_is_as(first, word) for word in placed[:1])
+        and all(_is_as(known.get("rest", first), word) for word in placed[1:])
+    )
+
+
+def _option(known: dict[str, Any], argument: str) -> tuple[str, str, bool]:
+    """Return an option, its value, and whether the value follows it; the name is empty for one that is not known."""
+    if not argument.startswith("--"):
+        return _joined_options(argument, known.get("flags", ""), known.get("valued", ""))
+    options = known.get("options", "").split()
+    name, is_whole, value = argument.partition("=")
+    if name in options and not is_whole:
+        return name, "", False
+    return (name, value, not is_whole) if f"{name}=" in options else ("", "", False)
+
+
+def _joined_options(argument: str, flags: str, valued: str) -> tuple[str, str, bool]:
+    """Return the last of the options of one letter, as `_option` does."""
+    for index, letter in enumerate(argument[1:], start=1):
+        if letter in valued:
+            value = argument[index + 1 :]
+            return f"-{letter}", value, not value
+        if letter not in flags:
+            return "", "", False
+    return f"-{argument[-1]}", "", False
+
+
+def _is_as(pattern: str, value: str) -> bool:
+    if pattern == "SQL":  # of which clients execute commands after a backslash
+        return "\\" not in value and sql_reads(value)
+    return re.fullmatch(pattern, value, re.DOTALL) is not None

@@ -1,0 +1,62 @@
+"""Decides whether statements of SQL only read, by lists of words and of functions; what is not known writes."""
+
+from __future__ import annotations
+
+import re
+
+from app.replay.tables import words
+
+LONGEST = 20_000  # characters of a statement that is read
+SQL_TEXT = re.compile(r"'(?:[^']|'')*+'|\"[^\"]*+\"|`[^`]*+`|--(?:\s[^\n]*+|\Z)|(?s:/\*.*?(?:\*/|\Z))")
+_ESCAPED_QUOTE = re.compile(r"\\['\"`]")
+_WORD = re.compile(r"[^\W\d]\w*+")
+# It begins only where a word does: within a word, each letter would have the rest read again.
+_CALL = re.compile(r"(?<!\w)\d*+([^\W\d]\w*+)\s*+\(")
+# Names with columns in parentheses, which are no calls: `as v(a, b)`, and `with v(a, b) as (select …`.
+_NAMED_COLUMNS = re.compile(
+    r"\bas\s++(?!materialized\b)[^\W\d]\w*+\s*+\([\w\s,]*+\)"
+    r"|(?:\bwith|\brecursive|,)\s++[^\W\d]\w*+\s*+\([\w\s,]*+\)\s*+as\s*+\((?=\s*+(?:select|values|with)\b)"
+)
+_QUOTED_NAME = " quoted_name "  # a call of it is a call of a function that is not known
+_READS, _CHANGES, _FUNCTIONS = words("sql", "reading"), words("sql", "changing"), words("sql", "functions")
+_ALSO_FUNCTIONS = words("sql", "also_functions")
+_PRAGMAS = words("sql", "pragmas")
+_CALLED = _FUNCTIONS | _ALSO_FUNCTIONS | _PRAGMAS
+
+
+def sql_reads(text: str) -> bool:
+    """Return True for statements of SQL that only select or describe, and call only functions that compute."""
+    if len(text) > LONGEST or _is_doubtful(text):
+        return False
+    plain = SQL_TEXT.sub(_placeholder, text).lower()
+    if "#" in plain:  # begins a comment of MySQL, in which a quote begins no text
+        return False
+    statements = [statement for part in plain.split(";") if _WORD.search(statement := part.strip())]
+    return bool(statements) and all(map(_statement_reads, statements))
+
+
+def _statement_reads(statement: str) -> bool:
+    named = _WORD.findall(statement)
+    called = _CALL.findall(_NAMED_COLUMNS.sub(" named ", statement))
+    changes = _CHANGES.intersection(named)
+    if changes:
+        # `replace(a, 'b', 'c')` computes, and `explain analyze` only executes what follows.
+        only_called = {name for name in _ALSO_FUNCTIONS if named.count(name) == called.count(name)}
+        changes = changes - only_called - ({"analyze"} if named[0] == "explain" else set())
+    is_pragma = named[0] == "pragma" and "=" not in statement and not _PRAGMAS.isdisjoint(named[1:2])
+    return (named[0] in _READS or is_pragma) and not changes and _CALLED.issuperset(called)
+
+
+def _placeholder(quoted: re.Match[str]) -> str:
+    return _QUOTED_NAME if quoted[0][0] in '"`' else " "
+
+
+def _is_doubtful(text: str) -> bool:
+    """Return whether databases may read comments and texts differently.
+
+    MySQL executes some comments, and ends no text with a quote after a backslash; PostgreSQL nests comments.
+    """
+    comments = (found[0] for found in SQL_TEXT.finditer(text) if found[0].startswith("/*"))
+    return _ESCAPED_QUOTE.search(text) is not None or any(
+        "/*" in comment[2:] or comment.startswith(("/*!", "/*M!")) for comment in comments
+    )

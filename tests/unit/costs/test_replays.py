@@ -12,6 +12,7 @@ from app.audit.playing import play_probe
 from app.audit.probes import Probe, ProbedCase, draw_probes
 from app.audit.staleness import changed_cases
 from app.chat import Answer, Message, ToolCall, ToolDefinition
+from app.replay.calls import call_reads
 from app.replay.cases import case_from_turns, load_case
 from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
@@ -150,9 +151,23 @@ def recorded_session(size: int) -> Work:
 def commands(size: int) -> Work:
     command = "ls -la 'a b' | " * size + "wc"
     listed = ["ls", *["-la"] * size]
+    others = [
+        "LC_ALL=C " * size + "ls",
+        "git " + "-C a " * size + "log",
+        "curl -s " + "http://a " * size,
+        "dmesg -" + "T" * size,
+        "xargs " + "-r " * size + "ls",
+        "ssh a " + "ls " * size,
+        "df\n" * size,
+    ]
+    named = {f"a{n}": n for n in range(size)}
     return lambda: (
         command_reads(command),
         command_reads(listed),
+        [command_reads(other) for other in others],
+        call_reads("run_git" + "_run" * size, {"args": ["log"] * size, **named}, runs_only=False),
+        call_reads("a", {"commands": ["ls"] * size}, runs_only=True),
+        call_reads("a", {"sql": "select 1", **named}, runs_only=False),
         acting_part(f"{command} | rm x"),
         sql_reads("select lower(a) from b where c = 'd'; " * size),
     )

@@ -13,7 +13,7 @@ from tests.gate.proposed import proposed_effects
 from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
-AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12}
+AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12, "eighth": 12}
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 

@@ -14,6 +14,7 @@ from tests.gate.strangers import HERE, drafts, experiments, line, wrong
 from tests.support.documents import read_document
 
 AGENTS = {"first": 6, "second": 6, "third": 4, "fourth": 6, "fifth": 4, "sixth": 8, "seventh": 12, "eighth": 12}
+READERS = [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind"), ("eighth", "blind")]
 SETS = ("first", "second", "third")  # with no wrong verdict
 
 
@@ -61,7 +62,7 @@ def test_the_page_shows_what_is_measured(of: str) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("of", "reader"), [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind")])
+@pytest.mark.parametrize(("of", "reader"), READERS)
 def test_the_page_shows_what_is_measured_when_proposals_are_confirmed(of: str, reader: str) -> None:
     page = read_document("reference/measurements.md")
 
@@ -99,7 +100,7 @@ def test_no_verdict_is_wrong_when_tools_with_commands_and_statements_are_decided
     assert wrong("sixth", chance, confirmed="blind") == []
 
 
-@pytest.mark.parametrize(("of", "reader"), [("sixth", "writer"), ("sixth", "blind"), ("seventh", "blind")])
+@pytest.mark.parametrize(("of", "reader"), READERS)
 def test_a_reader_proposed_the_true_effects(of: str, reader: str) -> None:
     for path in sorted((HERE / of).glob("*.json")):
         document = orjson.loads(path.read_bytes())

@@ -81,17 +81,18 @@ def test_a_test_case_of_an_imported_session_replays(
     import_file(world, prompt_id, tool_name, DATA / name)
     session = next(one for one in sessions(world, prompt_id) if len(one["turns"]) == 2)
     case = make_case(world, session["id"])
-    upstream.script(*replies())
+    upstream.script(*replies(case))
 
     assert results(replayed(world, case["id"])) == [["passed"] * 2, ["passed"] * 3]
 
 
-def replies() -> list[Reply]:
-    """Return the answers of a model that does all as it was recorded."""
+def replies(case: dict[str, Any]) -> list[Reply]:
+    """Return the answers of a model that does all as it was recorded, with calls of one message in the same order."""
     said_again: list[Reply] = []
-    for _, steps in CONVERSATION:
-        calls: list[Any] = [step[:2] for step in steps if not isinstance(step, str)]
-        said_again += [Reply(tool_calls=calls), Reply(text=steps[-1])]
+    for turn in case["turns"]:
+        *calls, answer = turn["steps"]
+        made = [(call["name"], call["arguments"]) for call in calls]
+        said_again += [Reply(tool_calls=made), Reply(text=answer["text"])]
     return said_again
 
 

@@ -104,6 +104,11 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
     queries.lock_rows(connection, organizations, organizations.c.id == organization_id)
 
 
+def lock_owner(connection: Connection, project_id: int) -> None:
+    """Lock the organization of a project until the commit; `NotFound` if there is no such project."""
+    lock_organization(connection, require_project(connection, project_id).organization_id)
+
+
 def find_project(connection: Connection, project_id: int) -> Project | None:
     return queries.find_row(connection, Project, _PROJECT.where(projects.c.id == project_id))
 

@@ -79,8 +79,7 @@ _SELECT = select(*queries.columns_of(SuiteRow, suites, test_cases=_COUNT))
 
 def lock_suites(connection: Connection, *, project_id: int) -> None:
     """Lock the suites of a project until the commit: their test cases stay, and none is added or calibrated."""
-    project = organizations.require_project(connection, project_id)
-    organizations.lock_organization(connection, project.organization_id)
+    organizations.lock_owner(connection, project_id)
 
 
 def find_suite(connection: Connection, *, project_id: int, suite_id: int) -> SuiteRow | None:

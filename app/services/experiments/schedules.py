@@ -101,7 +101,7 @@ class ScheduleService:
     def create(self, *, project_id: int, prompt_id: int, new: NewSchedule, actor: Actor = SYSTEM) -> ScheduleView:
         """Make a schedule; `Invalid` for a suite that the prompt does not have, `NotFound` for an unknown prompt."""
         with self.database.write() as connection:
-            _lock(connection, project_id)
+            organizations.lock_owner(connection, project_id)
             require_head(connection, project_id=project_id, prompt_id=prompt_id)
             _check(connection, project_id, prompt_id, new)
             if len(schedules.list_schedules(connection, project_id=project_id, prompt_id=prompt_id)) >= SCHEDULES_MAX:
@@ -224,8 +224,3 @@ def _check(connection: Connection, project_id: int, prompt_id: int, new: NewSche
 
 def _schedule(connection: Connection, project_id: int, schedule_id: int) -> ScheduleRow:
     return require(schedules.find_schedule(connection, project_id=project_id, schedule_id=schedule_id), NO_SCHEDULE)
-
-
-def _lock(connection: Connection, project_id: int) -> None:
-    project = organizations.require_project(connection, project_id)
-    organizations.lock_organization(connection, project.organization_id)

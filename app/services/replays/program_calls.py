@@ -94,7 +94,7 @@ class Exchange:
     request: ProgramRequest
     calls: PaidCalls
     received: dict[int, Any] = field(default_factory=dict)
-    _bytes: int = 0
+    _bytes: int = field(default=0, init=False)
 
     def keep(self, place: int, received: Any) -> None:
         """Keep an answer's JSON. Raises `ProviderError` for more than a request may keep and send again."""

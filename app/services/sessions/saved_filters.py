@@ -49,9 +49,8 @@ class SavedFilterService:
         """Store a filter; `NotFound` for no such prompt, `Conflict` for a name in use, `Invalid` beyond the limit."""
         prompt_id = new.filters.get("promptId")
         with self.database.write() as connection:
-            project = organizations.require_project(connection, project_id)
             # The lock serialises concurrent saves, so that each sees the other's name.
-            organizations.lock_organization(connection, project.organization_id)
+            organizations.lock_owner(connection, project_id)
             if prompt_id is not None:
                 require_known(connection, project_id=project_id, prompt_id=prompt_id)
             saved = session_filters.list_filters(connection, project_id=project_id)

@@ -71,8 +71,7 @@ class AlertService:
         """Create a rule; `Invalid` for an impossible threshold or window, `NotFound` if there is no such prompt."""
         with self.database.write() as connection:
             # Under the lock of the organization, the limit counts what is created at the same moment.
-            project = organizations.require_project(connection, project_id)
-            organizations.lock_organization(connection, project.organization_id)
+            organizations.lock_owner(connection, project_id)
             _check(connection, project_id, new)
             values = {**asdict(new), "project_id": project_id, "created_at": self.now(), "revision": 0}
             rule_id = insert_row(connection, alert_rules.alert_rules, **values)

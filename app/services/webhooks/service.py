@@ -76,8 +76,7 @@ class WebhookService:
         now, secret = self.now(), new_secret()
         with self.database.write() as connection:
             # Under the lock of the organization, the limit counts what is created at the same moment.
-            project = organizations.require_project(connection, project_id)
-            organizations.lock_organization(connection, project.organization_id)
+            organizations.lock_owner(connection, project_id)
             webhook_id = insert_row(
                 connection,
                 webhooks.webhooks,

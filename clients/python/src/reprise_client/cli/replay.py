@@ -35,6 +35,14 @@ judging_option = click.option(
     help="Refuse to run without a judge, or ask none; auto when left out.",
 )
 
+
+def connect(url: str, api_key: str) -> Remote:
+    """Connect to an instance. Only commands that do load httpx."""
+    from reprise_client.cli import remote
+
+    return remote.connect(url, api_key)
+
+
 # Windows opens a device for these names, whatever their extension.
 _DEVICE = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9¹²³]")
 report_file = click.Path(allow_dash=True, dir_okay=False, path_type=Path)

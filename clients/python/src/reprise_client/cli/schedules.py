@@ -9,7 +9,7 @@ import click
 from reprise_formats.controls import visible
 
 from reprise_client.cli import terminal
-from reprise_client.cli.replay import key_option, prompt_option, url_option
+from reprise_client.cli.replay import connect, key_option, prompt_option, url_option
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
@@ -28,7 +28,7 @@ def schedules() -> None:
 @prompt_option
 def list_schedules(url: str, api_key: str, prompt_id: int) -> None:
     """Print a line for each schedule: its id, when it is due, its suite, and the next due time."""
-    for line in schedule_lines(_listed(_connect(url, api_key), prompt_id)):
+    for line in schedule_lines(_listed(connect(url, api_key), prompt_id)):
         terminal.echo(line)
 
 
@@ -44,7 +44,7 @@ def list_schedules(url: str, api_key: str, prompt_id: int) -> None:
 def add(cron: str, url: str, api_key: str, prompt_id: int, **options: Any) -> None:
     """Make a schedule. CRON has five fields in one argument: minute, hour, day of month, month, day of week."""
     named = {name: value for name, value in options.items() if value is not None}
-    made = _connect(url, api_key).post(f"/api/v1/prompts/{prompt_id}/schedules", {"cron": cron, **named})
+    made = connect(url, api_key).post(f"/api/v1/prompts/{prompt_id}/schedules", {"cron": cron, **named})
     terminal.echo(f"Schedule {made['id']} is due next at {made['nextDueAt']}.")
 
 
@@ -54,7 +54,7 @@ def add(cron: str, url: str, api_key: str, prompt_id: int, **options: Any) -> No
 @key_option
 def pause(schedule_id: int, url: str, api_key: str) -> None:
     """Pause a schedule."""
-    _change(_connect(url, api_key), schedule_id, enabled=False)
+    _change(connect(url, api_key), schedule_id, enabled=False)
 
 
 @schedules.command()
@@ -63,7 +63,7 @@ def pause(schedule_id: int, url: str, api_key: str) -> None:
 @key_option
 def resume(schedule_id: int, url: str, api_key: str) -> None:
     """Resume a paused schedule. What was due meanwhile is not caught up."""
-    _change(_connect(url, api_key), schedule_id, enabled=True)
+    _change(connect(url, api_key), schedule_id, enabled=True)
 
 
 @schedules.command()
@@ -72,7 +72,7 @@ def resume(schedule_id: int, url: str, api_key: str) -> None:
 @key_option
 def history(schedule_id: int, url: str, api_key: str) -> None:
     """Print a line for each due time that was served, newest first, with the verdict of its experiment."""
-    for line in run_lines(_connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/runs").listed("runs")):
+    for line in run_lines(connect(url, api_key).get(f"/api/v1/schedules/{schedule_id}/runs").listed("runs")):
         terminal.echo(line)
 
 
@@ -82,7 +82,7 @@ def history(schedule_id: int, url: str, api_key: str) -> None:
 @key_option
 def delete(schedule_id: int, url: str, api_key: str) -> None:
     """Delete a schedule with its history; its experiments stay."""
-    _connect(url, api_key).delete(f"/api/v1/schedules/{schedule_id}")
+    connect(url, api_key).delete(f"/api/v1/schedules/{schedule_id}")
     terminal.echo(f"Deleted schedule {schedule_id}")
 
 
@@ -100,12 +100,6 @@ def run_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         started = f"experiment {row['experimentId']}" if row["experimentId"] else visible(row["reason"] or "")
         missed = f"\t{row['missed']} missed before" if row["missed"] else ""
         yield f"{row['dueAt']}\t{outcome}\t{started}{missed}"
-
-
-def _connect(url: str, api_key: str) -> Remote:
-    from reprise_client.cli import remote
-
-    return remote.connect(url, api_key)
 
 
 def _listed(instance: Remote, prompt_id: int) -> Sequence[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from reprise_formats.formats import usd
 
 from reprise_client.cli import terminal
 from reprise_client.cli.failures import CouldNotRun
-from reprise_client.cli.replay import key_option, prompt_option, url_option
+from reprise_client.cli.replay import connect, key_option, prompt_option, url_option
 
 if TYPE_CHECKING:
     from reprise_client.cli.remote import Remote
@@ -38,7 +38,7 @@ def suite() -> None:
 @prompt_option
 def list_suites(url: str, api_key: str, prompt_id: int) -> None:
     """Print a line for each suite: its id, its name, and the number of its test cases."""
-    for row in _suites(_connect(url, api_key), prompt_id):
+    for row in _suites(connect(url, api_key), prompt_id):
         terminal.echo(f"{row['id']}\t{visible(row['name'])}\t{row['testCases']}")
 
 
@@ -53,7 +53,7 @@ def list_suites(url: str, api_key: str, prompt_id: int) -> None:
 @json_option
 def propose(url: str, api_key: str, prompt_id: int, as_json: bool, **options: Any) -> None:
     """Choose the fewest sessions that represent the most of the traffic, each with its reason."""
-    proposal = _propose(_connect(url, api_key), prompt_id, **options)
+    proposal = _propose(connect(url, api_key), prompt_id, **options)
     if as_json:
         terminal.echo(json.dumps(proposal, ensure_ascii=False, indent=2))
         return
@@ -78,7 +78,7 @@ def accept(
 
     Sessions that went wrong are left out: correct them first. Exit code 0, or 1 if sessions were left out.
     """
-    instance = _connect(url, api_key)
+    instance = connect(url, api_key)
     picks = _picks(instance, prompt_id, name, session_ids, options)
     if not picks:
         raise CouldNotRun("There is nothing to accept: the suite represents the sessions, or there are none.")
@@ -106,7 +106,7 @@ def accept(
 @json_option
 def coverage(name: str, url: str, api_key: str, prompt_id: int, least: float | None, as_json: bool) -> None:
     """Print how much of the traffic a suite represents, week by week, what is new, and what is obsolete."""
-    instance = _connect(url, api_key)
+    instance = connect(url, api_key)
     answer = instance.get(f"/api/v1/suites/{_id_of(instance, prompt_id, name)}/coverage")
     if as_json:
         terminal.echo(json.dumps(answer, ensure_ascii=False, indent=2))
@@ -124,7 +124,7 @@ def coverage(name: str, url: str, api_key: str, prompt_id: int, least: float | N
 @prompt_option
 def delete(name: str, url: str, api_key: str, prompt_id: int) -> None:
     """Delete a suite; its test cases stay."""
-    instance = _connect(url, api_key)
+    instance = connect(url, api_key)
     instance.delete(f"/api/v1/suites/{_id_of(instance, prompt_id, name)}")
     terminal.echo(f"Deleted {visible(name)}")
 
@@ -158,12 +158,6 @@ def coverage_lines(coverage: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("obsolete", "removable"):
         for case in coverage[kind]:
             yield f"{kind.capitalize()}: {case['testCaseId']} {visible(case['name'])}. {visible(case['reason'])}"
-
-
-def _connect(url: str, api_key: str) -> Remote:
-    from reprise_client.cli import remote
-
-    return remote.connect(url, api_key)
 
 
 def _suites(instance: Remote, prompt_id: int) -> Sequence[Mapping[str, Any]]:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from sqlalchemy import Connection
 
@@ -109,8 +110,9 @@ def _join(connection: Connection, *, project_id: int, now: Now, answers: Sequenc
 
     Returns how many of their turns were locked.
     """
-    answered = _rows_of(connection, project_id, set(answers))
-    session_of = {conversation_key(*answer): row.session_key for answer, row in answered.items()}
+    # One by one: servers that give each response the same id would fill a common list with its turns.
+    answered = chain.from_iterable(_rows_of(connection, project_id, [answer]).items() for answer in answers)
+    session_of = {conversation_key(*answer): row.session_key for answer, row in answered}
     rows = turns.lock_of_sessions(
         connection, project_id=project_id, session_keys=session_of.keys(), limit=TURNS_MAX + 1
     )

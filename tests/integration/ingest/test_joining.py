@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.models import turns
 from app.services.ingest import joining
 from tests.support import protobuf
 from tests.support.exports import export, pairs_of, span
@@ -205,6 +206,16 @@ def test_what_a_batch_moves_is_bounded(world: World, monkeypatch: pytest.MonkeyP
     send(world, prompt_id, *chain(prompt_id, 20))
 
     assert sorted(map(len, sessions(world, prompt_id))) == [1] * 13 + [7]
+
+
+def test_an_id_that_very_many_turns_have_hides_no_other_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "ANSWERED_MAX", 2)
+    prompt_id = world.prompt()
+    send(world, prompt_id, turn(prompt_id, 7, "resp_7", "resp_same"), turn(prompt_id, 9, "resp_9", "resp_8"))
+
+    send(world, prompt_id, *(turn(prompt_id, n, "resp_same") for n in range(5)), turn(prompt_id, 8, "resp_8"))
+
+    assert ["question 8", "question 9"] in sessions(world, prompt_id)
 
 
 def evaluation(response: str | None, **fields: Any) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
     with database.write() as connection:
         row = connection.execute(select(_E).where(_E.c.id == ended)).mappings().one()
         summary = {**row["summary"], "violations": violations}
-        unfinished = {**row, "id": None, "status": "running", "finished_at": None, "result": None}
-        running = connection.execute(insert(_E).values({k: v for k, v in unfinished.items() if k != "id"})).lastrowid
+        values = {name: value for name, value in row.items() if name != "id"}
+        running = connection.execute(insert(_E).values({**values, "result": None})).lastrowid
         connection.execute(update(_E).where(_E.c.id == ended).values(summary=summary))
     replays_per_case = size.of(REPLAYS_MAX) // len(ids)
     add_rows(
@@ -48,6 +48,9 @@ def fill(stage: Stage, size: Size, small: int, replay_id: int) -> Mapping[str, A
             "replay_id": replay_id,
         },
     )
+    # The clock advances what runs: it must find all of its replays.
+    with database.write() as connection:
+        connection.execute(update(_E).where(_E.c.id == running).values(status="running", finished_at=None))
     experiment = stage.world.get(f"/api/v1/experiments/{running}").json
     result = {name: experiment[name] for name in ("testCases", "models")}
     with database.write() as connection:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from app.redis_store.broker import QUEUES, workers_seen
 from tests.chaos.load import Load, Promised
 from tests.chaos.system import AnySystem
 from tests.support.deployment import run_to_end
 from tests.support.galera import GaleraCluster
 from tests.support.mariadb import MariaDB
-from tests.support.waiting import NotReady
+from tests.support.waiting import NotReady, wait_until
 
 AGAIN_S = 0.2
 
@@ -55,6 +56,8 @@ class Backup:
         try:
             server.load(self._file, name)
             found = lost_or_doubled(replace(self._system, mariadb=server, database=name), self.promised)
+            # A Redis that was emptied knows the workers again when each has sent its next sign of life.
+            wait_until(self._all_workers_seen, "workers of all queues")
             env = {**self._system.deployment.env, "DATABASE_URL": server.url(name)}
             run_to_end(["reprise", "doctor", "--deep"], env)
         except NotReady as problem:
@@ -62,6 +65,10 @@ class Backup:
         finally:
             server.drop_database(name)
         return [f"the restored backup: {problem}" for problem in found]
+
+    def _all_workers_seen(self) -> bool:
+        with self._system.redis.client() as client:
+            return all(workers_seen(client, queue) for queue in QUEUES)
 
     def _repeat(self) -> None:
         while not self._dumped() and not self._over.wait(AGAIN_S):

@@ -170,7 +170,7 @@ def test_what_was_ticked_and_opened_stays_when_a_list_shows_its_progress(site: S
 
         page.evaluate("bring()")
 
-        expect(page.get_by_text("Fresh")).to_be_visible()
+        expect(page.locator("#cases").get_by_text("Fresh")).to_be_visible()
         expect(page.get_by_role("checkbox", name="Run ").first).to_be_checked()
         assert page.locator("#cases details").evaluate_all("folds => folds.map((fold) => fold.open)") == [False, True]
         page.get_by_role("button", name="Run ticked").click()

@@ -28,7 +28,7 @@ def judged(client: Client, prompt_id: str, experiment: dict[str, object] | None 
 def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client: Client, tmp_path: Path) -> None:
     variables = shop_variables(client)
     prompt_id = variables["PROMPT_ID"]
-    pull, create, exchange, gate, bisect = shell_blocks(PAGE)
+    pull, create, create_several, exchange, gate, bisect = shell_blocks(PAGE)
     exports = pull.splitlines()[0]
 
     def run(*blocks: str) -> str:
@@ -38,6 +38,11 @@ def test_the_page_leads_from_a_prompt_to_a_file_through_the_gate_and_back(client
 
     assert run(pull) == f"prompts/support.md is the draft of prompt {prompt_id}.\n"
     assert client.get(f"/api/v1/prompts/{run(exports, create).strip()}").json()["instructionFormat"] == "RAW"
+    created = run(exports, create_several).splitlines()
+    assert [line.partition(" is ")[0] for line in created] == [
+        f"prompts/{name}.md" for name in ("refunds", "shop", "support")
+    ]
+    assert [line.endswith(" already.") for line in created] == [False, True, True]
     assert "nothing to commit" in run(exports, exchange)
     file.write_text(file.read_text().replace("customers", "customers briefly"))
     assert run(exports, gate).startswith("PASSED  1 test passes as often as with version ")

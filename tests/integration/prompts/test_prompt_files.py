@@ -116,6 +116,52 @@ def test_a_text_becomes_a_new_prompt_and_its_file(client: Client, tmp_path: Path
     assert (again.returncode, f"It is the file of prompt {prompt['id']} already." in again.stderr) == (2, True)
 
 
+def test_each_file_of_a_folder_becomes_a_prompt_with_its_name_and_a_second_time_none(
+    client: Client, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("README.md", "folder-refunds.md", "folder-returns.md")]
+    for file in files:
+        file.write_text(f"You are {file.stem}.")
+    command = ("prompts", "create", *map(str, files), "--model", "demo-agent", "--commit", "As it was")
+
+    first, second = reprise(client, tmp_path, *command), reprise(client, tmp_path, *command)
+
+    assert (first.returncode, second.returncode, first.stderr, second.stderr) == (0, 0, "", "")
+    listed = {prompt["name"]: prompt["id"] for prompt in client.get("/api/v1/prompts?search=folder-").json()["prompts"]}
+    made = [(file, listed[file.stem]) for file in files[1:]]
+    assert first.stdout.splitlines() == [f"{file} is prompt {prompt_id}." for file, prompt_id in made]
+    assert second.stdout.splitlines() == [
+        f"{file} is the file of prompt {prompt_id} already." for file, prompt_id in made
+    ]
+    assert "README" not in listed
+    assert files[0].read_text() == "You are README."
+
+
+def test_no_prompt_is_made_of_several_files_when_one_can_not_be_read(client: Client, tmp_path: Path) -> None:
+    files = [tmp_path / "unique-good.md", tmp_path / "bad.md"]
+    files[0].write_text("Help.")
+    files[1].write_text("---\nmodel: [")
+
+    done = reprise(client, tmp_path, "prompts", "create", *map(str, files), "--model", "demo-agent")
+
+    assert (done.returncode, files[0].read_text()) == (2, "Help.")
+    assert "bad.md: line" in done.stderr
+    assert client.get("/api/v1/prompts?search=unique-good").json()["prompts"] == []
+
+
+@pytest.mark.parametrize("options", [(), ("--name", "Support"), ("--into", "other.md")])
+def test_one_new_prompt_needs_a_name_and_several_have_those_of_their_files(
+    client: Client, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    files = [tmp_path / "a.md", tmp_path / "b.md"][: len(options) or 1]
+    for file in files:
+        file.write_text("Help.")
+
+    done = reprise(client, tmp_path, "prompts", "create", *map(str, files), "--model", "demo-agent", *options)
+
+    assert (done.returncode, "--name" in done.stderr, files[0].read_text()) == (2, True, "Help.")
+
+
 def test_a_file_that_a_program_reads_stays_unchanged(client: Client, tmp_path: Path) -> None:
     read, file = tmp_path / "instruction.txt", tmp_path / "prompts" / "support.md"
     read.write_text("You help customers.\n")

@@ -7,7 +7,7 @@ draft's ETag.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -32,10 +32,10 @@ class SyncRefused(click.ClickException):
 class New:
     """The arguments of `create`. `model` and `text_format` are those of a file that is only the prompt's text.
 
-    The prompt's file is `into`, by default the file itself.
+    The prompt's file is `into`, by default the file itself. By default the prompt is named after the file.
     """
 
-    name: str
+    name: str | None
     model: str | None
     text_format: Literal["RAW", "XML"]
     message: str | None
@@ -47,20 +47,42 @@ def create(instance: Remote, file: Path, new: New) -> int:
 
     Raises `CouldNotRun` for a file that names a prompt.
     """
+    stored, local = _new_file(file, new)
+    if local.prompt is not None:
+        raise CouldNotRun(f"{file}: prompt: It is the file of prompt {local.prompt} already.")
+    return _make(instance, file, stored, local, new)
+
+
+def create_all(instance: Remote, paths: Sequence[Path], new: New) -> Iterator[str]:
+    """Make a prompt of each file that names none; yield what was done.
+
+    All files are read before the first prompt is made. Raises `CouldNotRun` for a file that can't be read.
+    """
+    read = [(path, *_new_file(path, new)) for path in paths if path.name.lower() != "readme.md"]
+    for path, stored, local in read:
+        if local.prompt is None:
+            yield f"{path} is prompt {_make(instance, path, stored, local, new)}."
+        else:
+            yield f"{path} is the file of prompt {local.prompt} already."
+
+
+def _new_file(file: Path, new: New) -> tuple[TextFile, PromptFile]:
     stored = text_input.read(file)
     if not files.has_front_matter(stored.content):
         stored = TextFile(files.format_file(_of_text(file, stored.text, new)))
-    content, local = stored.content, _parsed(file, stored.content)
-    if local.prompt is not None:
-        raise CouldNotRun(f"{file}: prompt: It is the file of prompt {local.prompt} already.")
-    body = files.to_overlay(local) | {"name": new.name, "fallbackModelName": local.fallback, "commit": False}
+    return stored, _parsed(file, stored.content)
+
+
+def _make(instance: Remote, file: Path, stored: TextFile, local: PromptFile, new: New) -> int:
+    body = files.to_overlay(local) | {"fallbackModelName": local.fallback, "commit": False}
+    body["name"] = file.stem if new.name is None else new.name
     try:
         answer = instance.post("/api/v1/prompts", body)["prompt"]
     except CouldNotRun as error:
         raise CouldNotRun(f"{file}: {files.in_names_of_the_file(error.message)}", error.status) from error
     made: int = answer["id"]
     current, etag = instance.draft(made)
-    content = files.with_base(files.with_prompt(content, made), fingerprint(from_answer(current)))
+    content = files.with_base(files.with_prompt(stored.content, made), fingerprint(from_answer(current)))
     write_file(new.into or file, TextFile(content, stored.encoding))
     warn_of_undefined(local)
     if new.message is not None:

@@ -24,10 +24,10 @@ def prompts() -> None:
 
 
 @prompts.command()
-@file_argument
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
 @url_option
 @key_option
-@click.option("--name", required=True, help="The prompt's name.")
+@click.option("--name", help="The prompt's name; each of several prompts is named after its file.")
 @click.option("--model", help="The model's name, for a file without front matter.")
 @click.option(
     "--format",
@@ -44,23 +44,32 @@ def prompts() -> None:
     help="Write the prompt's file here, and leave FILE unchanged, as for a program that reads FILE.",
 )
 def create(
-    file: Path,
+    files: tuple[Path, ...],
     url: str,
     api_key: str,
-    name: str,
+    name: str | None,
     model: str | None,
     text_format: Literal["RAW", "XML"],
     message: str | None,
     into: Path | None,
 ) -> None:
-    """Make a new prompt of FILE, which may be only its text, and print its id.
+    """Make a new prompt of each FILE, which may be only its text, and print its id.
 
-    FILE, or the file of --into, names the prompt from then on.
+    FILE, or the file of --into, names the prompt from then on. Of several files, the ones that name a prompt already and a
+    README.md are left out, so that the command can be repeated.
     """
     from reprise_client.cli import prompt_sync, remote
 
-    instance = remote.connect(url, api_key)
-    terminal.echo(prompt_sync.create(instance, file, prompt_sync.New(name, model, text_format, message, into)))
+    new = prompt_sync.New(name, model, text_format, message, into)
+    if len(files) > 1:
+        if name is not None or into is not None:
+            raise click.UsageError("--name and --into are for one FILE.")
+        for line in prompt_sync.create_all(remote.connect(url, api_key), files, new):
+            terminal.echo(line)
+        return
+    if name is None:
+        raise click.UsageError("Name the prompt with --name.")
+    terminal.echo(prompt_sync.create(remote.connect(url, api_key), files[0], new))
 
 
 @prompts.command()

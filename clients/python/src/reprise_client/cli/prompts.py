@@ -55,8 +55,8 @@ def create(
 ) -> None:
     """Make a new prompt of each FILE, which may be only its text, and print its id.
 
-    FILE, or the file of --into, names the prompt from then on. Of several files, the ones that name a prompt already and a
-    README.md are left out, so that the command can be repeated.
+    FILE, or the file of --into, names the prompt from then on. Of several files, a README.md and the ones that name a
+    prompt already are left out, so that the command can be repeated.
     """
     from reprise_client.cli import prompt_sync, remote
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -70,15 +70,32 @@ def case_from_turns(
     return replace(case, tools=_with_kinds(case, defined))
 
 
+class WrittenTurn(NamedTuple):
+    """A turn that a person writes: what the user asks, and what the draft must answer."""
+
+    question: str
+    expected_answer: str
+
+
 def case_by_hand(
-    question: str, expected_answer: str, assertion: AssertionType, placeholders: Mapping[str, str] | None = None
+    question: str,
+    expected_answer: str,
+    assertion: AssertionType,
+    placeholders: Mapping[str, str] | None = None,
+    later_turns: Sequence[WrittenTurn] = (),
 ) -> TestCase:
-    """Make one turn with one question and one expected answer. Raises `Invalid` for an empty question."""
-    if not question.strip():
-        raise Invalid("question: must not be empty")
-    step = CheckedAnswer(text=expected_answer, check=Check(answer=BY_HAND[assertion]))
-    selections = None if placeholders is None else dict(placeholders)
-    return TestCase(turns=(CaseTurn(user=question, steps=(step,), placeholders=selections),))
+    """Make a conversation of questions with one expected answer each. Raises `Invalid` for an empty question.
+
+    The placeholders' values are those of all turns.
+    """
+    turns = []
+    for index, turn in enumerate((WrittenTurn(question, expected_answer), *later_turns)):
+        if not turn.question.strip():
+            raise Invalid(f"{f'laterTurns.{index - 1}.' if index else ''}question: must not be empty")
+        step = CheckedAnswer(text=turn.expected_answer, check=Check(answer=BY_HAND[assertion]))
+        selections = None if placeholders is None else dict(placeholders)
+        turns.append(CaseTurn(user=turn.question, steps=(step,), placeholders=selections))
+    return TestCase(turns=tuple(turns))
 
 
 def require_playable(case: TestCase, path: str, steps: str) -> None:

@@ -8,6 +8,7 @@ from marshmallow import ValidationError, fields, post_load, validate
 
 from app.replay import types
 from app.replay.case_limits import COMPARED_MAX, MATCHERS_MAX, STEPS_MAX, TOOLS_MAX, TURNS_MAX
+from app.replay.cases import WrittenTurn
 from app.replay.corrections import CORRECTIONS_MAX
 from app.replay.effects import EffectFrom
 from app.replay.fault_types import VARIANTS_MAX, Variant
@@ -26,7 +27,7 @@ from app.schemas.answer import (
     text,
     time,
 )
-from app.schemas.base import StrictBoolean, StrictSchema, Text
+from app.schemas.base import BoundedList, StrictBoolean, StrictSchema, Text
 from app.schemas.faults import VARIANT
 from app.schemas.json_schemas import check_values
 from app.schemas.placeholders import Selections
@@ -147,8 +148,15 @@ class CaseChangeSchema(StrictSchema):
     )
 
 
+class WrittenTurnSchema(StrictSchema):
+    command: ClassVar = WrittenTurn
+
+    question = Text(required=True, minimum=1, maximum=TEXT_MAX)
+    expected_answer = Text(required=True, maximum=TEXT_MAX)
+
+
 class WrittenCaseSchema(StrictSchema):
-    """A test case written by hand."""
+    """A test case written by hand. `laterTurns` continue the conversation."""
 
     command: ClassVar = WrittenCase
 
@@ -156,6 +164,7 @@ class WrittenCaseSchema(StrictSchema):
     question = Text(required=True, minimum=1, maximum=TEXT_MAX)
     expected_answer = Text(required=True, maximum=TEXT_MAX)
     placeholders = Selections(allow_none=True)
+    later_turns = BoundedList(fields.Nested(WrittenTurnSchema), maximum=TURNS_MAX - 1, into=tuple)
 
 
 class CopySchema(StrictSchema):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from app.replay.cases import WrittenTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,4 @@ class WrittenCase:
     expected_answer: str
     name: str | None = None
     placeholders: Mapping[str, str] | None = None
+    later_turns: Sequence[WrittenTurn] = ()

@@ -158,7 +158,9 @@ class TestCaseService:
     def by_hand(self, *, project_id: int, prompt_id: int, written: WrittenCase, actor: Actor = SYSTEM) -> TestCaseRow:
         head = self._head(project_id, prompt_id)
         assertion = cast(AssertionType, head.assertion_type)
-        case = case_by_hand(written.question, written.expected_answer, assertion, written.placeholders)
+        case = case_by_hand(
+            written.question, written.expected_answer, assertion, written.placeholders, written.later_turns
+        )
         return self.store.add(head, written.name or title(written.question, "Test case"), case, None, actor)
 
     def list(

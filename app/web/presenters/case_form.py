@@ -229,11 +229,23 @@ def _json(where: str, text: str) -> Any:
         raise Invalid(f"{where}: Must be JSON.") from error
 
 
+def written_turns(form: Form) -> list[dict[str, str]]:
+    """Return the questions and expected answers of a form: one pair at least."""
+    pairs = zip(form.texts("question") or [""], form.texts("expected") or [""], strict=False)
+    return [{"question": question, "expectedAnswer": expected} for question, expected in pairs]
+
+
 def written_body(form: Form) -> dict[str, Any]:
-    """Return the API's body for a test case by hand. By default its name is the first line of the question."""
-    body: dict[str, Any] = {"question": form.text("question"), "expectedAnswer": form.text("expected")}
-    if not body["question"].strip():
+    """Return the API's body for a test case by hand. By default its name is the first line of the first question.
+
+    Turns after the first one that have no text are left out.
+    """
+    first, *later = written_turns(form)
+    if not first["question"].strip():
         raise Invalid("question: Write what is asked.")
+    body: dict[str, Any] = dict(first)
+    if later := [turn for turn in later if any(text.strip() for text in turn.values())]:
+        body["laterTurns"] = later
     if selections := form.selections():
         body["placeholders"] = selections
     return body | ({"name": form.text("name")} if form.text("name").strip() else {})

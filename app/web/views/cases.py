@@ -12,13 +12,14 @@ from app.errors import Invalid
 from app.http.access import ByRole
 from app.models.cases import TestCaseRow
 from app.models.organizations import Role
+from app.replay.case_limits import TURNS_MAX
 from app.replay.cases import load_case
 from app.schemas.base import load
 from app.schemas.cases import WrittenCaseSchema
 from app.schemas.replays import StartAllSchema
 from app.web.lists import order_of
 from app.web.page import PAGE_SIZE, PromptPage, Redirect, Reply, confirm, show
-from app.web.presenters.case_form import written_body
+from app.web.presenters.case_form import written_body, written_turns
 from app.web.presenters.experiment_form import JUDGES
 from app.web.presenters.replay import batch_progress
 from app.web.views.new_replay import judge_of
@@ -102,13 +103,15 @@ def _extent(row: TestCaseRow) -> str:
 class BegunCase:
     """The fields of a test case by hand; `values` are the names of the placeholders' values, by key."""
 
-    question: str
-    expected: str
+    turns: Sequence[Mapping[str, str]]
     values: Mapping[str, str | None]
 
 
 class WriteTestCase(PromptPage):
-    """A form for a question and its answer. `run` in the query fills it in with those of a run."""
+    """A form for questions and their answers. `run` in the query fills it in with those of a run.
+
+    A form with `more` only shows one more turn.
+    """
 
     access = ByRole({"GET": Role.MEMBER, "POST": Role.MEMBER})
     refusals = (Invalid,)
@@ -123,13 +126,15 @@ class WriteTestCase(PromptPage):
 
     def _begun(self, visit: Visit) -> BegunCase:
         run_id = visit.identifier("run")
-        if visit.problem or run_id is None:
-            sent = visit.sent
-            return BegunCase(sent.text("question"), sent.text("expected"), sent.selections())
+        if visit.form.fields or run_id is None:
+            more = [{"question": "", "expectedAnswer": ""}] if visit.form.flag("more") else []
+            return BegunCase([*written_turns(visit.form), *more][:TURNS_MAX], visit.form.selections())
         run = self.services.runs.get(project_id=visit.project_id, run_id=run_id)
-        return BegunCase(run.question, run.answer or "", run.request.resolved)
+        return BegunCase([{"question": run.question, "expectedAnswer": run.answer or ""}], run.request.resolved)
 
     def post(self, visit: Visit, prompt_id: int) -> Reply:
+        if visit.form.flag("more"):
+            return self.get(visit, prompt_id)
         row = self.services.test_cases.by_hand(
             project_id=visit.project_id,
             prompt_id=prompt_id,

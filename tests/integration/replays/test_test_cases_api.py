@@ -177,10 +177,28 @@ def test_a_test_case_written_by_hand_is_one_question_and_one_answer(world: World
     assert [(step["kind"], step["text"]) for step in turn["steps"]] == [("answer", "2")]
 
 
+def test_later_turns_continue_a_written_conversation(world: World, prompt_id: int) -> None:
+    later = [{"question": "And 2+2?", "expectedAnswer": "4"}, {"question": "Why?", "expectedAnswer": ""}]
+    body = {"question": "1+1?", "expectedAnswer": "2", "placeholders": {"tone": "kind"}, "laterTurns": later}
+
+    case = world.post(f"/api/v1/prompts/{prompt_id}/test-cases", json=body).json
+
+    turns = [(turn["user"], turn["placeholders"], turn["steps"][0]["text"]) for turn in case["turns"]]
+    assert turns == [
+        (question, {"tone": "kind"}, text) for question, text in (("1+1?", "2"), ("And 2+2?", "4"), ("Why?", ""))
+    ]
+
+
 @SQLITE_CONTAINER
 @pytest.mark.parametrize(
     ("body", "path"),
     [
+        ({"question": "?", "expectedAnswer": "2", "laterTurns": [{"question": "?"}]}, "laterTurns.0.expectedAnswer: "),
+        (
+            {"question": "?", "expectedAnswer": "2", "laterTurns": [{"question": " ", "expectedAnswer": ""}]},
+            "laterTurns.0.question: ",
+        ),
+        ({"question": "?", "expectedAnswer": "2", "laterTurns": [1] * 1000}, "laterTurns: "),
         ({"expectedAnswer": "2"}, "question: "),
         ({"question": "?"}, "expectedAnswer: "),
         ({"question": "", "expectedAnswer": "2"}, "question: "),

@@ -206,3 +206,32 @@ def test_a_replay_names_what_was_played(world: World, admin: Browser) -> None:
     for candidate, played in (("draft", "the draft at that time"), ({"value": "Be brief."}, "the prompt as sent")):
         accepted = world.post(f"/api/v1/test-cases/{case_id}/replays", json={"candidate": candidate})
         assert played in admin.open(f"{admin.base}/replays/{accepted.json['id']}").text
+
+
+def test_a_conversation_is_written_turn_by_turn(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}/test-cases/new"
+    admin.open(path)
+
+    shown = admin.send(path, question="Ping <b>", expected="Ping <b>", name="Two turns", more="1")
+
+    assert shown.status_code == 200
+    assert (admin.page.count('name="question"'), admin.page.count("Ping &lt;b&gt;</textarea>")) == (2, 2)
+    assert 'value="Two turns"' in admin.page
+    assert world.count("test_cases") == 0
+
+    made = admin.send(path, question=["Ping <b>", "Pong", ""], expected=["Ping <b>", "Pong", ""], name="Two turns")
+
+    case = world.get(f"/api/v1{made.headers['location'].removeprefix(admin.base)}").json
+    assert [(turn["user"], turn["steps"][0]["text"]) for turn in case["turns"]] == [("Ping <b>",) * 2, ("Pong",) * 2]
+    assert replayed(world, case["id"])["status"] == "passed"
+
+
+def test_a_written_turn_without_a_question_is_shown_again(world: World, admin: Browser) -> None:
+    path = f"{admin.base}/prompts/{world.prompt()}/test-cases/new"
+    admin.open(path)
+
+    refused = admin.send(path, question=["Ping", ""], expected=["Ping", "Pong"], name="")
+
+    assert (refused.status_code, world.count("test_cases")) == (400, 0)
+    assert "laterTurns.0.question" in admin.text
+    assert "Pong</textarea>" in admin.page

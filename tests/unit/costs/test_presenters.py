@@ -11,7 +11,7 @@ from app.web.forms import Form
 from app.web.presenters import evidence_form
 from app.web.presenters.case_corrections import corrections_sent, demands
 from app.web.presenters.case_fields import fields_of, fields_sent
-from app.web.presenters.case_form import case_body, cuts, tool_rows
+from app.web.presenters.case_form import case_body, cuts, tool_rows, written_body
 from app.web.presenters.case_turns import shown_chunks, shown_turns
 from app.web.presenters.diffs import diff_json, diff_rows
 from app.web.presenters.markdown import to_html
@@ -72,6 +72,12 @@ def session_page(size: int) -> Work:
     return lambda: (conversation(spans), depths(spans), in_tree_order(spans))
 
 
+def written_case(size: int) -> Work:
+    """Read the form of a test case of as many written turns."""
+    form = Form({"question": ["?"] * size, "expected": ["!"] * size})
+    return lambda: written_body(form)
+
+
 def label_form(size: int) -> Work:
     """Read the ids of as many test cases that a guard requires."""
     ids = {evidence_form.CASES: ", ".join(map(str, range(size)))}
@@ -92,6 +98,7 @@ WORKS: dict[str, Make] = {
     ),
     "a test case": case_page,
     "a turn of a session": session_page,
+    "a test case by hand": written_case,
     "violations": lambda size: test_costs.violations(size, equal=False),
     "a preview": test_costs.preview,
     "the form of a label": label_form,

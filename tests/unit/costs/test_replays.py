@@ -13,7 +13,7 @@ from app.audit.probes import Probe, ProbedCase, draw_probes
 from app.audit.staleness import changed_cases
 from app.chat import Answer, Message, ToolCall, ToolDefinition
 from app.replay.calls import call_reads
-from app.replay.cases import case_from_turns, load_case
+from app.replay.cases import WrittenTurn, case_by_hand, case_from_turns, load_case
 from app.replay.changes import change_case
 from app.replay.commands import acting_part, command_reads
 from app.replay.documents import dump
@@ -140,9 +140,11 @@ def faults(size: int) -> Work:
 
 def recorded_session(size: int) -> Work:
     turns = build_session([[span] for span in spans_of(size)])
+    written = [WrittenTurn("?", "!")] * size
 
     def work() -> None:
         case_from_turns(turns, "STRICT")
+        case_by_hand("?", "!", "STRICT", {"tone": "kind"}, written)
         is_piece(turns, turns[-1])
 
     return work

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -83,7 +83,7 @@ inWorld("the time that Reprise asks for is waited", async (world) => {
 
 for (const status of [301, 400, 401, 404, 413]) {
   inWorld(`what Reprise refuses with ${status} is dropped with one warning in its words`, async (world) => {
-    world.collector.always = { status, body: { message: "There is no such prompt." } };
+    world.collector.always = { status, body: { code: 5, message: "There is no such prompt." } };
     const processor = await world.start();
     for (const name of ["one", "two"]) {
       record(name);
@@ -94,6 +94,34 @@ for (const status of [301, 400, 401, 404, 413]) {
     assert.deepEqual(world.warnings, [words]);
   });
 }
+
+for (const status of [301, 401, 403, 404]) {
+  inWorld(`what a proxy refuses with ${status} is sent when Reprise is behind it again`, async (world) => {
+    world.collector.replies.push({ status, body: { message: "Forbidden" } });
+    const processor = await world.start();
+    record("one");
+
+    await until(() => processor.flush());
+    assert.equal(world.collector.requests.length, 2);
+    assert.match(world.warnings.join(), new RegExp(`${status}: Forbidden.* are kept`));
+  });
+}
+
+inWorld("a batch that can't be removed holds up no other", async (world) => {
+  const processor = await world.start();
+  await world.collector.stop();
+  record("one");
+  assert.equal(await processor.flush(), false);
+  // Neither a user without rights nor a read-only disk is there in each test run; a folder can't be removed as a file.
+  const [batch] = world.waiting;
+  const unremovable = join(world.folder, dirname(batch ?? ""), `${"0".repeat(19)}1-1-${"a".repeat(16)}.json.gz`);
+  mkdirSync(unremovable);
+
+  await world.collector.start();
+
+  await until(() => processor.flush());
+  assert.deepEqual(world.collector.names, ["one"]);
+});
 
 inWorld("a batch at which the server fails again and again does not hold up the others", async (world) => {
   world.collector.replies.push(...Array.from({ length: STRIKES }, () => ({ status: 500 })));

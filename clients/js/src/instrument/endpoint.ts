@@ -1,6 +1,8 @@
 /** Sends batches to the address of a prompt, and reads what Reprise answers. */
 
 const AWAY = [408, 429, 502, 503, 504];
+// What proxies, firewalls and ingresses answer while Reprise is not behind them. Reprise adds a message and a code.
+const OF_PROXIES = [401, 403, 404, 405, 407, 421];
 const WORDS_MAX = 500;
 /** Bytes of an answer to a batch, which has a number and a message. */
 const ANSWER_MAX = 1_000_000;
@@ -59,7 +61,10 @@ export function readAnswer(status: number, retryAfter: string | null, text: stri
   const words = `${status}: ${short(body["message"] ?? text)}`;
   if (AWAY.includes(status)) return away(words, milliseconds(retryAfter));
   if (status >= 500) return away(words, null, true);
-  if (status >= 300) return { kind: "refused", words };
+  if (status >= 300) {
+    const isOfProxy = (status < 400 || OF_PROXIES.includes(status)) && !("message" in body && "code" in body);
+    return isOfProxy ? away(words) : { kind: "refused", words };
+  }
   const partial = body["partialSuccess"];
   if (typeof partial !== "object" || partial === null) return away("the answer is not that of Reprise");
   const { rejectedSpans, errorMessage } = partial as Record<string, unknown>;

@@ -31,6 +31,7 @@ export class Spool {
   // The folder is counted before the first batch, and again after each eighth of what it may hold.
   #bytesUnchecked: number;
   #batchesUnchecked: number;
+  readonly #unwanted = new Set<string>();
 
   constructor(folder: string, limits: Limits) {
     this.folder = folder;
@@ -64,7 +65,7 @@ export class Spool {
   /** Returns the names of the batches, the oldest first; none where the folder can't be read. */
   async names(): Promise<string[]> {
     const names = await readdir(this.folder).catch(() => []);
-    return names.filter((name) => NAME.test(name)).sort();
+    return names.filter((name) => NAME.test(name) && !this.#unwanted.has(name)).sort();
   }
 
   /** Returns the body of a batch; null if another process has sent it meanwhile. */
@@ -72,9 +73,13 @@ export class Spool {
     return readFile(join(this.folder, name)).catch(() => null);
   }
 
-  /** Forgets a batch that was sent, or that is not wanted. */
+  /**
+   * Forgets a batch that was sent, or that is not wanted.
+   *
+   * The file stays where the disk has become read-only. The next process sends it again.
+   */
   async remove(name: string): Promise<void> {
-    await rm(join(this.folder, name), { force: true });
+    await rm(join(this.folder, name), { force: true }).catch(() => this.#unwanted.add(name));
   }
 
   /** Removes what is more than the limits; returns the spans that were lost with it. */

@@ -87,6 +87,42 @@ def test_no_command_prints_controls(
     assert hidden.findall(shown(result)) == []
 
 
+RUNNER_COMMANDS = (
+    "##[set-output name=approved]true",
+    "so it is ##[add-mask]e",
+    "##vso[task.setvariable variable=PATH]/tmp",
+    "##VSO[task.complete result=Succeeded]",
+    "##teamcity[buildStatus status='SUCCESS']",
+    "::stop-commands::abc",
+    "one line\n \t\u00a0::error file=a.py::no",
+    "###[debug]x",
+)
+read_as_command = re.compile(r"##\[|##vso\[|##teamcity\[|^\s*::", re.I | re.M)
+
+
+@pytest.mark.parametrize("variable", ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"])
+@pytest.mark.parametrize("text", RUNNER_COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "replay --prompt 3 --junit -"])
+def test_no_command_prints_commands_to_a_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "true")
+
+    for refuses in (False, True):
+        result = run(command, text, tmp_path, person=False, refuses=refuses)
+        assert read_as_command.findall(result.output) == []
+
+
+def test_texts_for_a_person_keep_number_signs_and_colons(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in terminal.RUNNERS:
+        monkeypatch.delenv(variable, raising=False)
+    text = "## [link]\n##[x]\n::before"
+
+    assert terminal.shown(text) == text
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert terminal.shown(text) == "## [link]\n\\u0023#[x]\n\\u003a:before"
+
+
 @pytest.mark.parametrize("command", DOCUMENTS)
 @settings(max_examples=15)
 @given(HOSTILE)

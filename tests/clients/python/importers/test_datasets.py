@@ -75,6 +75,11 @@ def test_names_differ_and_are_the_same_in_every_import() -> None:
         ("tests: file://tests.yaml", "import that file"),
         ("- 7", "import that file"),
         ("7", "has no tests"),
+        ("a: !!bool abc", "is no YAML"),
+        ("a: !!int ''", "is no YAML"),
+        ("a: !!float ''", "is no YAML"),
+        ("a: !!timestamp abc", "is no YAML"),
+        ("a: !!omap abc", "is no YAML"),
     ],
 )
 def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -175,6 +176,43 @@ def test_what_reprise_refuses_is_dropped_with_one_warning_in_its_words(
 
     assert batches_in(tmp_path) == []
     assert warnings(caplog) == [f"Reprise refused 1 spans, which are dropped: {status}: There is no such prompt."]
+
+
+@pytest.mark.parametrize("body", [{"message": "Forbidden"}, {"error": "no backend", "code": 404}, {}])
+@pytest.mark.parametrize("status", [301, 401, 403, 404])
+def test_what_a_proxy_refuses_is_sent_when_reprise_is_behind_it_again(
+    start: Instrument, collector: Collector, status: int, body: dict[str, object]
+) -> None:
+    collector.replies.append(Reply(status, body))
+    instrumentation = start()
+    record("one")
+    assert not instrumentation.flush(60)
+
+    wait_until(instrumentation.flush, "the span")
+    assert collector.names == ["one"]
+
+
+def test_a_batch_that_can_not_be_removed_is_sent_once_and_holds_up_no_other(
+    start: Instrument, collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that became read-only made the delivery send its first batch again and again."""
+    instrumentation = start()
+    collector.stop()
+    for name in ("one", "two"):
+        record(name)
+        assert not instrumentation.flush(60)
+
+    def read_only(path: Path, **_options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    collector.start()
+
+    wait_until(instrumentation.flush, "the spans")
+    record("three")
+    assert instrumentation.flush(60)
+    assert collector.names == ["one", "two", "three"]
+    assert len(batches_in(tmp_path)) == 3
 
 
 def test_a_batch_at_which_the_server_fails_again_and_again_does_not_hold_up_the_others(

@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import click
-from reprise_formats.controls import visible_lines
 
 from reprise_client import __version__
+from reprise_client.cli import terminal
 from reprise_client.cli.agents import agents
 from reprise_client.cli.bisect import bisect
 from reprise_client.cli.calibrate import calibrate
@@ -46,9 +46,9 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except self.shown as error:
-            raise click.ClickException(visible_lines(str(error))) from error
+            raise click.ClickException(terminal.shown(str(error))) from error
         except click.ClickException as error:
-            vars(error)["message"] = visible_lines(error.message)
+            vars(error)["message"] = terminal.shown(error.message)
             raise
         except KeyboardInterrupt as interrupt:
             raise CouldNotRun("Interrupted.") from interrupt

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,13 +66,12 @@ class Asking:
         return text
 
     def _by_http(self, program: ProgramProcess, values: Mapping[str, Any]) -> Any:
-        received: list[httpx.Response | httpx.HTTPError] = []
-        request = threading.Thread(target=_post, args=(self.url, filled(self.body, values), received), daemon=True)
-        request.start()
-        self._wait(program, lambda: not request.is_alive())
-        response = received[0]
-        if isinstance(response, httpx.HTTPError):
-            raise program.failed(f"The program did not answer at {self.url}: {response or type(response).__name__}.")
+        answer = Future[httpx.Response]()
+        threading.Thread(target=_post, args=(self.url, filled(self.body, values), answer), daemon=True).start()
+        self._wait(program, answer.done)
+        if error := answer.exception():
+            raise program.failed(f"The program did not answer at {self.url}: {str(error) or type(error).__name__}.")
+        response = answer.result()
         if response.is_error:
             raise program.failed(f"The program answered {response.status_code}: {response.text[:300]}")
         if self.answer is None and "json" not in response.headers.get("content-type", ""):
@@ -151,13 +151,13 @@ def _piece(piece: str, values: Mapping[str, Any]) -> str:
     return f"{values[name]}{rest}" if closed and name in values else "{{" + piece
 
 
-def _post(url: str, body: Any, received: list[httpx.Response | httpx.HTTPError]) -> None:
+def _post(url: str, body: Any, answer: Future[httpx.Response]) -> None:
     try:
         # No time limit: who waits for the answer ends the program, and so this request.
         with httpx.Client(trust_env=False, timeout=None) as client:  # noqa: S113
-            received.append(client.post(url, json=body))
-    except httpx.HTTPError as error:
-        received.append(error)
+            answer.set_result(client.post(url, json=body))
+    except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
+        answer.set_exception(error)
 
 
 def _is_open(url: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,7 @@ def run(request: ProgramGateRequest, stop: Interruption) -> Result:
     watch = ExperimentWatch(instance, request.timeout_s, started, copies.sleep)
     with ThreadPoolExecutor(request.options["copies"]) as pool:
         for _ in range(request.options["copies"]):
-            pool.submit(copies.play)
+            pool.submit(copies.play).add_done_callback(copies.note)
         try:
             return watched(prompt_id, watch)
         finally:
@@ -63,13 +63,18 @@ class _Copies:
 
     def play(self) -> None:
         """Play replays until the experiment has ended."""
-        try:
-            while not self.players.is_requested:
-                if self._next() is None:
-                    self.players.sleep(PAUSE_S)
-        except CouldNotRun as problem:
-            if not self.players.is_requested:
-                self.problems.append(problem)
+        while not self.players.is_requested:
+            if self._next() is None:
+                self.players.sleep(PAUSE_S)
+
+    def note(self, ended: Future[None]) -> None:
+        """Keep the error that ended a copy before it was to end."""
+        error = ended.exception()
+        if error is None or self.players.is_requested:
+            return
+        if not isinstance(error, CouldNotRun):
+            error = CouldNotRun(f"A copy of the program could not be played: {type(error).__name__}: {error}")
+        self.problems.append(error)
 
     def _next(self) -> Mapping[str, Any] | None:
         """Play the next replay; None if none awaits the program."""

@@ -1,8 +1,14 @@
-"""What commands print: texts with their hidden characters shown, tables, and progress, drawn on a terminal only."""
+"""What commands print: texts with their hidden characters shown, tables, and progress, drawn on a terminal only.
+
+Runners of continuous integration execute commands that they find in the output of a step. Texts of models, tools and
+users must give none.
+"""
 
 from __future__ import annotations
 
 import codecs
+import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +16,12 @@ import click
 from reprise_formats.controls import visible, visible_lines
 
 from reprise_client.cli import standard_streams
+
+# Set by the runners of GitHub (also Gitea's and Forgejo's), Azure Pipelines and TeamCity.
+RUNNERS = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
+# GitHub's runner finds `##[` anywhere in a line and `::` at its beginning (src/Runner.Common/ActionCommand.cs of
+# actions/runner), Azure's finds `##vso[`, TeamCity's `##teamcity[`.
+_COMMAND = re.compile(r"#(?=#(?:vso|teamcity)?\[)|^[^\S\n]*:(?=:)", re.I | re.M)
 
 
 class OutputLost(click.ClickException):
@@ -19,8 +31,16 @@ class OutputLost(click.ClickException):
 
 
 def echo(text: object, *, err: bool = False, nl: bool = True, fg: str | None = None) -> None:
-    """Print a text for people, so that nothing in it controls their terminal."""
-    click.secho(visible_lines(str(text)), err=err, nl=nl, fg=fg)
+    """Print a text for people, so that nothing in it controls their terminal or their runner."""
+    click.secho(shown(str(text)), err=err, nl=nl, fg=fg)
+
+
+def shown(text: str) -> str:
+    r"""Return a text with its hidden characters as `\u001b`; for a runner, also the first one of each command."""
+    text = visible_lines(text)
+    if not any(map(os.environ.get, RUNNERS)):
+        return text
+    return _COMMAND.sub(lambda match: f"{match[0][:-1]}\\u{ord(match[0][-1]):04x}", text)
 
 
 def document(content: str) -> None:
@@ -41,7 +61,7 @@ def stream(pieces: Iterable[bytes]) -> None:
     if sys.stdout.isatty():
         texts = codecs.iterdecode(pieces, "utf-8", "replace")  # also shows a character that lacks its last bytes
         for text in texts:
-            click.echo(visible_lines(text), nl=False)
+            click.echo(shown(text), nl=False)
         return
     sys.stdout.flush()
     for piece in pieces:
@@ -53,7 +73,7 @@ def stream(pieces: Iterable[bytes]) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under their columns; where no person reads, without a heading and with tabs between the cells."""
-    cells = [[visible(cell) for cell in row] for row in rows]
+    cells = [[shown(visible(cell)) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in cells:
             click.echo("\t".join(row))

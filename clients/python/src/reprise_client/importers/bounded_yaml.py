@@ -22,9 +22,16 @@ def load(text: str) -> Any:
         if node is None:
             return None
         _check(node)
-        return loader.construct_document(node)
+        return _construct(loader, node)
     finally:
         loader.dispose()
+
+
+def _construct(loader: yaml.SafeLoader, node: yaml.Node) -> Any:
+    try:
+        return loader.construct_document(node)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:  # PyYAML's, for `!!bool abc` or `!!int ''`
+        raise ValueError(f"A value does not suit its tag: {error}") from error
 
 
 def _check(root: yaml.Node) -> None:

@@ -97,8 +97,13 @@ def convert(test: Mapping[str, Any]) -> ImportedCase:
 
 def _checked(assertions: list[dict[str, Any]]) -> tuple[str, dict[str, Any], str, list[str]]:
     """Return the expected text, the check, the judge's assertion, and the types of assertions that are left out."""
-    known = [check for check in assertions if check.get("type") in (*_STATEMENTS, *_RUBRICS)]
-    left_out = [f"assertion {check.get('type')}" for check in assertions if check not in known]
+    known = []
+    left_out = []
+    for check in assertions:
+        if check.get("type") in (*_STATEMENTS, *_RUBRICS):
+            known.append(check)
+        else:
+            left_out.append(f"assertion {check.get('type')}")
     if not known:
         raise Unreadable("has no assertion that a test case can check")
     kind, value = str(known[0].get("type")), text_of(known[0].get("value")) or ""

@@ -15,6 +15,8 @@ from reprise_client.forks import forks_wait
 from reprise_client.whole_answers import whole_answer
 
 _AWAY = (408, 429, 502, 503, 504)
+# What proxies, firewalls and ingresses answer while Reprise is not behind them. Reprise adds a message and a code.
+_OF_PROXIES = (401, 403, 404, 405, 407, 421)
 _WORDS_MAX = 500
 ANSWER_MAX = 1_000_000
 """Bytes of an answer to a batch, which has a number and a message."""
@@ -91,9 +93,10 @@ def read_answer(response: httpx.Response) -> Outcome:
         return Away(_words(response), _seconds(response.headers.get("Retry-After")))
     if status >= 500:
         return Away(_words(response), broken=True)
-    if status >= 300:
-        return BatchRefused(_words(response))
     answer = _json(response)
+    if status >= 300:
+        is_of_proxy = (status < 400 or status in _OF_PROXIES) and not {"message", "code"} <= answer.keys()
+        return Away(_words(response)) if is_of_proxy else BatchRefused(_words(response))
     if "partialSuccess" not in answer:
         return Away("the answer is not that of Reprise")
     partial = answer["partialSuccess"] if isinstance(answer["partialSuccess"], dict) else {}

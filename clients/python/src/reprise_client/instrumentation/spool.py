@@ -41,6 +41,7 @@ class Spool:
         self._limits = limits
         # The folder is counted before the first batch, and again after each eighth of what it may hold.
         self._bytes_unchecked, self._batches_unchecked = limits.max_bytes, limits.max_batches
+        self._unwanted: set[str] = set()
 
     def put(self, body: bytes, spans: int) -> int:
         """Keep a batch; returns the spans of older batches that had to go. Raises OSError when it can't be written."""
@@ -60,7 +61,8 @@ class Spool:
     def names(self) -> list[str]:
         """Return the names of the batches, the oldest first; none where the folder can't be read."""
         with contextlib.suppress(OSError):
-            return sorted(path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+            names = {path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name)}
+            return sorted(names - self._unwanted)
         return []
 
     def read(self, name: str) -> bytes | None:
@@ -70,9 +72,14 @@ class Spool:
         return None
 
     def remove(self, name: str) -> None:
-        """Forget a batch that was sent, or that is not wanted."""
-        with contextlib.suppress(FileNotFoundError):
-            (self.folder / name).unlink()
+        """Forget a batch that was sent, or that is not wanted.
+
+        The file stays where the disk has become read-only. The next process sends it again.
+        """
+        try:
+            (self.folder / name).unlink(missing_ok=True)
+        except OSError:
+            self._unwanted.add(name)
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[bool]:

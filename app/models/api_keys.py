@@ -8,6 +8,7 @@ from typing import Annotated
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     DefaultClause,
     ForeignKey,
@@ -15,6 +16,8 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    and_,
+    or_,
     select,
     update,
 )
@@ -24,6 +27,9 @@ from app.models import queries
 from app.models.audit_log import Actor
 from app.models.base import BigInt, Timestamp, binary, new_table
 from app.models.organizations import projects
+
+# Of the keys that were revoked or have expired.
+ENDED_LISTED = 1_000
 
 
 class Scopes(TypeDecorator[frozenset[str]]):
@@ -86,10 +92,28 @@ def find_key(connection: Connection, *, project_id: int, key_id: int) -> ApiKey 
     return queries.find_row(connection, ApiKey, statement)
 
 
-def list_keys(connection: Connection, *, project_id: int) -> list[ApiKey]:
-    """List a project's keys, revoked and expired ones too, oldest first."""
-    statement = _KEYS.where(api_keys.c.project_id == project_id).order_by(api_keys.c.id)
-    return queries.list_rows(connection, ApiKey, statement)
+def list_keys(connection: Connection, *, project_id: int, now: datetime) -> list[ApiKey]:
+    """List a project's valid keys and the newest `ENDED_LISTED` of the revoked and expired ones, oldest first."""
+    of_project = _KEYS.where(api_keys.c.project_id == project_id)
+    valid = queries.list_rows(connection, ApiKey, of_project.where(_is_valid(now)))
+    ended = queries.newest_first(of_project.where(~_is_valid(now)), api_keys.c.id, limit=ENDED_LISTED)
+    return sorted([*valid, *queries.list_rows(connection, ApiKey, ended)], key=lambda key: key.id)
+
+
+def count_valid_keys(connection: Connection, *, project_id: int, now: datetime) -> int:
+    return queries.count_rows(
+        connection, select(api_keys.c.id).where(api_keys.c.project_id == project_id, _is_valid(now))
+    )
+
+
+def has_keys(connection: Connection, *, project_id: int) -> bool:
+    """Return whether the project has a key, valid or not."""
+    return connection.scalar(select(api_keys.c.id).where(api_keys.c.project_id == project_id).limit(1)) is not None
+
+
+def _is_valid(now: datetime) -> ColumnElement[bool]:
+    c = api_keys.c
+    return and_(c.revoked_at.is_(None), or_(c.expires_at.is_(None), c.expires_at > now))
 
 
 def revoke_key(connection: Connection, *, project_id: int, key_id: int, now: datetime) -> bool:

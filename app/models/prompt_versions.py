@@ -84,6 +84,10 @@ def list_versions(connection: Connection, *, prompt_id: int, limit: int | None =
     return queries.list_rows(connection, VersionHead, queries.newest_first(statement, _C.id, limit=limit))
 
 
+def count_versions(connection: Connection, *, prompt_id: int) -> int:
+    return queries.count_rows(connection, select(_C.id).where(_C.prompt_id == prompt_id))
+
+
 def newest_version(connection: Connection, *, prompt_id: int, before: datetime) -> str | None:
     """Return the hash of the newest version that was committed by then; None if there was none."""
     committed = select(_C.commit_hash).where(_C.prompt_id == prompt_id, _C.created_at <= before)

@@ -28,6 +28,8 @@ ADMIN = "admin"
 RUN = "run"
 DEFAULT_SCOPES = frozenset({RUN, "read", "write", "ingest"})
 SCOPES = DEFAULT_SCOPES | {ADMIN}
+# Of a project. Lists of keys are not paged, and each key has a rate limit.
+KEYS_MAX = 1_000
 # A revoked key stops working within 5 s in every process: after this time plus a slow lookup.
 CACHE_S = 3.0
 TOUCH_S = 30.0
@@ -84,7 +86,9 @@ class KeyService:
             raise Invalid(f"scopes: {', '.join(sorted(unknown))}: use {', '.join(sorted(SCOPES))}")
         secret = "rp_" + new_token()
         with self.database.write() as connection:
-            organizations.require_project(connection, project_id)
+            organizations.lock_owner(connection, project_id)
+            if api_keys.count_valid_keys(connection, project_id=project_id, now=self.now()) >= KEYS_MAX:
+                raise Invalid(f"A project may have {KEYS_MAX:,} valid API keys; revoke one first.")
             values = {"name": name, "scopes": scopes, "created_at": self.now(), "expires_at": expires_at}
             values |= {"project_id": project_id, "digest": digest(secret), "last_four": secret[-4:]}
             key_id = insert_row(connection, api_keys.api_keys, **values)
@@ -117,7 +121,7 @@ class KeyService:
 
     def list(self, *, project_id: int) -> list[ApiKey]:
         with self.database.read() as connection:
-            return api_keys.list_keys(connection, project_id=project_id)
+            return api_keys.list_keys(connection, project_id=project_id, now=self.now())
 
     def get(self, *, project_id: int, key_id: int) -> ApiKey:
         with self.database.read() as connection:

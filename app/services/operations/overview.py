@@ -142,5 +142,5 @@ class OverviewService:
 
     def progress(self, *, project_id: int) -> ProjectProgress:
         with self.database.read() as connection:
-            has_key = bool(api_keys.list_keys(connection, project_id=project_id))
+            has_key = api_keys.has_keys(connection, project_id=project_id)
             return ProjectProgress(has_key, *usage.first_steps(connection, project_id=project_id, demo=CONVERSATION))

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.database.transactions import Database, retried
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, Invalid, NotFound
 from app.models import audit_log, prompt_versions, prompts
 from app.models.audit_log import SYSTEM, Action, Actor
 from app.models.prompt_versions import VersionHead
@@ -28,6 +28,8 @@ from app.services.prompts.service import PromptView, RenderedVersion
 from app.services.prompts.splits import labels_by_hash
 from app.timestamps import Now
 
+# Of a prompt. The list of versions is not paged.
+VERSIONS_MAX = 10_000
 _ASSERTION = ("assertion_type", "assertion_value")
 
 
@@ -186,6 +188,8 @@ class VersionService:
             newest = self.reader.newest(connection, prompt)
             if drafts.equals(draft, newest):
                 raise Conflict("There is nothing to commit: the draft equals the newest version.")
+            if prompt_versions.count_versions(connection, prompt_id=prompt_id) >= VERSIONS_MAX:
+                raise Invalid(f"A prompt may have {VERSIONS_MAX:,} versions; go on with a new prompt.")
             parent = newest.row.commit_hash if newest else None
             now = self.now()
             committed = drafts.add_version(connection, draft, parent=parent, message=message, actor=actor, now=now)

@@ -80,12 +80,24 @@ def test_names_differ_and_are_the_same_in_every_import() -> None:
         ("a: !!float ''", "is no YAML"),
         ("a: !!timestamp abc", "is no YAML"),
         ("a: !!omap abc", "is no YAML"),
+        ("a: !!binary abcd", "is no YAML"),
+        ("a: !!set {b}", "is no YAML"),
+        ("a: !!python/object:os.system ls", "is no YAML"),
     ],
 )
 def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:
     [record] = promptfoo.records(content, "file")
 
     assert problem in record.problem
+
+
+def test_a_date_without_quotes_is_a_text() -> None:
+    document = "tests: [{vars: {question: When?, day: 2026-01-01}, assert: [{type: equals, value: 2026-01-02}]}]"
+    [record] = promptfoo.records(document, "file")
+
+    case = promptfoo.convert(record.value)
+
+    assert (case.variables, case.expected) == ({"day": "2026-01-01"}, "2026-01-02")
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,27 @@ EXPANDED_MAX = 32_000_000
 """Characters and nodes of a document with each alias replaced by what it refers to."""
 
 
+_TAG = "tag:yaml.org,2002:"
+_TAGS = {_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge", "value")}
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
+    """Reads dates as texts: JSON has none."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way
+        first: [resolver for resolver in resolvers if resolver[0] != f"{_TAG}timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 def load(text: str) -> Any:
-    """Return the value of the only document in the text.
+    """Return the value of the only document in the text: a value of JSON, perhaps with keys that are no texts.
 
     Raises `yaml.YAMLError` for what is no YAML, and `ValueError` for a document that is too large with its aliases
-    replaced, or that contains itself. A few lines of aliases to aliases mean more text than any memory holds.
+    replaced, that contains itself, or that has other tags than those of JSON's types. A few lines of aliases to aliases
+    mean more text than any memory holds.
     """
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
@@ -47,6 +61,8 @@ def _check(root: yaml.Node) -> None:
         inner = _within(node)
         if id(node) not in begun:
             begun.add(id(node))
+            if node.tag not in _TAGS:
+                raise ValueError(f"{node.tag.removeprefix(_TAG)!r} is no type of JSON.")
             unknown = [child for child in inner if id(child) not in sizes]
             if any(id(child) in begun for child in unknown):
                 raise ValueError("An alias refers to a node that contains it.")

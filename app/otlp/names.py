@@ -17,6 +17,8 @@ GENAI_VERSION = "gen_ai.prompt.version"
 
 RESPONSE_ID = "gen_ai.response.id"
 """The id that the vendor gave the response of a model call."""
+TOOL_CALL_ID_KEYS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
+"""The id that the model gave its call of a tool."""
 
 CONVERSATION_KEYS = (
     "gen_ai.conversation.id",

@@ -31,7 +31,6 @@ from app.sessions.same_calls import (
 )
 from app.sessions.spans import TurnSpan, own_name
 
-_CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
 _COMPARED = 8
 """Calls with an equal key that a span is compared with."""
 
@@ -46,7 +45,10 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
     What a kept span lacks is taken from its copies. Calls with equal words, one after the other, are not copies.
     """
     calls = [span for span in spans if span.normal.is_chat or span.normal.is_tool]
-    if len(calls) > 1 and _may_repeat(calls, around := _calls_around(spans, calls)):
+    if len(calls) < 2:
+        return
+    around = _calls_around(spans, calls) if _is_around_any(calls, spans) else {}
+    if _may_repeat(calls, around):
         _mark_within(calls, around)
         _mark_siblings(calls)
         _mark_equal(calls)
@@ -55,6 +57,11 @@ def mark_copies(spans: Sequence[TurnSpan]) -> None:
 
 def _is_call(span: TurnSpan) -> bool:
     return span.normal.is_chat or span.normal.is_tool
+
+
+def _is_around_any(calls: Iterable[TurnSpan], spans: Iterable[TurnSpan]) -> bool:
+    """Return whether a span is within a call: in most turns none is."""
+    return not {call.span_id for call in calls}.isdisjoint([span.full.parent_span_id for span in spans])
 
 
 def _calls_around(spans: Sequence[TurnSpan], calls: Sequence[TurnSpan]) -> Parents:
@@ -86,9 +93,10 @@ def _may_repeat(calls: Sequence[TurnSpan], around: Parents) -> bool:
     scopes = {(span.normal.is_chat, span.scope) for span in calls}
     if len(scopes) > len({is_chat for is_chat, _ in scopes}):
         return True
-    ids = [name for span in calls if (name := _recorded_id(span))]
+    ids = [(span.normal.is_chat, name) for span in calls if (name := span.normal.recorded_id)]
     return len(set(ids)) < len(ids) or any(
-        (outer := around[span.full.parent_span_id]) and outer.normal.is_chat == span.normal.is_chat for span in calls
+        (outer := around.get(span.full.parent_span_id)) and outer.normal.is_chat == span.normal.is_chat
+        for span in (calls if around else ())
     )
 
 
@@ -97,18 +105,12 @@ def _are_of_several(spans: Iterable[TurnSpan]) -> bool:
     return len({span.scope for span in spans}) > 1
 
 
-def _recorded_id(span: TurnSpan) -> tuple[bool, str] | None:
-    """Return the id of a response or of a tool call, if an attribute has it."""
-    name = span.normal.response_id if span.normal.is_chat else span.normal.span.text(*_CALL_IDS)
-    return (span.normal.is_chat, name) if name else None
-
-
 def _mark_within(calls: Iterable[TurnSpan], around: Parents) -> None:
     """Mark the copies among calls within calls."""
     # What is within a copy of an outer call is within that outer call.
     whole: dict[str, TurnSpan] = {}
     for span in calls:
-        outer = around[span.full.parent_span_id]
+        outer = around.get(span.full.parent_span_id)
         outer = whole.get(outer.span_id, outer) if outer else None
         if outer is None or outer is span or outer.normal.is_chat != span.normal.is_chat:
             continue

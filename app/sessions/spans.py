@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from app.otlp.decode import ERROR_CODES
 from app.otlp.logs import is_content
@@ -26,7 +26,7 @@ from app.values.lazy import Lazy
 _NAMESPACE = re.compile(r"__|[./:]")
 
 
-class FullSpan(msgspec.Struct, frozen=True):
+class FullSpan(Struct, frozen=True):
     """The full content of a span. Times are Unix nanoseconds; `parent_span_id` is lower-case hex."""
 
     parent_span_id: str | None
@@ -110,8 +110,7 @@ class StoredSpan(Protocol):
     def raw(self) -> bytes | memoryview: ...
 
 
-@dataclass(eq=False)
-class TurnSpan:
+class TurnSpan(Struct, eq=False, dict=True):
     """A span with what the conventions make of it. `outputs` are those of a model call, `tool` is that of a tool.
 
     `copy_of` is the span that records the same call, if this one is its copy; see `mark_copies`. `copies` are those of
@@ -123,7 +122,7 @@ class TurnSpan:
     full: FullSpan
     normal: Normalised
     copy_of: TurnSpan | None = None
-    copies: list[TurnSpan] = field(default_factory=list)
+    copies: list[TurnSpan] = []
 
     @Lazy
     def outputs(self) -> Messages | None:

@@ -136,6 +136,11 @@ class Normalised:
         """The id that the vendor gave the response."""
         return self.span.text(RESPONSE_ID)
 
+    @property
+    def recorded_id(self) -> str | None:
+        """The id of a model's response, or of a tool's call, if an attribute has it."""
+        return self.response_id if self.is_chat else self.span.text(*self._readers.call_id_keys)
+
     @Lazy
     def input_messages(self) -> Messages | None:
         """The largest part of a span. It is read once, because calls within the span need it again."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from app.otlp.normalise.messages import Memo, Messages, read_messages, read_text
 from app.otlp.values import integer
@@ -26,8 +28,7 @@ Event = tuple[str, dict[str, Any]]
 """A span event: its name and attributes."""
 
 
-@dataclass(slots=True)
-class SpanView:
+class SpanView(Struct, gc=False):
     """A span as the conventions see it. Events are only parsed on access.
 
     `memo` keeps values that were read from the other spans of a session. `failed` spans have an error as their status.
@@ -39,7 +40,7 @@ class SpanView:
     read_events: Callable[[], list[Event]] = list
     memo: Memo | None = None
     failed: bool = False
-    _events: list[Event] | None = field(default=None, init=False)
+    _events: list[Event] | None = None
 
     @property
     def events(self) -> list[Event]:

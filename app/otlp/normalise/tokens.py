@@ -6,9 +6,8 @@ The names of these attributes mean the same in every convention that writes them
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from app.otlp.normalise.convention import COUNT_MAX, SpanView
@@ -162,20 +161,23 @@ def counts_of(span: SpanView, prompt: int, completion: int) -> TokenCounts:
     if not named:
         return TokenCounts(prompt, completion)
     counts = [span.count(*filter(named.__contains__, keys)) or 0 for keys in _PARTS]
-    # Parsed only if the attributes do not suffice.
-    recorded = cache(lambda: [_recorded(span.attributes[key]) for key in _OBJECTS if key in named])
-    read, write, reasoning = counts if any(counts) else _parts(recorded())
+    # Objects are parsed only if the attributes do not suffice.
+    read, write, reasoning = counts if any(counts) else _parts(_usages(span, named))
     cached = read + write
     if not cached and not reasoning:
         return TokenCounts(prompt, completion)
     spare = max(0, (span.count(*_TOTAL) or 0) - prompt - completion)
-    if cached and (cached > prompt or spare >= cached or _is_counted(recorded(), _UNCACHED, prompt)):
+    if cached and (cached > prompt or spare >= cached or _is_counted(_usages(span, named), _UNCACHED, prompt)):
         prompt, spare = prompt + cached, spare - cached
     if reasoning and (
-        reasoning > completion or spare >= reasoning or _is_counted(recorded(), _WITHOUT_THOUGHTS, completion)
+        reasoning > completion or spare >= reasoning or _is_counted(_usages(span, named), _WITHOUT_THOUGHTS, completion)
     ):
         completion += reasoning
     return TokenCounts(min(prompt, COUNT_MAX), min(completion, COUNT_MAX), read, write, reasoning)
+
+
+def _usages(span: SpanView, named: Container[str]) -> list[Mapping[str, Any]]:
+    return [_recorded(span.attributes[key]) for key in _OBJECTS if key in named]
 
 
 def _parts(recorded: Iterable[Mapping[str, Any]]) -> list[int]:

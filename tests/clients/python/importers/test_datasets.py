@@ -92,7 +92,7 @@ def test_a_file_without_tests_is_reported(content: str, problem: str) -> None:
 
 
 def test_a_date_without_quotes_is_a_text() -> None:
-    document = "tests: [{vars: {question: When?, day: 2026-01-01}, assert: [{type: equals, value: 2026-01-02}]}]"
+    document = "tests: [{vars: {question: Which day, day: 2026-01-01}, assert: [{type: equals, value: 2026-01-02}]}]"
     [record] = promptfoo.records(document, "file")
 
     case = promptfoo.convert(record.value)
